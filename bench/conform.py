@@ -20,7 +20,7 @@ import msgspec
 from bench.lint import seconds_for, write_repository
 from plane.cluster import ControlPlane
 from plane.schemas import read_openapi
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 VERSION = "v0.7.0"
 MODULE = f"github.com/yannh/kubeconform/cmd/kubeconform@{VERSION}"

@@ -22,13 +22,13 @@ from tidegate.kube.config import load_target
 from tidegate.kube.credentials import make_auth_source
 from tidegate.kube.tls import make_context
 from tidegate.kube.world import KubeWorld
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.times import Ms
 from tidegate.testing import Desk, live_of
-from tidegate.world.calls import Call, RequestId, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Response, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Response, Success
+from tidegate.world.requests import Call, RequestId, Verb, Write
+from tidegate.world.resilient import ResilientWorld
 
 ROUNDS = 5
 APPLIES = 1_000

@@ -16,14 +16,14 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.graph.build import build_graph
-from tidegate.graph.circles import find_cycles
+from tidegate.graph.cycles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.inspection.graph import find_inverted_edges
-from tidegate.model.graph import Graph
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.plan import Plan
-from tidegate.plan.build import build_plan
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.graph import Graph
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.plan.build.build import build_plan
 from tidegate.planning.graph import graph_inputs
 from tidegate.testing.builders import a_config_map, a_unit, an_object
 

@@ -15,8 +15,8 @@ from time import perf_counter
 import msgspec
 
 from bench.lua import BODY
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import PlanItem
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.plans.plan import PlanItem
 from tidegate.workers.jq import Jq
 from tidegate.workers.jq_worker import JqQuery, evaluate
 

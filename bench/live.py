@@ -15,14 +15,14 @@ from collections.abc import Iterator
 
 from tidegate.cli.forms import LineOutput, LiveOutput
 from tidegate.cli.terminal import SafeStream, TerminalCapabilities
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.plans.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.rows import UNICODE_SYMBOLS
+from tidegate.report.styled_text import UNICODE_SYMBOLS
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10
 REASONS = 4

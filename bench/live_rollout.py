@@ -27,8 +27,8 @@ from tidegate.cli.rolling import show_rollout
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Flags
 from tidegate.clusters.session import ClusterTargets, open_session
-from tidegate.model.event import Event
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
+from tidegate.model.rollouts.event import Event
 from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions
 from tidegate.testing.families import a_family

@@ -10,13 +10,13 @@ import asyncio
 import time
 
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.sandbox.first_objects import load_base_objects
-from tidegate.sandbox.living import build_controllers
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import MINUTE, Ms
+from tidegate.sandbox.bootstrap import load_base_objects
+from tidegate.sandbox.controller_set import build_controllers
+from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.sandbox.world import START, Sandbox, to_create_write
-from tidegate.world.facts import is_error
+from tidegate.world.messages import is_error
 
 SIZES = (1_000, 10_000)
 AT_REST = Ms(5 * MINUTE)

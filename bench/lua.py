@@ -13,10 +13,10 @@ from statistics import median
 from time import perf_counter
 
 from tidegate.health.lua import LuaRules, Script, read_verdict
-from tidegate.health.lua.machine import Machine
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.verdict import Health
+from tidegate.health.lua.interpreter import Machine
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.times import Ms
 from tidegate.workers.lua import lua_workers
 from tidegate.workers.scripts import ScriptWorkers
 

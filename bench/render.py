@@ -23,8 +23,8 @@ from time import perf_counter
 
 from tests.e2e.helm_oracle import find_helm, template
 from tests.unit.render.overlays import read_case
-from tidegate.model.release import ChartRequest, Parameter
-from tidegate.model.rendering import Overlay, RenderRequest
+from tidegate.model.units.chart_request import ChartRequest, Parameter
+from tidegate.model.units.rendering import Overlay, RenderRequest
 from tidegate.render.helm import argo_layers, helm_workers, render
 from tidegate.render.kustomize import build, find_tool
 from tidegate.source import Cache

@@ -7,10 +7,10 @@ import time
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.calls import List, Selection, Verb, Write
-from tidegate.world.facts import ListPage, Success
+from tidegate.world.messages import ListPage, Success
+from tidegate.world.requests import List, Selection, Verb, Write
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 NAMESPACE = Kind("", "v1", "Namespace")

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from bench.engine.memory import LAUNCHER
 from bench.units import PER_APP, an_app
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 OBJECTS = (1_000, 5_000, 20_000)
 WAVE = "argocd.argoproj.io/sync-wave"

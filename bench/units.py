@@ -13,14 +13,14 @@ import time
 from dataclasses import dataclass, field
 
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject, Ref
-from tidegate.model.plan import Plan
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.plans.plan import Plan
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import roll_out
-from tidegate.world.calls import Call, Get, List, RequestId, Watch, Write
-from tidegate.world.facts import Message
+from tidegate.world.messages import Message
 from tidegate.world.protocol import World
+from tidegate.world.requests import Call, Get, List, RequestId, Watch, Write
 
 PER_APP = 10
 ONE_UNIT = (100, 1_000)

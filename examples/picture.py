@@ -14,13 +14,13 @@ from pathlib import Path
 
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
-from tidegate.engine.drive import drive
-from tidegate.model.event import Event
-from tidegate.model.moment import SECOND, Ms
+from tidegate.engine.driver import drive
+from tidegate.model.rollouts.event import Event
+from tidegate.model.times import SECOND, Ms
 from tidegate.planning.plan import make_plan
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, view_rows
-from tidegate.report.rollout.rows import Row, Span, Style, text_width
+from tidegate.report.styled_text import Row, Span, Style, text_width
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
 from tidegate.workspace.rendering.context import user_render_settings

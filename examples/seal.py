@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json
 
 TEMPLATES, SEALED, KEY = "secrets", "sealed.yaml", ".keys/sealed-secrets.pem"
 RANDOM = "%RANDOM%"

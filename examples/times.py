@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from examples.encrypt import KEY, encrypt_example
 from examples.seal import seal_example
-from tidegate.model.moment import Ms, format_duration
+from tidegate.model.times import Ms, format_duration
 
 EXAMPLES = Path(__file__).parent
 OURS = "tidegate"

@@ -16,8 +16,8 @@ import msgspec
 
 from plane.errors import PlaneError
 from tidegate.errors import Location, sanitize
-from tidegate.model.objects import Json
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.secret import SecretValue
 
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.05

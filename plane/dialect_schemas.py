@@ -16,9 +16,9 @@ import msgspec
 
 from plane.binaries.modules import fetch_module
 from tidegate.documents import read_documents
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.schema.dialects import FILE, NESTED
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.schema.custom_resources import FILE, NESTED
 from tidegate.schema.structural import (
     EMBEDDED,
     INT_OR_STRING,

@@ -6,7 +6,7 @@ import base64
 
 from plane.client import Client
 from plane.errors import PlaneError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 _ANY_KEY = base64.b64encode(b"\0").decode()
 _ALREADY_COMPACTED = 11

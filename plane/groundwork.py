@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plane.client import Client
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 NODE: Mapping[str, Json] = {
     "apiVersion": "v1",

@@ -26,11 +26,11 @@ import msgspec
 from plane.cluster import ControlPlane
 from plane.errors import PlaneError
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json, ServedKind
+from tidegate.model.k8s.objects import Json, ServedKind
 from tidegate.testing import Desk, real_world
-from tidegate.world.calls import Discover, RawGet
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources, Outcome, RawResponse
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, Outcome, RawResponse
+from tidegate.world.requests import Discover, RawGet
 
 Schema = dict[str, Json]
 

@@ -10,7 +10,7 @@ from collections import Counter
 from bench.door import bare_lap, bodies, encoded
 from bench.engine.cluster import Bench
 from tests.e2e.rollout_audit import is_own_write
-from tidegate.model.plan import Plan
+from tidegate.model.plans.plan import Plan
 from tidegate.testing.builders import a_plan, a_unit
 
 ROUNDS = 3

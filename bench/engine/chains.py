@@ -18,13 +18,13 @@ from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.health.budget import budget
+from tidegate.health.readiness_timeout import budget
 from tidegate.kube.credentials import make_auth_source
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json
-from tidegate.model.plan import Plan
-from tidegate.model.semantics import TIDEGATE
-from tidegate.plan.build import build_plan
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.plan.build.build import build_plan
 
 LINKS = 100
 

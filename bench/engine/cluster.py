@@ -15,12 +15,12 @@ from tidegate.clusters.connect import open_world
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
 from tidegate.kube.tls import make_context
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import Plan
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.plan import Plan
 from tidegate.testing import Desk, live_of
 from tidegate.testing.rollouts import Run, roll_out
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 USER = "tidegate"
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from bench.engine.applies import a_heap
 from bench.engine.cluster import USER, Bench
-from tidegate.plan.wire import to_json
+from tidegate.plan.serialize import to_json
 
 OBJECTS = 10_000
 KEY = b"of the bench"

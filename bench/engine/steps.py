@@ -9,8 +9,7 @@ from itertools import pairwise
 from types import FrameType
 
 from tidegate.engine.decide import decide
-from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
+from tidegate.engine.messages import (
     Apply,
     Command,
     ComparedObject,
@@ -23,11 +22,12 @@ from tidegate.engine.vocabulary import (
     WriteFinished,
     WrittenObject,
 )
-from tidegate.model.moment import Ms
-from tidegate.model.objects import ClusterRef, Kind, Ref
-from tidegate.model.plan import Edge, Plan, PlanFragment, PlanItem, PlannedUnit, Step
-from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health, Verdict
+from tidegate.engine.state.rollout import Rollout
+from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.plans.plan import Edge, Plan, PlanFragment, PlanItem, PlannedUnit, Step
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 
 SIZES = (100, 1_000, 10_000)
 STEPS = 20_000

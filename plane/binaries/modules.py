@@ -15,8 +15,8 @@ from plane.binaries.recipe import BUILD_ENVIRONMENT, read_recipe
 from plane.binaries.toolchain import find_go
 from plane.errors import PlaneError
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
 
 
 @cache

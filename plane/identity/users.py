@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
 
 MASTERS = "system:masters"
 

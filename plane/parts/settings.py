@@ -9,7 +9,7 @@ import yaml
 from plane.identity.users import CONTROLLER_MANAGER, KWOK, SCHEDULER
 from plane.parts.site import Site
 from plane.parts.stages import kwok_documents
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 _PROGRAMS = (CONTROLLER_MANAGER.name, SCHEDULER.name, KWOK.name, "system:apiserver")
 

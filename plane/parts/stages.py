@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 
 from plane.binaries.recipe import KWOK_STAGES
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 PREFIX = "test.tidegate.dev/"
 FAKE_NODE = "kwok.x-k8s.io/node=fake"

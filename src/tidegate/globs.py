@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 MAX_ALTERNATIVES = 1_000
 

@@ -6,8 +6,8 @@ from tests.rollouts.statuses import AT
 from tidegate.dialect.argo.hooks import DELETE_POLICY, HOOK
 from tidegate.dialect.argo.options import SYNC_OPTIONS
 from tidegate.dialect.argo.waves import WAVE
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing.builders import a_pod_template as pod_template
 from tidegate.testing.builders import an_object
 

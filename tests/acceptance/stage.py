@@ -32,26 +32,26 @@ from tidegate.dialect.argo.options import with_sync_options
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
-from tidegate.health.budget import budget
-from tidegate.model.event import EventType
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import HOOK_FINALIZER, Plan
-from tidegate.model.policy import Policy
-from tidegate.model.reading import get_list, get_value
-from tidegate.model.semantics import ARGOCD, Semantics
-from tidegate.model.sync_window import SyncWindow
-from tidegate.model.unit import Destination, Unit
-from tidegate.plan.build import build_plan
-from tidegate.plan.selection import select_objects
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.json_fields import get_list, get_value
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.plan import HOOK_FINALIZER, Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.ignore_differences import IgnoreDifference
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.semantics import ARGOCD, Semantics
+from tidegate.model.units.sync_window import SyncWindow
+from tidegate.model.units.unit import Destination, Unit
+from tidegate.plan.build.build import build_plan
+from tidegate.plan.changes.selection import select_objects
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, body_of, live_of
 from tidegate.testing.builders import a_name
 from tidegate.testing.rollouts import Run
-from tidegate.world.calls import Discover
-from tidegate.world.facts import ApiResources, NotFound, Outcome, Success
+from tidegate.world.messages import ApiResources, NotFound, Outcome, Success
 from tidegate.world.protocol import World
+from tidegate.world.requests import Discover
 
 _numbers = itertools.count(1)
 TIMES = ("startTime", "completionTime")

@@ -25,10 +25,10 @@ from tidegate.actions.delete import plan_deletion, plan_deletions
 from tidegate.actions.sync import prepare_rollout
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import ClusterTargets
-from tidegate.model.event import Event, EventType, RolloutOutcome
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
-from tidegate.model.plan import Plan
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
+from tidegate.model.times import Ms
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.rollout.run import RolloutOptions, roll_out
 from tidegate.testing.families import a_read

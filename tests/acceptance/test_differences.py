@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.acceptance.stage import ArgoStage
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.units.ignore_differences import IgnoreDifference
 from tidegate.testing.builders import a_deployment
 
 REPLICAS = IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",))

@@ -17,8 +17,8 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 
 IGNORED = "argocd.argoproj.io/ignore-healthcheck"
 CAUSE = "Caused by batch/Job:shop/failed-job"

@@ -15,9 +15,9 @@ from tests.acceptance.objects import (
 )
 from tests.acceptance.stage import ArgoStage, case, finished, named, open_stage
 from tests.rollouts.statuses import complete
-from tidegate.model.event import EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, ResponseLoss
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_job

@@ -14,12 +14,12 @@ from tests.acceptance.objects import (
 )
 from tests.acceptance.stage import ArgoStage, case, failure, finished, named, open_stage
 from tests.rollouts.statuses import stuck
-from tidegate.model.event import EventType
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment
-from tidegate.world.facts import Forbidden
+from tidegate.world.messages import Forbidden
 
 
 @case(25)

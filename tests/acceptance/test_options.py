@@ -19,11 +19,11 @@ from tests.acceptance.objects import (
 from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
 from tidegate.errors import DialectError
-from tidegate.model.event import EventType
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
-from tidegate.world.facts import NotFound, NotServed, Outcome
+from tidegate.world.messages import NotFound, NotServed, Outcome
 
 WAITS = "SkipDryRunOnMissingResource=true"
 CHANGED_ONLY = ("ApplyOutOfSyncOnly=true",)

@@ -10,10 +10,10 @@ from tests.acceptance.stage import ArgoStage, case
 from tests.fakes.projects import of_project, two_units, written
 from tests.fakes.repositories import setting
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.event import EventType
-from tidegate.model.moment import HOUR, SECOND, Ms
-from tidegate.model.objects import Json
-from tidegate.model.sync_window import SyncWindow
+from tidegate.model.k8s.objects import Json
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import HOUR, SECOND, Ms
+from tidegate.model.units.sync_window import SyncWindow
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map
 

@@ -8,14 +8,14 @@ from msgspec import structs
 from tests.acceptance.objects import a_pod, a_service, in_wave, with_options
 from tests.acceptance.stage import ONCE, ArgoStage, case, failure, named, open_stage
 from tests.promises.objects import held
-from tidegate.model.event import EventType
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Forbidden
+from tidegate.world.messages import Forbidden
 
 AT_ONCE = structs.replace(ONCE, pause=Ms(0))
 """For what is there before a case begins."""

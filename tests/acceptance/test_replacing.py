@@ -13,9 +13,9 @@ from tests.acceptance.objects import (
 from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
 from tidegate.dialect.argo.options import SYNC_OPTIONS
-from tidegate.model.event import EventType
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.rollouts.event import EventType
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 
 REPLACE = "Replace=true"

@@ -12,15 +12,15 @@ from tests.acceptance.objects import a_hook, a_pod, failed, succeeded
 from tests.acceptance.stage import ArgoStage, case, open_stage
 from tests.fakes.repositories import Repository, application, namespace, setting
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.engine.vocabulary import Refresh
-from tidegate.model.event import EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.semantics import ARGOCD
+from tidegate.engine.messages import Refresh
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.semantics import ARGOCD
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map
-from tidegate.world.facts import Forbidden
+from tidegate.world.messages import Forbidden
 
 
 @case(59)

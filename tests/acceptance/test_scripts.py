@@ -8,7 +8,7 @@ from tests.acceptance.stage import case
 from tests.fakes.projects import written
 from tests.fakes.repositories import Repository, application, named, namespace, setting
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 RULE = "resource.customizations.health.ConfigMap"
 SCRIPT = """

@@ -9,8 +9,8 @@ import pytest
 from tests.acceptance.stage import case
 from tests.fakes.kept_sandbox import APPLICATION, KeptSandbox
 from tests.fakes.repositories import Repository, application, deployment, job, namespace
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_list, get_text
+from tidegate.model.k8s.json_fields import get_list, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 SERVICE, JOB = Kind("", "v1", "Service"), Kind("batch", "v1", "Job")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")

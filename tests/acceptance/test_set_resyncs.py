@@ -12,8 +12,8 @@ from tests.acceptance.stage import case
 from tests.acceptance.test_set_revisions import committed
 from tests.acceptance.test_sets import played
 from tests.fakes.set_ladder import Ladder
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_int, get_list, get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_text
+from tidegate.model.k8s.objects import Json
 
 MIGRATION = """\
 apiVersion: batch/v1

@@ -9,8 +9,8 @@ import pytest
 from tests.acceptance.stage import case
 from tests.acceptance.test_sets import played
 from tests.fakes.set_ladder import Ladder
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_int, get_list, get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_text
+from tidegate.model.k8s.objects import Json
 
 
 def committed(ladder: Ladder, path: str, text: str) -> Json:

@@ -14,27 +14,27 @@ from tests.fakes.tidegate_runs import tidegate
 from tests.unit.dialect.running_sets import Runner, a_set
 from tidegate.actions.delete import plan_deletions
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.dialect.argo.sets.applications import GeneratedApplication
-from tidegate.dialect.argo.sets.asking import (
-    GeneratorContext,
-    GeneratorError,
-    GeneratorInputs,
-    TemplateLanguage,
-)
-from tidegate.dialect.argo.sets.combined import generate_parameters
-from tidegate.dialect.argo.sets.policies import (
+from tidegate.dialect.argo.appset.applications import GeneratedApplication
+from tidegate.dialect.argo.appset.combined_generators import generate_parameters
+from tidegate.dialect.argo.appset.policies import (
     OVERRIDE_SETTING,
     POLICY_SETTING,
     ApplicationSetPolicy,
     effective_policy,
 )
-from tidegate.dialect.argo.sets.rolling import matches_step, max_update_limit, rollout_steps
-from tidegate.engine.drive import drive
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_int, get_text
-from tidegate.model.semantics import ARGOCD, TIDEGATE
+from tidegate.dialect.argo.appset.queries import (
+    GeneratorContext,
+    GeneratorError,
+    GeneratorInputs,
+    TemplateLanguage,
+)
+from tidegate.dialect.argo.appset.rolling_sync import matches_step, max_update_limit, rollout_steps
+from tidegate.engine.driver import drive
+from tidegate.model.k8s.json_fields import get_int, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.semantics import ARGOCD, TIDEGATE
 from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.rendering.context import user_render_settings

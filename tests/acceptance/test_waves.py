@@ -20,9 +20,9 @@ from tests.acceptance.stage import ArgoStage, case, failure, named, open_stage
 from tests.promises.objects import a_definition
 from tests.rollouts.objects import a_gate
 from tests.rollouts.statuses import addressed, complete, ready, stuck
-from tidegate.model.event import EventType
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.semantics import ARGOCD
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.semantics import ARGOCD
 from tidegate.sandbox.faults import CallFault, FaultSelector, StreamSilence
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object

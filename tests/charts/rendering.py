@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tidegate.documents import read_documents
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
-from tidegate.model.release import ChartRequest
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.units.chart_request import ChartRequest
 from tidegate.render.helm import render
 
 CHARTS = Path(__file__).parents[2] / "charts"

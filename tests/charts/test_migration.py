@@ -13,8 +13,8 @@ from tests.charts.rendering import (
     laid_over,
     setting,
 )
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -12,11 +12,11 @@ import pytest
 from tests.charts.rendering import CHARTS, Chart, Rendering, Values, annotations_of, setting
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.release import ChartRequest
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.units.chart_request import ChartRequest
 from tidegate.render.helm import render
-from tidegate.schema.fit import Misfit, find_misfit
+from tidegate.schema.violations import Misfit, find_misfit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.charts.rendering import WAVE, Chart, Rendering, Values, defaults, laid_over, setting
 from tidegate.errors import RenderError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -14,7 +14,7 @@ from tests.charts.rendering import (
     without_wave,
 )
 from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

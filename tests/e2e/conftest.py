@@ -14,12 +14,12 @@ from plane import ControlPlane
 from tests.e2e.dialect_kinds import serve
 from tests.fakes.faulty_proxy import FaultyProxy
 from tidegate.documents.dump import to_json
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import Ms
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
-from tidegate.world.mirror import IDLE_TIMEOUT
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.reflector import IDLE_TIMEOUT
+from tidegate.world.resilient import ResilientWorld
 
 _numbers = itertools.count(1)
 

@@ -6,12 +6,12 @@ from functools import partial
 
 from plane import ControlPlane
 from plane.dialect_schemas import read_definitions
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.calls import Discover
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources, Outcome
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, Outcome
+from tidegate.world.requests import Discover
 
 
 def definitions() -> list[JsonObject]:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import yaml
 
 from tests.promises.objects import at
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_list, get_mapping
+from tidegate.model.k8s.json_fields import get_list, get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.change import DiffAction
 
 FILE = Path(__file__).parents[1] / "data" / "diff" / "builtin-kinds.yaml"
 

@@ -16,7 +16,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 CANARY = "kea-winters-in-the-alps"
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: password\nstringData:\n  word: {word}\n"

@@ -23,13 +23,13 @@ from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.rollout_audit import WRITES
 from tidegate.clusters.sandboxes import SimulationConfig
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_int, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import MINUTE, Ms
 from tidegate.testing import Desk, give, live_of, real_world
 from tidegate.testing.worlds import live_in
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first"

@@ -29,13 +29,13 @@ from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_families import REPORTERS
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.clusters.sandboxes import SimulationConfig
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_int
+from tidegate.model.k8s.json_fields import get_int
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import MINUTE, Ms
 from tidegate.testing import Desk, give, live_of, real_world
 from tidegate.testing.worlds import live_in
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOMES = ("argocd", "flux-system")

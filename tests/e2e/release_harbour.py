@@ -12,8 +12,8 @@ from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ChartRepository, a_shop, helm_release
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 VERSIONS = (VERSION_3, VERSION)
 FAILS = {"test.tidegate.dev/outcome": "fail"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from plane.audit import AuditEntry, read_audit
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.testing.builders import a_deployment, an_object
 
 WRITES = frozenset({"patch", "create", "update", "delete"})

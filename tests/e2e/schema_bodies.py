@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 Path = tuple[str | int, ...]
 

@@ -13,8 +13,8 @@ from tests.e2e.helm_oracle import find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.repositories import Repository, application, deployment
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

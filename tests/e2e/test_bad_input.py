@@ -12,12 +12,12 @@ from plane.identity.certificates import Authority
 from tests.e2e.conftest import Site, a_config_map
 from tests.fakes.kubelet import LogEndpoint
 from tidegate.errors import Location, TidegateError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.testing import Desk, real_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
-from tidegate.world.line import ResilientWorld
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import is_error
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

@@ -9,12 +9,12 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import Harbour, open_harbour
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.builders import an_object
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotFound
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import NotFound
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 INSIDE = """\

@@ -15,8 +15,8 @@ from tests.hostile.canaries import CANARY, LAIRS, leaks, run_in
 from tidegate.documents import read_documents
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.builders import an_object
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 

@@ -8,20 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
-from tidegate.world.calls import Selection, View
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
-    Forbidden,
-    Message,
-    Response,
-    Success,
-    WatchEnded,
-    WatchEvent,
-)
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Forbidden, Message, Response, Success, WatchEnded, WatchEvent
+from tidegate.world.requests import Selection, View
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

@@ -27,7 +27,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import ROOT
 from tests.fakes.typed import Typed, type_in
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 PAGE = ROOT / "docs" / "reference" / "commands-you-know.md"
 TYPED = ROOT / "tests" / "data" / "commands" / "typed.txt"

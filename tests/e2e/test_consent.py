@@ -10,10 +10,10 @@ from tests.e2e.conftest import Site
 from tests.fakes.on_terminal import on_terminal
 from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.testing import live_of
 from tidegate.testing.builders import an_object
-from tidegate.world.facts import NotFound
+from tidegate.world.messages import NotFound
 
 pytestmark = pytest.mark.kube
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from plane import ControlPlane
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.testing import Desk, real_world
-from tidegate.world.calls import Get, PatchType, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Invalid, Outcome, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Invalid, Outcome, Success
+from tidegate.world.requests import Get, PatchType, Verb, Write
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

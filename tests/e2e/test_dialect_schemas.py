@@ -20,14 +20,14 @@ from tests.e2e.dialect_kinds import definitions
 from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
 from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
 from tests.fakes.dialect_bodies import BODIES
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.schema.causes import NOWHERE
-from tidegate.schema.dialects import FILE, check_object
+from tidegate.schema.custom_resources import FILE, check_object
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.calls import Verb
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Invalid, Success
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Invalid, Success
+from tidegate.world.requests import Verb
 
 pytestmark = pytest.mark.kube
 

@@ -17,13 +17,13 @@ from tests.unit.plan.foreseen import (
     surprises_of,
 )
 from tests.unit.plan.takeover import OURS, take_over
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.change import DiffAction
 from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.compare import compare
 from tidegate.testing import Desk, body_of, real_world
-from tidegate.world.facts import Forbidden, Invalid, Success
+from tidegate.world.messages import Forbidden, Invalid, Success
 
 pytestmark = pytest.mark.kube
 

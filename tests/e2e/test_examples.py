@@ -14,11 +14,11 @@ import pytest
 from tests.e2e.conftest import Site
 from tests.faces.test_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.testing import Desk, real_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotFound
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import NotFound
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

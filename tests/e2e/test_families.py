@@ -38,9 +38,9 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

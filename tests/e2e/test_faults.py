@@ -10,11 +10,10 @@ import pytest
 from tests.e2e.conftest import Site, a_config_map
 from tests.fakes.faulty_proxy import Fault, every, once
 from tidegate.documents.dump import to_json
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.testing import Desk, body_of, items_of, live_of
-from tidegate.world.calls import Selection, Verb, Write
-from tidegate.world.facts import (
+from tidegate.world.messages import (
     AlreadyExists,
     Delivery,
     Message,
@@ -26,6 +25,7 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
+from tidegate.world.requests import Selection, Verb, Write
 
 pytestmark = pytest.mark.kube
 

@@ -25,9 +25,9 @@ from tests.fakes.canary_search import is_in, left_in, left_in_memory
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.peers.transcript import TRANSCRIPT, said_of
 from tests.unit.render.sops_program import AgeKey
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -13,11 +13,11 @@ from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import WRITES
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing import Desk, body_of, live_of, real_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Outcome
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Outcome
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

@@ -15,8 +15,14 @@ from tests.e2e.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json
-from tidegate.model.release import ChartRequest, FileParameter, Parameter, ParameterType, ValuesFile
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.chart_request import (
+    ChartRequest,
+    FileParameter,
+    Parameter,
+    ParameterType,
+    ValuesFile,
+)
 from tidegate.render.helm import argo_layers, helm_workers, render
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]

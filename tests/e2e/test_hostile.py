@@ -13,10 +13,10 @@ from tests.fakes.canary_search import is_in, left_in
 from tests.fakes.tidegate_command import Tidegate
 from tests.hostile.canaries import CANARY, KEY, SEALED_DATA
 from tests.unit.render.sops_program import encrypt
-from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
+from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.testing import Desk, items_of
-from tidegate.world.calls import List, Selection, Verb, Write
+from tidegate.world.requests import List, Selection, Verb, Write
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -12,19 +12,19 @@ import pytest
 from plane import ControlPlane
 from tests.fakes.stage import SIMPLE, a_container, a_pod, a_probe
 from tests.promises.objects import a_namespace, an_object
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.sandbox.controllers.reaction import AppendLog, Controller, Reconciliation, RequeueAt
-from tidegate.sandbox.physics.kubelet.pod import kubelet_controller
-from tidegate.sandbox.physics.kubelet.states import ASSUMED_ANNOTATION
-from tidegate.sandbox.physics.profile import ContainerFailure, ContainerRule, ContainerSelector
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.interface import AppendLog, Controller, Reconciliation, RequeueAt
+from tidegate.sandbox.node.kubelet.pod import kubelet_controller
+from tidegate.sandbox.node.kubelet.states import ASSUMED_ANNOTATION
+from tidegate.sandbox.node.profile import ContainerFailure, ContainerRule, ContainerSelector
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
-from tidegate.world.calls import PatchType, Selection, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import AlreadyExists, NotFound, Outcome, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import AlreadyExists, NotFound, Outcome, Success
+from tidegate.world.requests import PatchType, Selection, Write
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

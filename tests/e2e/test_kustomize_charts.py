@@ -16,8 +16,8 @@ from tests.unit.render.overlays import texts
 from tidegate.documents import read_documents
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json
-from tidegate.model.rendering import HelmOptions, Overlay
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.rendering import HelmOptions, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import build, find_tool
 

@@ -14,11 +14,11 @@ from tests.fakes.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
 from tidegate.knowledge.reader import builtin
-from tidegate.model.expectation import DurationEstimate
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.sandbox.physics.profile import ContainerIdentity, OwnerName, Profile
-from tidegate.sandbox.physics.profile_file import default_profile, read_profile
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.simulation.duration_estimate import DurationEstimate
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.node.profile import ContainerIdentity, OwnerName, Profile
+from tidegate.sandbox.node.profile_file import default_profile, read_profile
 from tidegate.testing import live_of, real_world
 from tidegate.testing.worlds import give, live_in
 

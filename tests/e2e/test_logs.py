@@ -15,11 +15,11 @@ from tests.faces.test_logs import HOOK, LOGIN
 from tests.fakes.kubelet import LogEndpoint
 from tests.fakes.tidegate_runs import write_unit
 from tests.promises.printing import NODE
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.testing import Desk, items_of, live_of, real_world
-from tidegate.world.calls import Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.requests import Selection
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 PRINTED = ["applying 001", "user hunter2-hunter2 is there", "\x1b[2Jdone"]

@@ -14,11 +14,11 @@ from plane import ControlPlane
 from tests.hostile.inside import Said, typed
 from tests.hostile.mistakes import MISTAKES, named_mistakes
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.testing import Desk, items_of, real_world
 from tidegate.testing.builders import a_config_map, an_object
-from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.requests import List, Selection
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

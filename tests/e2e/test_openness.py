@@ -14,12 +14,12 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_schemas import answers, kind_of
-from tidegate.model.objects import Json, JsonObject
-from tidegate.schema.fit import Misfit, find_misfit
-from tidegate.schema.openness import open_word
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.schema.server_checked import open_word
+from tidegate.schema.violations import Misfit, find_misfit
 from tidegate.testing.builders import an_object
-from tidegate.world.calls import Verb
-from tidegate.world.facts import Invalid, ServerError
+from tidegate.world.messages import Invalid, ServerError
+from tidegate.world.requests import Verb
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

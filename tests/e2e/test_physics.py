@@ -13,8 +13,8 @@ from plane import ControlPlane
 from tests.e2e.conftest import Site, a_site
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.times import MINUTE, Ms
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.worlds import live_in
 

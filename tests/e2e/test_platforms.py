@@ -12,7 +12,7 @@ from examples.seal import seal_example
 from plane import ControlPlane
 from tests.e2e.platform_story import EXAMPLES, Platform, come, copy_of, go, inhabited, lose, rest
 from tidegate.documents import read_documents
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]
 

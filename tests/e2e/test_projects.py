@@ -18,10 +18,10 @@ from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_families import Fleet, _numbers
 from tests.fakes.projects import project, two_units
 from tests.fakes.repositories import Repository, namespace, setting
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 SECRET: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}

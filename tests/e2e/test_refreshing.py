@@ -17,7 +17,7 @@ from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_families import Fleet, _numbers
 from tests.e2e.test_projects import brought
 from tests.fakes.repositories import Repository, application, namespace, setting
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 POLICY = "admissionregistration.k8s.io/v1"

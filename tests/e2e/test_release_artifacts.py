@@ -21,7 +21,7 @@ from tests.fakes.release_artifacts import (
     release_of_registry,
 )
 from tests.fakes.web_server import listening
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -17,7 +17,7 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import helm_release
 from tests.fakes.repositories import Repository, git_repository, kustomization, setting
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

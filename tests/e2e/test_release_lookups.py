@@ -12,8 +12,8 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
 from tests.fakes.repositories import Repository, git_repository, kustomization
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(200)]
 

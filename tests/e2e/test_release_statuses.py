@@ -15,9 +15,9 @@ from tests.fakes.releases import config_map, hook
 from tests.fakes.repositories import deployment
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
-from tidegate.model.moment import SECOND
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import SECOND
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

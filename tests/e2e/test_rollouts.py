@@ -18,20 +18,20 @@ from plane.audit import read_audit
 from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
 from tests.fakes.rollout_program import KEY
-from tidegate.engine.drive import drive
-from tidegate.engine.stored import TIDEGATE_NAMESPACE as OWN_NAMESPACE
-from tidegate.engine.stored import resource_name
-from tidegate.model.change import DiffAction
-from tidegate.model.event import Event, EventType
-from tidegate.model.objects import LiveObject
-from tidegate.model.plan import Plan, PlanItem
+from tidegate.engine.driver import drive
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE as OWN_NAMESPACE
+from tidegate.engine.records.storage import resource_name
+from tidegate.model.k8s.objects import LiveObject
+from tidegate.model.plans.change import DiffAction
+from tidegate.model.plans.plan import Plan, PlanItem
+from tidegate.model.rollouts.event import Event, EventType
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.wire import to_json
+from tidegate.plan.serialize import to_json
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, a_driver, settings_of
 from tidegate.workers.jq import Jq
-from tidegate.world.calls import Get
+from tidegate.world.requests import Get
 
 pytestmark = pytest.mark.kube
 

@@ -25,18 +25,18 @@ from plane import ControlPlane
 from plane.schemas import read_plane
 from tests.e2e import schema_bodies as bodies
 from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Spoiling, spoiled
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.schema.builtin import object_meta, served_kinds, shape_of
-from tidegate.schema.checks import find_problems
-from tidegate.schema.decoding import find_decode_problem, find_typed_problems
-from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
+from tidegate.schema.crd_validation import find_problems
+from tidegate.schema.defaulting import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shapes_of
+from tidegate.schema.types import find_decode_problem, find_typed_problems
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.testing import Desk, body_of, real_world
-from tidegate.world.calls import Discover, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources, Cause, Invalid, Outcome, ServerError, Success
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, Cause, Invalid, Outcome, ServerError, Success
+from tidegate.world.requests import Discover, Verb, Write
 
 pytestmark = pytest.mark.kube
 

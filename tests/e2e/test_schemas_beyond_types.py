@@ -27,10 +27,10 @@ from tests.e2e.schema_bodies import (
     an_object,
 )
 from tests.e2e.test_schemas import answers, causes_of, kind_of
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.validation.definitions import find_definition_problems
 from tidegate.schema.validation.requirements import MOST_DATA, find_unmet
-from tidegate.world.calls import Verb
+from tidegate.world.requests import Verb
 
 pytestmark = pytest.mark.kube
 

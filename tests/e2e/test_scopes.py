@@ -10,7 +10,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
 
 pytestmark = pytest.mark.kube
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}

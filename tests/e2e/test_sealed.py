@@ -10,7 +10,7 @@ import pytest
 from examples.seal import KEY, SEALED, TEMPLATES, own_key, seal_example
 from tests.oracles.sealing import OpenedValue, SealedValue, open_sealed
 from tidegate.documents import read_documents
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]  # the program is built once
 

@@ -27,11 +27,11 @@ from tests.e2e.rollout_audit import CREATED, DeploymentSeen, is_own_write
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotFound, Success
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import NotFound, Success
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 

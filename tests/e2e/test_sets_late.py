@@ -12,9 +12,9 @@ from plane import ControlPlane
 from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_sets import SET, Fleet, until
 from tests.fakes.repositories import Repository, application, deployment, namespace
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 

@@ -34,10 +34,10 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

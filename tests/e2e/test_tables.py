@@ -12,19 +12,19 @@ import pytest
 from plane import ControlPlane
 from tests.fakes.printed_rows import PrintedRow, record
 from tests.promises.objects import ACCOUNT, a_namespace
-from tidegate.apiserver.catalogue import ServedKinds, build_aggregated_discovery
-from tidegate.apiserver.printing.tables import columns_for_kind
+from tidegate.apiserver.discovery import ServedKinds, build_aggregated_discovery
+from tidegate.apiserver.printers.tables import columns_for_kind
 from tidegate.documents import read_documents
-from tidegate.kube.replies import DISCOVERY_ACCEPT
-from tidegate.kube.requests import object_path
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref, ServedKind
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.kube.http_requests import object_path
+from tidegate.kube.http_responses import DISCOVERY_ACCEPT
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.calls import Discover, RawGet
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources, RawResponse, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, RawResponse, Success
+from tidegate.world.requests import Discover, RawGet
+from tidegate.world.resilient import ResilientWorld
 
 pytestmark = pytest.mark.kube
 

@@ -13,7 +13,7 @@ from tests.fakes.repositories import Repository, application, setting
 from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 pytestmark = pytest.mark.kube
 

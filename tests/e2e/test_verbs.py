@@ -12,8 +12,8 @@ import pytest
 from tests.e2e.test_families import Fleet
 from tests.e2e.test_statuses import bodies, commit, fleet, layers, shown
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mapping, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import Json
 
 __all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

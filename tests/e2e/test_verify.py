@@ -16,7 +16,7 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.repositories import deployment, job, setting
 from tests.fakes.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
-from tidegate.model.moment import SECOND, parse_timestamp
+from tidegate.model.times import SECOND, parse_timestamp
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 _numbers = itertools.count(1)

@@ -20,8 +20,8 @@ from tests.unit.documents.recorded import (
     numbered,
     our_answer,
 )
-from tidegate.model.objects import Json
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.secret import SecretValue
 
 pytestmark = pytest.mark.kube
 

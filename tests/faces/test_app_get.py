@@ -10,8 +10,8 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.repositories import Repository, application, deployment, job, setting, three_levels
 from tests.fakes.tidegate_command import Ran
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject
 
 POLICY = "argocd.argoproj.io/hook-delete-policy"
 GOES: JsonObject = {POLICY: "HookSucceeded"}

@@ -20,8 +20,8 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 OF_SETTINGS = """
 hs = {status = "Healthy"}

@@ -14,11 +14,11 @@ from tests.fakes.kept_clusters import scenario_of
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_setting, bring
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import an_object
 from tidegate.workspace.request import unit_for_path
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"

@@ -24,7 +24,7 @@ HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.actions", "tidegate.
 """What a verb imports when it runs, and not when its help is shown."""
 
 NOT_FOR_A_PLAN = (
-    *("tidegate.sandbox.physics", "tidegate.sandbox.controllers.workloads"),
+    *("tidegate.sandbox.node", "tidegate.sandbox.controllers.workloads"),
     *("tidegate.source.oci", "tidegate.source.bucket", "tidegate.source.archive"),
     *("tidegate.kube", "aiohttp", "xml", "tarfile", "zipfile"),
 )

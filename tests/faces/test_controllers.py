@@ -19,8 +19,8 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.served_cluster import flux_answer, served_cluster
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_list, get_mapping, get_text, get_value
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 GIT = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository")

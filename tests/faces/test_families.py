@@ -20,7 +20,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tests.units.commands import Checkout
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 Ran = CompletedProcess[str]
 BEGINS = "step.applying"

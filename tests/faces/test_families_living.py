@@ -25,8 +25,8 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Kind
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Kind
 
 SERVED = pytest.mark.parametrize("served", [False, True])
 PREFLIGHT = 3

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from examples.seal import KEY, NONCE, own_key, seal_example
 from tests.fakes.tidegate_runs import ROOT, tidegate
 from tidegate.documents import read_documents
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
 
 ORDER = [
     ["sealed-secrets"],

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.acceptance.flux.repository import UNIT, Layers, Ran, begins
 from tests.fakes.repositories import Repository, application, deployment, kustomization, setting
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 HEALTH = """\
 health:

@@ -17,7 +17,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 OWN_SOURCE: Json = {"kind": "GitRepository", "name": "flux-system"}
 

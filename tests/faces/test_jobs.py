@@ -18,8 +18,8 @@ from tests.fakes.repositories import (
 from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
 from tests.fakes.typed import type_in
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import JsonObject, Kind
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject, Kind
 
 
 @pytest.mark.parametrize(

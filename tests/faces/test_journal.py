@@ -15,10 +15,10 @@ from tests.fakes.tidegate_runs import tidegate
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.engine.drive import drive
-from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.model.moment import SECOND, Ms
-from tidegate.plan.build import plan_unit
+from tidegate.engine.driver import drive
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.build.build import plan_unit
 from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family

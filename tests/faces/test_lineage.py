@@ -15,9 +15,9 @@ from tests.fakes.served_cluster import ServedCluster, served_cluster
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.times import Ms
 
 POD = Kind("", "v1", "Pod")
 

@@ -12,9 +12,9 @@ from tests.fakes.linting import lint_at
 from tests.fakes.tidegate_runs import ROOT
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
-from tidegate.model.event import RolloutOutcome
 from tidegate.model.finding import Severity
-from tidegate.model.moment import HOUR, Ms
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.times import HOUR, Ms
 from tidegate.simulation.run import SimulationOptions, simulate
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest

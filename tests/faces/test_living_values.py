@@ -10,8 +10,8 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 
 WORD = "hunter2-hunter2"
 

@@ -10,8 +10,8 @@ from tests.faces.test_statuses import a_chain, condition
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting, three_levels
 from tidegate.controllers import takeover
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 SKIPS, HELD = "argocd.argoproj.io/skip-reconcile", "tidegate.dev/held"
 CONFIG_MAP, POD = Kind("", "v1", "ConfigMap"), Kind("", "v1", "Pod")

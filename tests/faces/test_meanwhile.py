@@ -18,8 +18,8 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
 
 WEB: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web"}
 LATE: Json = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "late"}

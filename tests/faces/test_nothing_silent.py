@@ -21,8 +21,8 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject
 
 OFFLINE = [("render",), ("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",), ("units",)]
 NO_MANIFESTS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.fakes.served_cluster import served_cluster
 from tests.fakes.tidegate_runs import FIRST, write_unit
 from tests.fakes.typed import type_in
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_list, get_mappings
+from tidegate.model.k8s.json_fields import get_list, get_mappings
+from tidegate.model.k8s.objects import Json
 
 NAMES = ("unit", "step", "apiVersion", "kind", "namespace", "name", "operation")
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {colour: %s}\n"

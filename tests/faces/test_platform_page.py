@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.platforms import PLATFORMS, lay_out, type_among
 from tests.fakes.tidegate_runs import ROOT
 from tidegate.documents import read_documents
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
 
 PAGE = (ROOT / "docs" / "five-platforms.md").read_text()
 KEPT = ROOT / "tests" / "data" / "platforms"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.platforms import PLATFORMS, lay_out, type_among
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 HOOK, WAVE = "argocd.argoproj.io/hook", "argocd.argoproj.io/sync-wave"
 POD = ("spec", "template", "spec")

@@ -18,7 +18,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 
 def synced(repository: Repository, *words: str) -> Ran:

@@ -9,8 +9,8 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.projects import NIGHT, of_project, project, two_units
 from tests.fakes.repositories import namespace
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 PROJECTS = definition(Kind("argoproj.io", "v1alpha1", "AppProject"), "appprojects", status=False)

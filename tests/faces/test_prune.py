@@ -13,7 +13,7 @@ from tests.fakes.kept_clusters import scenario_of
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_directory, a_setting, bring
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
 

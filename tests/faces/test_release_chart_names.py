@@ -10,9 +10,9 @@ from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
 from tests.fakes.repositories import namespace
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import Ms
 
 TOLD = "'{{ .Release.Revision }} {{ .Release.IsInstall }}'"
 IN_PLACE = "InPlaceUpdate"

@@ -16,14 +16,14 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
-from tidegate.engine.suspensions import build_suspension
-from tidegate.model.objects import Ref
-from tidegate.model.reading import get_text
+from tidegate.engine.records.markers import build_suspension
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Ref
 from tidegate.removal import moved_releases
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Request, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Forbidden, Outcome
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Forbidden, Outcome
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Request, Verb, Write
 
 APPS = "apps/release.yaml"
 

@@ -18,8 +18,8 @@ from tests.fakes.releases import (
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 FOUND = """'{{ with lookup "v1" "ConfigMap" "sea" "base" }}{{ .data.to }}{{ else }}none{{ end }}'"""
 NEEDED = """'{{ (lookup "v1" "ConfigMap" "sea" "base").data.to }}'"""

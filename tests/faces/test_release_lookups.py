@@ -18,8 +18,8 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.repositories import namespace
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject
 
 PASSWORD = """\
 {{- $old := lookup "v1" "Secret" .Release.Namespace "password" }}

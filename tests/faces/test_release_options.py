@@ -20,9 +20,9 @@ from tests.fakes.releases import (
 from tests.fakes.repositories import deployment, namespace
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
-from tidegate.model.moment import MINUTE
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.times import MINUTE
 
 JOB = Kind("batch", "v1", "Job")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.releases import ChartRepository, config_map, hook
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 FAILS = "behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n"
 

@@ -17,8 +17,8 @@ from tests.fakes.releases import (
     hook,
     release_sandbox,
 )
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.moment import MINUTE
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import MINUTE
 
 ON: JsonObject = {"enable": True}
 

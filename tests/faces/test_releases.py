@@ -20,8 +20,8 @@ from tests.fakes.releases import (
 )
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 IN_PLACE: Json = {"name": "web", "namespace": "shop"}

@@ -18,9 +18,9 @@ from tests.fakes.releases import (
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.times import Ms
 
 APPS = "apps/release.yaml"
 OWN = "tidegate-system"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.tidegate_command import Tidegate
 from tests.unit.render.helm_charts import CHARTS, write_chart
-from tidegate.model.release import DEFAULT_KUBE_VERSION
+from tidegate.model.units.chart_request import DEFAULT_KUBE_VERSION
 from tidegate.workers.rendering import available_cores
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"

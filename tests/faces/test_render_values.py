@@ -11,7 +11,7 @@ from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.web_files import Files
 from tests.fakes.web_server import listening
 from tests.unit.render.helm_charts import write_chart
-from tidegate.model.release import ValuesFile, ValuesText
+from tidegate.model.units.chart_request import ValuesFile, ValuesText
 from tidegate.render.helm import ValueFiles
 from tidegate.source import Cache
 from tidegate.workers.rendering import RenderSettings

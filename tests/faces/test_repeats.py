@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.fakes.repositories import Repository, application, deployment, namespace
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mappings
+from tidegate.model.k8s.json_fields import get_mappings
+from tidegate.model.k8s.objects import Json
 
 
 def repeating() -> dict[str, Json]:

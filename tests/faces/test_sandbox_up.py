@@ -20,7 +20,7 @@ from tidegate.clusters.sandboxes import (
     build_sandbox,
     sandbox_directory,
 )
-from tidegate.model.moment import Ms, parse_timestamp
+from tidegate.model.times import Ms, parse_timestamp
 from tidegate.simulation.server import serve_world
 
 KUBECTL = Path(sys.executable).with_name("kubectl")

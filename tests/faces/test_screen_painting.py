@@ -16,7 +16,7 @@ from tidegate.cli.terminal import (
     format_row,
 )
 from tidegate.cli.window import terminal_size
-from tidegate.report.rollout.rows import ASCII_SYMBOLS, UNICODE_SYMBOLS, Row, Span, Style
+from tidegate.report.styled_text import ASCII_SYMBOLS, UNICODE_SYMBOLS, Row, Span, Style
 
 GREEN: Row = (Span("ok", Style.GOOD), Span(" done"))
 

@@ -17,9 +17,10 @@ from tidegate.cli.forms import JsonOutput, LineOutput
 from tidegate.cli.terminal import SafeStream
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.documents import EventDocument, event_from_document
-from tidegate.report.rollout.failure import explain_failure
+from tidegate.report.rollout.explain import explain_failure
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
-from tidegate.report.rollout.rows import (
+from tidegate.report.rollout.summary import NextCommands, summary_rows
+from tidegate.report.styled_text import (
     ASCII_SYMBOLS,
     UNICODE_SYMBOLS,
     Row,
@@ -27,7 +28,6 @@ from tidegate.report.rollout.rows import (
     plain_text,
     wrap_row,
 )
-from tidegate.report.rollout.summary import NextCommands, summary_rows
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens"
 MOMENTS = (2.0, 10.0, 40.0, 95.0, 110.0, 118.0)

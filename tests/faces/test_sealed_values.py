@@ -19,7 +19,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.served_cluster import served_cluster
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 SEALED = "ENC[AES256_GCM,data:Zm9vYmFy,iv:AAAAAAAAAAAAAAAAAAAAAA==,tag:BBBBBBBBBBBB,type:str]"
 VARIABLES: JsonObject = {"substituteFrom": [{"kind": "Secret", "name": "words"}]}

@@ -9,8 +9,8 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.repositories import Repository
 from tests.fakes.set_fleets import NAMES, STEPS, SetRepository
-from tidegate.model.objects import Kind
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Kind
 
 SET = Kind("argoproj.io", "v1alpha1", "ApplicationSet")
 SETS = definition(SET, "applicationsets", status=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.fakes.repositories import URL, Repository, application, setting
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 SECRETS = """\
 {{- range list "east" "west" }}

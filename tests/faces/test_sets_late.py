@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.repositories import URL, WAVE, Repository, application, setting
 from tests.fakes.set_fleets import a_step
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 REGISTERED: JsonObject = {"argocd.argoproj.io/secret-type": "cluster"}
 SEALED = "AgBy3i4OJSWK+PiTySYZZA9rO43cGDEq"

@@ -18,8 +18,8 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 REVISION = re.compile(r"working-tree@sha256:[0-9a-f]{64}")

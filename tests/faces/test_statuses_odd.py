@@ -16,8 +16,8 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 
 def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(

@@ -18,8 +18,8 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.fakes.served_cluster import served_cluster
-from tidegate.model.objects import JsonObject, Kind
-from tidegate.model.reading import get_mapping, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 GIT = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository")

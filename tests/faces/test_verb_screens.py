@@ -23,8 +23,8 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
-from tidegate.model.objects import Json
-from tidegate.report.rollout.rows import text_width
+from tidegate.model.k8s.objects import Json
+from tidegate.report.styled_text import text_width
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens" / "verbs"
 CHART = {

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, Kind
 from tidegate.render.scratch import MEMORY, PREFIX
 from tidegate.testing import Desk, items_of
-from tidegate.world.calls import List, Selection
+from tidegate.world.requests import List, Selection
 
 SECRET, LEASE, EVENT = (
     Kind("", "v1", "Secret"),

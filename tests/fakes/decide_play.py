@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.decide import decide
-from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
+from tidegate.engine.messages import (
     AcquireLease,
     Apply,
     Command,
@@ -29,13 +28,14 @@ from tidegate.engine.vocabulary import (
     WriteFinished,
     WrittenObject,
 )
-from tidegate.model.event import Event, EventType, StepState
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import ClusterRef
-from tidegate.model.plan import Plan, PlanFragment
-from tidegate.model.semantics import TIDEGATE, Semantics
-from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health, Verdict
+from tidegate.engine.state.rollout import Rollout
+from tidegate.model.k8s.objects import ClusterRef
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.plans.plan import Plan, PlanFragment
+from tidegate.model.rollouts.event import Event, EventType, StepState
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.semantics import TIDEGATE, Semantics
+from tidegate.model.units.unit import UnitId
 from tidegate.testing.rollouts import PolicyChanges, governed
 
 START = Ms(1_000_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.documents import read_documents
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 TEXT = """
 apiVersion: argoproj.io/v1alpha1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidegate.source.access import Access, Checkout
 from tidegate.source.cache import Cache
 from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.source.options import Access, Checkout
 from tidegate.source.tree import TreeLimits
 
 

@@ -11,23 +11,23 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.conditions import read_timestamp
-from tidegate.sandbox.controllers.pods import phase_of
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
     RequeueAt,
 )
+from tidegate.sandbox.controllers.pods import phase_of
 from tidegate.sandbox.controllers.workloads.placement import target_node
 from tidegate.sandbox.controllers.writes import controller_of_kind, set_status
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.world.calls import Verb, Write
+from tidegate.world.requests import Verb, Write
 
 PREFIX = "test.tidegate.dev/"
 JOB = Kind("batch", "v1", "Job")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.fakes.rollout_cases import no_budget
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.plan import ItemAction, Plan, Step, step_items
-from tidegate.model.policy import Policy
-from tidegate.model.unit import Dependency, Unit
-from tidegate.plan.build import build_plan
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import ItemAction, Plan, Step, step_items
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.unit import Dependency, Unit
+from tidegate.plan.build.build import build_plan
 from tidegate.testing.builders import USUAL, a_config_map, a_manifest, a_name, an_object
 
 

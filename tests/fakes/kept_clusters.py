@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.testing import items_of
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import List, Selection
 
 KEPT = frozenset({"name", "namespace", "annotations", "labels"})
 GIVEN = frozenset({"default", "kube-root-ca.crt", "kube-system", "kube-public", "kube-node-lease"})

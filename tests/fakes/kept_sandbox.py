@@ -24,18 +24,18 @@ from tidegate.cli.main import run_argv
 from tidegate.clusters import session
 from tidegate.clusters.connect import Worker
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.engine.drive import Driver
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.engine.driver import Driver
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import Ms
 from tidegate.rollout import replan, run
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Request, RequestId, Selection, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ListPage, Outcome, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ListPage, Outcome, Success
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import List, Request, RequestId, Selection, Verb, Write
+from tidegate.world.resilient import ResilientWorld
 
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 KUSTOMIZATION = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")

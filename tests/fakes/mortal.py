@@ -14,12 +14,11 @@ from typing import TypeAlias, TypeVar
 from msgspec import structs
 
 from tidegate.errors import TidegateError
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.controllers.interface import Controller
 from tidegate.sandbox.faults import DISCONNECTED, UNREACHABLE, Fault
 from tidegate.sandbox.world import START, Sandbox, Worker
-from tidegate.world.calls import Call, RequestId, RunWorker, Watch, Write
-from tidegate.world.facts import (
+from tidegate.world.messages import (
     Message,
     NoResponse,
     Outcome,
@@ -29,6 +28,7 @@ from tidegate.world.facts import (
     TimerFired,
     WatchEnded,
 )
+from tidegate.world.requests import Call, RequestId, RunWorker, Watch, Write
 
 LONGEST = Ms(60 * MINUTE)
 Came = TypeVar("Came")

@@ -7,21 +7,21 @@ import base64
 import msgspec
 
 from tests.promises.objects import a_namespace, an_object
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.operators import KindRow, Operator, Stage, Workload
-from tidegate.model.reading import get_mapping, get_mappings
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.operators import presence
-from tidegate.sandbox.operators.given import crds_for_row, workload_body
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.operators.rows import KindRow, Operator, Stage, Workload
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
+from tidegate.sandbox.operators import availability
 from tidegate.sandbox.operators.interpreter import operator_controller
+from tidegate.sandbox.operators.preinstalled import crds_for_row, workload_body
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Success
+from tidegate.world.resilient import ResilientWorld
 
 AVAILABLE: JsonObject = {
     "replicas": 1,
@@ -136,8 +136,8 @@ class OperatorStage:
         """The custom resources that nobody serves, and why that is so."""
         view, known = self.sandbox.clusters[""].reader, KnownRows.of(self.rows)
         return sorted(
-            (str(stored.ref), presence.unserved_reason(known, view, kind))
-            for kind in presence.custom_kinds(view)
+            (str(stored.ref), availability.unserved_reason(known, view, kind))
+            for kind in availability.custom_kinds(view)
             for stored in view.list_objects(kind)
-            if not presence.is_served(known, view, kind)
+            if not availability.is_served(known, view, kind)
         )

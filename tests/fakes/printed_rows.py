@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.times import Ms
 
 FILE = Path(__file__).parents[1] / "data" / "tables" / "printed.jsonl"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from tests.fakes.repositories import Repository, application, named, namespace, setting
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 Ran = CompletedProcess[str]
 EVERYTHING: dict[str, Json] = {

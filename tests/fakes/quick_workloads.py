@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_int, get_mapping, get_text
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
@@ -23,7 +23,7 @@ from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.calls import Verb, Write
+from tidegate.world.requests import Verb, Write
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 JOB = Kind("batch", "v1", "Job")

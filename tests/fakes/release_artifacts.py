@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.fakes.chart_archives import TarMaker
 from tests.fakes.releases import helm_release
 from tests.fakes.repositories import Repository, namespace
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 TEMPLATE = """apiVersion: v1

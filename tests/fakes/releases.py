@@ -19,8 +19,8 @@ from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.repositories import Repository, git_repository, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
 SECRET = Kind("", "v1", "Secret")

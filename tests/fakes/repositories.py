@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 URL = "https://git.example.com/shop/platform.git"
 WAVE, HOOK = "argocd.argoproj.io/sync-wave", "argocd.argoproj.io/hook"

@@ -9,13 +9,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tidegate.model.manifest import Manifests
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Policy
-from tidegate.model.semantics import TIDEGATE, Retry
-from tidegate.plan.build import build_plan
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.semantics import TIDEGATE, Retry
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.faults import (
     CONFLICT,
     ERROR,

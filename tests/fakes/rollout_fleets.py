@@ -24,10 +24,9 @@ from tests.fakes.rollout_cases import (
 )
 from tests.fakes.rollout_plays import Stage
 from tests.fakes.rollout_record import NOBODYS, Record
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import (
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import (
     ConcurrencyLimit,
     Edge,
     EdgeReason,
@@ -38,12 +37,13 @@ from tidegate.model.plan import (
     Step,
     digest_step,
 )
-from tidegate.model.unit import Dependency, Destination
-from tidegate.plan.build import build_fragment, build_plan
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import Dependency, Destination
+from tidegate.plan.build.build import build_fragment, build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
-from tidegate.world.calls import PatchType, Verb, Write
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
+from tidegate.world.requests import PatchType, Verb, Write
 
 GROUP = "canary"
 YIELDS = "yields"

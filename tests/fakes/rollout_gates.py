@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.fakes.rollout_plays import Script
 from tests.fakes.rollout_record import Record, image_of
 from tidegate.engine.fences import is_older
-from tidegate.engine.vocabulary import HealthChanged, ObjectDeleted, SaveJournal
-from tidegate.model.objects import ClusterRef
-from tidegate.model.reading import get_int
+from tidegate.engine.messages import HealthChanged, ObjectDeleted, SaveJournal
+from tidegate.model.k8s.json_fields import get_int
+from tidegate.model.k8s.objects import ClusterRef
 from tidegate.sandbox.server.store import StoredObject
 
 

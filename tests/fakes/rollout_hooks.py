@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from tests.fakes.rollout_cases import FAULTS, IN_A_HURRY, UNITS, WELL, Shape, body_of, no_budget
 from tests.fakes.rollout_record import Record, is_planned, is_ready
-from tidegate.dialect.tracking import UNIT
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.plan import HOOK_FINALIZER, HookPolicy, Plan
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.model.unit import Unit
-from tidegate.plan.build import build_plan
+from tidegate.dialect.ownership.tracking import UNIT
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import HOOK_FINALIZER, HookPolicy, Plan
+from tidegate.model.units.unit import Unit
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.testing.builders import a_manifest, a_name
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
 
 ORDER = tuple(one for one in Phase if one is not Phase.TEST)  # tests are releases' own
 BEFORE = ORDER[:2]

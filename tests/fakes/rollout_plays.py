@@ -12,27 +12,27 @@ from tests.fakes.rollout_cases import Case
 from tests.fakes.rollout_hooks import HookCase
 from tests.fakes.rollout_record import Record, is_planned, is_ready, said
 from tidegate.clusters.evaluator import DefaultEvaluator
+from tidegate.engine.context import RolloutSettings
 from tidegate.engine.decide import decide
-from tidegate.engine.drive import Driver
-from tidegate.engine.means import HistoryBackend
-from tidegate.engine.site import RolloutSettings
-from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import Command, Decision, Input
+from tidegate.engine.driver import Driver
+from tidegate.engine.evaluator import HistoryBackend
+from tidegate.engine.messages import Command, Decision, Input
+from tidegate.engine.state.rollout import Rollout
 from tidegate.health.judge import Judge
-from tidegate.model.event import EventType
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
-from tidegate.model.plan import Plan
-from tidegate.model.reading import get_value as part_of
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
+from tidegate.model.k8s.json_fields import get_value as part_of
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import Ms
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
 from tidegate.testing.rollouts import PolicyChanges, Run, governed
-from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import is_error
+from tidegate.world.requests import Verb, Write
+from tidegate.world.resilient import ResilientWorld
 
 CRAFT = DefaultEvaluator(Judge.of(()))
 PLANNED = (Kind("", "v1", "ConfigMap"), *KINDS)

@@ -15,14 +15,14 @@ import msgspec
 
 from tidegate.clusters.connect import open_world
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import RolloutSettings
+from tidegate.engine.context import RolloutSettings
+from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event
-from tidegate.model.plan import Plan
-from tidegate.plan.wire import from_json
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event
+from tidegate.plan.serialize import from_json
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 KEY = b"of the tests"
 

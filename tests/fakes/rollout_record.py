@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
-from tidegate.model.plan import Plan
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Ref
+from tidegate.model.plans.plan import Plan
+from tidegate.model.times import Ms
+from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
 
 NOBODYS = "u-nobody"
 """How objects are called that no unit brings."""

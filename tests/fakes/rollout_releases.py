@@ -11,28 +11,28 @@ from hypothesis import strategies as st
 from tests.fakes.mortal import Realm
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
-from tidegate.dialect.helm import belonging, book
-from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.helm import history, record_owner
+from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import read_documents
-from tidegate.engine.stored import SECRET
-from tidegate.model.ledger import (
+from tidegate.engine.records.storage import SECRET
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.plan import Plan
+from tidegate.model.units.policy import Order
+from tidegate.model.units.release_history import (
     ReleaseAction,
     ReleaseContents,
     ReleaseHook,
     ReleaseSpec,
     ReleaseTestSpec,
 )
-from tidegate.model.objects import Json
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Order
-from tidegate.model.reading import get_text
-from tidegate.model.unit import Destination, Unit, UnitId
-from tidegate.plan.build import build_plan
+from tidegate.model.units.unit import Destination, Unit, UnitId
+from tidegate.plan.build.build import build_plan
 from tidegate.releases.history import HelmHistory
 from tidegate.testing.builders import an_object
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
 
 EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
 POLICIES = ("", "before-hook-creation", "hook-succeeded", "before-hook-creation,hook-succeeded")
@@ -108,12 +108,12 @@ class Harbourmaster:
     def _planned(self, to: str) -> tuple[Plan, HelmHistory]:
         """What an upgrade is made of is known by the revision that it is."""
         records = self.records
-        entering = book.plan_revision(to, records, TERMS, NAME.tracking_id)
+        entering = history.plan_revision(to, records, TERMS, NAME.tracking_id)
         action, drift = entering.action, None
         if action in {ReleaseAction.UNCHANGED, ReleaseAction.TEST}:
-            last, drift = belonging.newest_record(records), TERMS.drift
+            last, drift = record_owner.newest_record(records), TERMS.drift
             action = (
-                ReleaseAction(last.annotations[belonging.ACTION])
+                ReleaseAction(last.annotations[record_owner.ACTION])
                 if last is not None
                 else ReleaseAction.INSTALL
             )
@@ -155,7 +155,7 @@ class Harbourmaster:
 
     @property
     def actions(self) -> list[ReleaseAction]:
-        return [ReleaseAction(one.annotations[belonging.ACTION]) for one in self.records]
+        return [ReleaseAction(one.annotations[record_owner.ACTION]) for one in self.records]
 
     @property
     def made(self) -> Counter[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import cast
 from xml.etree.ElementTree import Element, parse
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 XS = "{http://www.w3.org/2001/XMLSchema}"
 TYPES: dict[str, tuple[type, ...]] = {

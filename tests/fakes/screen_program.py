@@ -10,8 +10,8 @@ import os
 import sys
 
 from tidegate.cli.screen import Screen
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import NextCommands
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan
 

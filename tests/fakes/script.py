@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.world.calls import Call, Get, RequestId, Verb, Write
-from tidegate.world.facts import Message, Outcome, Response, TimerFired
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.times import Ms
+from tidegate.world.messages import Message, Outcome, Response, TimerFired
+from tidegate.world.requests import Call, Get, RequestId, Verb, Write
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tests.fakes.write_sequences import GATE, Answer, Owner, Sequence, Step
 from tests.promises.objects import DEPLOYMENT, a_definition
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.compare import collect_all_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
     EMPTY,

@@ -7,14 +7,14 @@ import msgspec
 from tests.fakes.sequence_answers import narrowed, owners_of, shape_for, spoken_of
 from tests.fakes.write_sequences import GATE, Answer, Deed, Ended, Sequence, Step
 from tests.promises.objects import a_definition, a_namespace
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.server.patches import apply_merge_patch
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import PatchType, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import AlreadyExists, Conflict, Invalid, NotFound, Outcome, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import AlreadyExists, Conflict, Invalid, NotFound, Outcome, Success
 from tidegate.world.protocol import World
+from tidegate.world.requests import PatchType, Verb, Write
+from tidegate.world.resilient import ResilientWorld
 
 NAMESPACE = "ownership"
 

@@ -17,16 +17,16 @@ from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.cli.main import run_argv
 from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import Ms
 from tidegate.simulation.server import serve_world
 from tidegate.testing import Desk, items_of, live_of, real_world
-from tidegate.world.calls import Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Message, WatchEvent
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Message, WatchEvent
 from tidegate.world.protocol import World
+from tidegate.world.requests import Selection
+from tidegate.world.resilient import ResilientWorld
 
 LOOKS_AGAIN = Ms(50)
 Answering = Callable[[JsonObject], JsonObject | None]

@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, Session, build_evaluator
-from tidegate.model.unit import Unit
+from tidegate.model.units.unit import Unit
 from tidegate.testing.rollouts import PolicyChanges
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.world.protocol import World

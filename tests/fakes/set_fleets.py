@@ -15,7 +15,7 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 STEPS: dict[str, tuple[str, ...]] = {
     "1": ("a1", "a2", "a3"),

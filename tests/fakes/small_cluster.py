@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from tests.fakes.instant_kubelet import INSTANT_KUBELET
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import Ms
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
+from tidegate.sandbox.controllers.interface import Controller
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Desk, items_of, live_of
-from tidegate.world.calls import Selection, Verb, View, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Success
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Success
+from tidegate.world.requests import Selection, Verb, View, Write
 
 SHOP = "shop"
 NOTES = "test.tidegate.dev/"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from tests.promises.objects import a_namespace
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import Controller
-from tidegate.sandbox.physics.kubelet.pod import kubelet_controller
-from tidegate.sandbox.physics.profile import ContainerProfile, ContainerRule, Profile
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
+from tidegate.sandbox.controllers.interface import Controller
+from tidegate.sandbox.node.kubelet.pod import kubelet_controller
+from tidegate.sandbox.node.profile import ContainerProfile, ContainerRule, Profile
+from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Desk, body_of, items_of, live_of
-from tidegate.world.calls import Logs, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import RawResponse, Success
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import RawResponse, Success
+from tidegate.world.requests import Logs, Selection
 
 POD = Kind("", "v1", "Pod")
 EVENT = Kind("", "v1", "Event")

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from tests.fakes.sessions import a_session
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.engine.drive import drive
-from tidegate.model.event import Event
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Order, Policy
+from tidegate.engine.driver import drive
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event
+from tidegate.model.times import Ms
+from tidegate.model.units.policy import Order, Policy
 from tidegate.planning.plan import make_plan
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import failing_objects
+from tidegate.report.rollout.explain import failing_objects
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 
 from tests.traces.case import Apply, Change, Watched
 from tests.traces.simulate import CONTROLLERS
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 PLACE = "shop"
 Sample = Callable[[ObjectReader], Json]

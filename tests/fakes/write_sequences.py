@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from tests.promises.objects import CONFIG_MAP, DEPLOYMENT, SERVICE
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 GATE = Kind("ownership.example.org", "v1", "Gate")
 MANAGERS = ("anna", "bert", "cleo")

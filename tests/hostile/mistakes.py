@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing.builders import an_object
 
 LABELS: JsonObject = {"app": "a"}

@@ -13,10 +13,10 @@ from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.api_server import Malice, hostile_server
 from tests.hostile.test_printing import obeyed
 from tidegate.kube.cluster import _read_events
-from tidegate.kube.replies import LineSplitter
-from tidegate.model.objects import Kind
-from tidegate.world.calls import RequestId
-from tidegate.world.facts import ServerError, WatchEnded
+from tidegate.kube.http_responses import LineSplitter
+from tidegate.model.k8s.objects import Kind
+from tidegate.world.messages import ServerError, WatchEnded
+from tidegate.world.requests import RequestId
 
 MOST_MEMORY = 2_000 * 1024 * 1024
 SECRET = Kind("", "v1", "Secret")

@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.tidegate_runs import FIRST, ROOT, tidegate
 from tests.hostile.inside import typed
 from tidegate.external.process import Limits
-from tidegate.model.moment import Ms
+from tidegate.model.times import Ms
 
 LATE, STOPPED = 8, 130
 COMMAND = [sys.executable, "-m", "tidegate", "sync", FIRST, "--sandbox", "--pace", "1"]

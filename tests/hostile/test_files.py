@@ -11,7 +11,7 @@ from tests.fakes.releases import helm_release
 from tests.fakes.repositories import Repository, git_repository
 from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
 from tests.hostile.inside import typed
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{a: {value}}}\n"
 SWOLLEN = {

@@ -17,23 +17,28 @@ from tidegate.clusters.journal import read_journal, rebuild_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import Session
-from tidegate.engine.drive import drive
-from tidegate.engine.reach.errands import Pause, Procedure
-from tidegate.engine.record import ENTRIES_PER_PART, UnitRecord
-from tidegate.engine.stored import TIDEGATE_NAMESPACE, RecordHead, build_secret_write, resource_name
+from tidegate.engine.cluster.procedures import Pause, Procedure
+from tidegate.engine.driver import drive
+from tidegate.engine.records.record import ENTRIES_PER_PART, UnitRecord
+from tidegate.engine.records.storage import (
+    TIDEGATE_NAMESPACE,
+    RecordHead,
+    build_secret_write,
+    resource_name,
+)
 from tidegate.errors import ClusterError
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.model.unit import Unit
-from tidegate.plan.build import plan_unit
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import Unit
+from tidegate.plan.build.build import plan_unit
 from tidegate.planning.plan import make_plan
 from tidegate.removal.removed_units import with_removed_units
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
 from tidegate.workspace.request import unit_for_path
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.facts import NotFound, Outcome, Success, is_error
+from tidegate.world.messages import NotFound, Outcome, Success, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Get, Verb, Write
 
 ROOT = Path(__file__).parents[2]
 NAME = resource_name("default/unit")

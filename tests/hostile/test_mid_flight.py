@@ -12,17 +12,17 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import list_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.clusters.session import Session
-from tidegate.engine.drive import drive
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.plan.build import plan_unit
+from tidegate.engine.driver import drive
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.build.build import plan_unit
 from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
 from tidegate.workspace.request import unit_for_path
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Verb, Write
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Verb, Write
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 LEASE = Kind("coordination.k8s.io", "v1", "Lease")

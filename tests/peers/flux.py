@@ -30,8 +30,8 @@ from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.web_server import listening
 from tests.peers.building import kustomize_controller
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mappings
+from tidegate.model.k8s.json_fields import get_mappings
+from tidegate.model.k8s.objects import Json
 
 USER = "kustomize-controller"
 HOME = "flux-system"

@@ -22,8 +22,8 @@ from tests.fakes.repositories import Repository, namespace, setting
 from tests.peers.flux import HOME, artifacts, controller, kustomizations
 from tests.peers.transcript import TRANSCRIPT, said_of
 from tests.unit.render.sops_program import AgeKey
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 

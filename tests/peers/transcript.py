@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_list, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
+from tidegate.model.k8s.objects import Json
 
 TRANSCRIPT = Path(__file__).parents[1] / "data" / "peers" / "kustomize-controller.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -12,12 +12,12 @@ from plane import ControlPlane
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import a_namespace
 from tests.promises.printing import PrintingPod, in_a_sandbox, on_a_real_server
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of, real_world, sandbox_world, served_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 _numbers = itertools.count(1)
 

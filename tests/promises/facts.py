@@ -22,8 +22,8 @@ from tests.promises.objects import (
     a_stateful_set,
     an_object,
 )
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 DAEMON_SET = Kind("apps", "v1", "DaemonSet")
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")

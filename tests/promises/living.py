@@ -15,13 +15,13 @@ from pathlib import Path
 from plane import ControlPlane
 from tests.promises.objects import ACCOUNT, a_namespace
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import LiveObject, Ref
+from tidegate.model.k8s.objects import LiveObject, Ref
+from tidegate.model.times import MINUTE, Ms
 from tidegate.testing import Desk, live_of, real_world, served_world
 from tidegate.testing.worlds import live_in
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 _numbers = itertools.count(1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SECRET = Kind("", "v1", "Secret")

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import POD, a_container, an_object
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
-from tidegate.world.facts import Success
+from tidegate.world.messages import Success
 
 NODE = Kind("", "v1", "Node")
 

@@ -15,11 +15,11 @@ from tests.promises.objects import (
     at,
     held,
 )
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import PatchType
-from tidegate.world.facts import Forbidden, NotFound, ServerError, Success
+from tidegate.world.messages import Forbidden, NotFound, ServerError, Success
+from tidegate.world.requests import PatchType
 
 WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 LONG = Ms(60 * SECOND)

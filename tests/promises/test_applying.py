@@ -11,9 +11,9 @@ from tests.promises.objects import (
     at,
     labelled,
 )
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.facts import Conflict, FieldOwner, Success
+from tidegate.world.messages import Conflict, FieldOwner, Success
 
 
 def containers(outcome_body: JsonObject) -> dict[str, str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from tests.promises.objects import CRD, DEPLOYMENT, NAMESPACE, a_definition, a_gate, at
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Propagation, Ref, ServedKind
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Propagation, Ref, ServedKind
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import Discover, Selection
-from tidegate.world.facts import (
+from tidegate.world.messages import (
     ApiResources,
     Expired,
     Invalid,
@@ -15,6 +14,7 @@ from tidegate.world.facts import (
     WatchEnded,
     WatchEvent,
 )
+from tidegate.world.requests import Discover, Selection
 
 
 def group_of(desk: Desk) -> str:

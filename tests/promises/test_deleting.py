@@ -9,9 +9,9 @@ from tests.promises.objects import (
     held,
     owned_by,
 )
-from tidegate.model.objects import JsonObject, LiveObject, Propagation, Ref
+from tidegate.model.k8s.objects import JsonObject, LiveObject, Propagation, Ref
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.facts import AlreadyExists, Conflict, NotFound, Success
+from tidegate.world.messages import AlreadyExists, Conflict, NotFound, Success
 
 
 def is_gone(live: LiveObject | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.promises.objects import a_config_map, a_definition, a_gate, held
 from tests.promises.test_definitions import a_served_gate, group_of
 from tidegate.testing import Desk, live_of
-from tidegate.world.facts import Invalid, Success
+from tidegate.world.messages import Invalid, Success
 
 BARE = "gate.example.org"
 

@@ -16,9 +16,9 @@ from tests.promises.objects import (
     an_object,
     at,
 )
-from tidegate.model.objects import JsonObject, Kind
+from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.facts import Invalid, Success
+from tidegate.world.messages import Invalid, Success
 
 OTHER_LABELS: JsonObject = {"matchLabels": {"app": "other"}}
 OTHER_IMAGE: JsonObject = {

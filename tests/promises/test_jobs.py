@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.promises.objects import a_container, a_job, at, labelled
-from tidegate.model.objects import Json, JsonObject, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.facts import Invalid, Success
+from tidegate.world.messages import Invalid, Success
 
 UID, NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 

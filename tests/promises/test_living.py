@@ -25,11 +25,11 @@ from tests.promises.facts import (
 )
 from tests.promises.living import a_living_sandbox, a_real_cluster
 from tests.promises.objects import POD, a_claim, a_container, a_job, at
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.testing import Desk, body_of, items_of, live_of
-from tidegate.world.calls import Selection
-from tidegate.world.facts import Outcome
+from tidegate.world.messages import Outcome
+from tidegate.world.requests import Selection
 
 EVENT = Kind("", "v1", "Event")
 WORLDS = ["sandbox", "served", pytest.param("kube", marks=pytest.mark.kube)]

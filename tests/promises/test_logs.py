@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.promises.objects import POD
 from tests.promises.printing import PrintingPod
-from tidegate.model.objects import Ref
+from tidegate.model.k8s.objects import Ref
 from tidegate.testing import Desk
-from tidegate.world.calls import Logs
-from tidegate.world.facts import Invalid, NotFound, RawResponse
+from tidegate.world.messages import Invalid, NotFound, RawResponse
+from tidegate.world.requests import Logs
 
 
 async def test_what_a_container_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:

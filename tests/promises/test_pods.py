@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from tests.promises.objects import POD, a_container, an_object, at
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import PatchType, Verb, Write
-from tidegate.world.facts import Conflict, Invalid, NotFound, Outcome, Success
+from tidegate.world.messages import Conflict, Invalid, NotFound, Outcome, Success
+from tidegate.world.requests import PatchType, Verb, Write
 
 ACCOUNT = Kind("", "v1", "ServiceAccount")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.promises.objects import CONFIG_MAP, a_config_map, a_namespace, labelled
-from tidegate.model.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.testing import Desk, body_of, items_of, live_of
-from tidegate.world.calls import RawGet, Selection, View
-from tidegate.world.facts import AlreadyExists, ListPage, NotFound, NotServed, RawResponse
+from tidegate.world.messages import AlreadyExists, ListPage, NotFound, NotServed, RawResponse
+from tidegate.world.requests import RawGet, Selection, View
 
 
 async def test_what_is_created_can_be_read(desk: Desk) -> None:

@@ -25,10 +25,10 @@ from tests.promises.objects import (
 )
 from tests.promises.test_definitions import a_served_gate, group_of, is_established
 from tests.promises.test_pods import ACCOUNT, is_there
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import PatchType
-from tidegate.world.facts import Invalid, Success
+from tidegate.world.messages import Invalid, Success
+from tidegate.world.requests import PatchType
 
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
 OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")

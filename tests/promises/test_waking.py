@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.world.facts import TimerFired
+from tidegate.model.times import MINUTE, Ms
+from tidegate.world.messages import TimerFired
 from tidegate.world.protocol import World
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.promises.objects import CONFIG_MAP, a_config_map, labelled
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing import Desk, live_of
-from tidegate.world.calls import Selection, View
-from tidegate.world.facts import (
+from tidegate.world.messages import (
     Bookmark,
     ListPage,
     Message,
@@ -17,6 +16,7 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
+from tidegate.world.requests import Selection, View
 
 
 def here(desk: Desk, *, labels: str = "watched=yes", view: View = View.FULL) -> Selection:

@@ -14,10 +14,10 @@ from tests.promises.objects import (
     at,
     labelled,
 )
-from tidegate.model.objects import JsonObject, Ref
+from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import PatchType
-from tidegate.world.facts import Cause, Conflict, Invalid, NotFound, Success
+from tidegate.world.messages import Cause, Conflict, Invalid, NotFound, Success
+from tidegate.world.requests import PatchType
 
 UNKNOWN_FIELD = Cause("spec.replicsa", "unknown", "unknown field")
 

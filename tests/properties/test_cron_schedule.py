@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.schedule import FixedInterval, ScheduleError, parse_schedule
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.schedule import FixedInterval, ScheduleError, parse_schedule
 
 WALK = 3 * 24 * 60
 """So many minutes are walked: three days."""

@@ -29,7 +29,7 @@ from tests.unit.documents.recorded import (
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import DocumentError, Location
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs
 from tests.fakes.rollout_gates import assert_gates_open_for_our_text
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
 from tests.fakes.rollout_record import Record, assert_counted, assert_record_in_order, is_ready
-from tidegate.model.event import FINAL_STATES, EventType
-from tidegate.model.plan import Plan, step_items
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Plan, step_items
+from tidegate.model.rollouts.event import FINAL_STATES, EventType
+from tidegate.model.units.unit import UnitId
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = fleets()

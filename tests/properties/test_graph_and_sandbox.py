@@ -21,10 +21,10 @@ from tests.properties.fleets_to_order import (
 )
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
-from tidegate.graph.circles import find_cycles
-from tidegate.model.event import RolloutOutcome
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.graph.cycles import find_cycles
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.planning.graph import make_graph
 from tidegate.simulation.run import SimulationOptions, simulate
 from tidegate.workspace.rendering.context import user_render_settings

@@ -18,12 +18,12 @@ from tests.fakes.mortal import Happening
 from tests.fakes.rollout_cases import FAULTS, Case, Shape, fast_by, no_budget, shared_by, some_turns
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tests.fakes.rollout_record import Record, is_ready
-from tidegate.engine.approvals import build_approval
-from tidegate.model.event import EventType
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
-from tidegate.model.unit import RollingSyncStep
-from tidegate.plan.build import build_plan
+from tidegate.engine.records.markers import build_approval
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import RollingSyncStep
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.faults import ERROR, CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_name, an_object

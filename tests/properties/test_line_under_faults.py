@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.promises.objects import CONFIG_MAP, NAMESPACE, a_namespace
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, LiveObject, Ref
+from tidegate.model.k8s.objects import Json, LiveObject, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.cluster import ServerTiming
 from tidegate.sandbox.faults import (
     CONFLICT,
@@ -32,8 +32,7 @@ from tidegate.sandbox.faults import (
     too_many_requests,
 )
 from tidegate.sandbox.world import START, Sandbox
-from tidegate.world.calls import Call, RequestId, Selection, Verb, Watch, Write
-from tidegate.world.facts import (
+from tidegate.world.messages import (
     Delivery,
     Message,
     NoResponse,
@@ -43,7 +42,8 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
-from tidegate.world.line import ResilientWorld
+from tidegate.world.requests import Call, RequestId, Selection, Verb, Watch, Write
+from tidegate.world.resilient import ResilientWorld
 
 SCHEDULES = 2_000
 BATCH = 100

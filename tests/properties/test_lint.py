@@ -27,9 +27,9 @@ from tests.fakes.rule_pages import write_files
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
 from tidegate.linting.run import LintOptions
-from tidegate.model.event import RolloutOutcome
 from tidegate.model.finding import Severity
-from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.times import MINUTE, Ms
 from tidegate.report.lint.report import LintReport
 from tidegate.simulation.run import SimulationOptions, simulate
 from tidegate.workspace.rendering.context import user_render_settings

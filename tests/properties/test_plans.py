@@ -21,16 +21,16 @@ from tests.unit.plan.orders import (
 )
 from tests.unit.plan.test_wire import KEY
 from tidegate.errors import PlanError
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Edge, Plan, PlanItem, Step
-from tidegate.model.policy import ObjectOptions, Policy
-from tidegate.plan.build import build_plan, plan_unit
-from tidegate.plan.chains import narrow_plan
-from tidegate.plan.cycles import sort_steps
-from tidegate.plan.hooks import without_hooks
-from tidegate.plan.pruning import PruneCandidate, reverse_waves
-from tidegate.plan.wire import from_json, to_json
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import Edge, Plan, PlanItem, Step
+from tidegate.model.units.policy import ObjectOptions, Policy
+from tidegate.plan.build.build import build_plan, plan_unit
+from tidegate.plan.build.chains import narrow_plan
+from tidegate.plan.build.cycles import sort_steps
+from tidegate.plan.changes.narrow import without_hooks
+from tidegate.plan.changes.prune import PruneCandidate, reverse_waves
+from tidegate.plan.serialize import from_json, to_json
 from tidegate.testing.builders import STAGED, USUAL, a_name
 
 KINDS = ("Namespace", "Secret", "ConfigMap", "Pod", "batch/v1 Job", "a.dev/v1 Gadget", CRD)

@@ -9,16 +9,16 @@ import msgspec
 from tests.fakes.sequence_runs import NAMESPACE, Run, named, prepare
 from tests.fakes.write_sequences import Deed, Step, random_sequences
 from tests.unit.plan.foreseen import changes_between, is_touched
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import JsonObject, Ref
-from tidegate.model.reading import get_mappings, get_text
-from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.plans.change import DiffAction
+from tidegate.plan.diff.replace import compare_replacement, replacement_fingerprint
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, body_of
-from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotFound, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import NotFound, Success
+from tidegate.world.requests import Verb, Write
+from tidegate.world.resilient import ResilientWorld
 
 MANAGER = "anna"
 ENOUGH = 100

@@ -14,10 +14,10 @@ from hypothesis import example, given
 from tests.fakes.rollout_cases import WELL, Case, Shape, cases, down, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Actor, Stage, finished, replayed
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.model.event import FINAL_STATES, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import FINAL_STATES, EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.testing.rollouts import Run
 
 ROOT = Path(__file__).parents[2]

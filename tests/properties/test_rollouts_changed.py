@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.fakes.rollout_cases import WELL, Case, Shape, cases, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.engine.vocabulary import Apply, CompareStep, Delete, StopRequested
-from tidegate.model.event import EventType
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
+from tidegate.engine.messages import Apply, CompareStep, Delete, StopRequested
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import Ms
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import ServerError
+from tidegate.world.messages import ServerError
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 well = cases(fates=WELL, most=2)

@@ -7,8 +7,8 @@ from hypothesis import given
 
 from tests.fakes.rollout_cases import OFTEN_ILL, Case, cases, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
-from tidegate.model.event import EventType, StepState
-from tidegate.model.plan import Plan, Step
+from tidegate.model.plans.plan import Plan, Step
+from tidegate.model.rollouts.event import EventType, StepState
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 ill = cases(fates=OFTEN_ILL, most=2)

@@ -18,9 +18,17 @@ from tests.fakes.rollout_cases import (
 )
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.model.event import FINAL_STATES, EventType, StepState
-from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit, Step, digest_step
-from tidegate.plan.build import build_fragment
+from tidegate.model.plans.plan import (
+    Edge,
+    EdgeReason,
+    Plan,
+    PlanFragment,
+    PlannedUnit,
+    Step,
+    digest_step,
+)
+from tidegate.model.rollouts.event import FINAL_STATES, EventType, StepState
+from tidegate.plan.build.build import build_fragment
 from tidegate.testing.builders import a_config_map, a_name, a_unit
 
 pytestmark = pytest.mark.timeout(PATIENCE)

@@ -23,11 +23,11 @@ from tests.fakes.rollout_hooks import (
     well_hooked,
 )
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
-from tidegate.engine.vocabulary import DeleteHooks
-from tidegate.model.manifest import Phase
-from tidegate.model.moment import Ms
-from tidegate.model.plan import HookPolicy
-from tidegate.world.facts import WatchEventType
+from tidegate.engine.messages import DeleteHooks
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import HookPolicy
+from tidegate.model.times import Ms
+from tidegate.world.messages import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 JOB = Shape("Job", 0, 0, "well")

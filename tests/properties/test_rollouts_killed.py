@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by, some_turns
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.engine.heartbeat import LEASE_DURATION
-from tidegate.engine.stored import SECRET
-from tidegate.model.moment import SECOND
-from tidegate.world.facts import is_error
+from tidegate.engine.records.heartbeat import LEASE_DURATION
+from tidegate.engine.records.storage import SECRET
+from tidegate.model.times import SECOND
+from tidegate.world.messages import is_error
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 small = cases(fates=WELL, faulty=False, most=2)

@@ -22,12 +22,12 @@ from tests.fakes.rollout_hooks import (
 )
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tests.fakes.rollout_record import is_ready, remembered
-from tidegate.model.plan import HookPolicy, Plan
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import PruneCandidate
+from tidegate.model.plans.plan import HookPolicy, Plan
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.sandbox.server.store import StoreEvent
 from tidegate.testing.rollouts import PolicyChanges
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 PRUNES: PolicyChanges = {"prunes": True}

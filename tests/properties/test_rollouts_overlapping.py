@@ -16,15 +16,15 @@ from tests.fakes.rollout_cases import Case, Shape, fast_by, no_budget, shared_by
 from tests.fakes.rollout_fleets import hook_of, hook_runs
 from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
 from tests.fakes.rollout_record import assert_record_in_order
-from tidegate.engine.stored import JOURNAL_KEY, SECRET, UNIT_LABEL, label_value
-from tidegate.model.moment import MINUTE
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import Edge, EdgeReason, Plan
-from tidegate.model.reading import get_text
-from tidegate.plan.build import build_plan
+from tidegate.engine.records.storage import JOURNAL_KEY, SECRET, UNIT_LABEL, label_value
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.plan import Edge, EdgeReason, Plan
+from tidegate.model.times import MINUTE
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_name
-from tidegate.world.facts import is_error
+from tidegate.world.messages import is_error
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 NAMES = ("d", "a", "c", "b")

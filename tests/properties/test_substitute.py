@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.render.envsubst.layout import to_flux_yaml
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.substitute import Variables, substitute

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.sync_window import SyncWindow, find_blocking_window, find_window_block
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.model.units.sync_window import SyncWindow, find_blocking_window, find_window_block
 
 WALK = 3 * 24 * 60
 FIRST = int(datetime(2026, 3, 27, tzinfo=UTC).timestamp()) * SECOND

@@ -18,7 +18,7 @@ from tests.rollouts.records import AuditRecord, Record, StoreRecord
 from tests.rollouts.stage import Stage
 from tests.rollouts.worlds import WORLDS, a_still_world
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.objects import Ref
+from tidegate.model.k8s.objects import Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import live_of, real_world
 from tidegate.world.protocol import World

@@ -14,7 +14,7 @@ from plane import ControlPlane
 from tests.fakes.certificates import issue
 from tests.fakes.serving import served
 from tests.promises.objects import a_service, an_object
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.testing import Desk, live_of
 
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
 
 WEB = a_deployment()

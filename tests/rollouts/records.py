@@ -8,11 +8,11 @@ from typing import Protocol
 
 from plane import AuditEntry, read_audit
 from tests.promises.objects import a_config_map
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
-from tidegate.world.facts import Outcome, WatchEventType
+from tidegate.world.messages import Outcome, WatchEventType
 
 WRITES = frozenset({"create", "delete", "deletecollection", "patch", "update"})
 USER = "tidegate"

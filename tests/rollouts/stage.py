@@ -15,23 +15,22 @@ from msgspec import structs
 
 from tests.promises.objects import SECRET
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.engine.drive import Driver
-from tidegate.engine.site import RolloutSettings
-from tidegate.engine.vocabulary import Refresh
+from tidegate.engine.context import RolloutSettings
+from tidegate.engine.driver import Driver
+from tidegate.engine.messages import Refresh
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
-from tidegate.model.plan import Plan, PlanFragment
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.semantics import TIDEGATE, Semantics
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.plans.plan import Plan, PlanFragment
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.model.units.semantics import TIDEGATE, Semantics
 from tidegate.testing import Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, governed
 from tidegate.workers.jq import Jq
-from tidegate.world.calls import Call, RequestId, RunWorker, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import (
     ApiResources,
     Message,
     RawResponse,
@@ -39,8 +38,9 @@ from tidegate.world.facts import (
     TimerFired,
     WatchEvent,
 )
-from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
+from tidegate.world.requests import Call, RequestId, RunWorker, Selection
+from tidegate.world.resilient import ResilientWorld
 
 SHORT = Ms(300)
 LONG = Ms(5 * MINUTE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 AT = "2026-01-01T00:00:00Z"
 

@@ -7,17 +7,17 @@ from msgspec import structs
 
 from tests.rollouts.stage import PATIENT, Rolling, Stage
 from tidegate.actions.approve import approve_units
-from tidegate.engine.approvals import APPROVAL_LABEL
-from tidegate.engine.stored import CONFIG_MAP
+from tidegate.engine.records.markers import APPROVAL_LABEL
+from tidegate.engine.records.storage import CONFIG_MAP
 from tidegate.errors import PlanError
-from tidegate.health.budget import budget
-from tidegate.model.event import EventType
-from tidegate.model.plan import Barrier, ConcurrencyLimit, Plan
-from tidegate.plan.build import build_plan
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.plans.plan import Barrier, ConcurrencyLimit, Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.plan.build.build import build_plan
 from tidegate.testing import items_of
 from tidegate.testing.builders import a_config_map, a_unit
 from tidegate.testing.rollouts import governed
-from tidegate.world.calls import Selection
+from tidegate.world.requests import Selection
 
 
 def held(stage: Stage, *, to: str = "1") -> Plan:

@@ -9,16 +9,16 @@ from tests.promises.objects import NAMESPACE, a_definition
 from tests.rollouts.objects import a_gate
 from tests.rollouts.records import Record
 from tests.rollouts.stage import PATIENT, Stage
-from tidegate.dialect.tracking import UNIT
-from tidegate.model.event import Event, EventType
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import JsonObject, Ref
-from tidegate.model.plan import Plan
-from tidegate.model.reading import get_mapping
+from tidegate.dialect.ownership.tracking import UNIT
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
 from tidegate.testing import live_of
 from tidegate.testing.builders import STAGED, a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import Run, governed
-from tidegate.world.facts import Success
+from tidegate.world.messages import Success
 
 
 def owned(body: JsonObject, unit: str) -> JsonObject:

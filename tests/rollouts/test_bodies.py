@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.reach.writing import object_body
-from tidegate.model.objects import Kind, parse_live_object
+from tidegate.engine.cluster.writes import object_body
+from tidegate.model.k8s.objects import Kind, parse_live_object
 from tidegate.testing.builders import a_deployment
 
 

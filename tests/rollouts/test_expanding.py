@@ -8,16 +8,16 @@ from msgspec import structs
 from tests.rollouts.records import Record
 from tests.rollouts.stage import PATIENT, Stage
 from tests.rollouts.test_belongings import owned
-from tidegate.health.budget import budget
-from tidegate.model.event import Event, EventType, StepState
-from tidegate.model.manifest import Manifests, Phase
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import HookPolicy, Plan, PlanFragment, PlannedUnit, Step, digest_step
-from tidegate.model.policy import Policy
-from tidegate.plan.build import build_fragment
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.manifest import Manifests, Phase
+from tidegate.model.plans.plan import HookPolicy, Plan, PlanFragment, PlannedUnit, Step, digest_step
+from tidegate.model.rollouts.event import Event, EventType, StepState
+from tidegate.model.units.policy import Policy
+from tidegate.plan.build.build import build_fragment
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, a_unit, an_object
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import NotFound
+from tidegate.world.messages import NotFound
 
 YIELDS = "yields"
 RULES = Policy(semantics=PATIENT, prunes=True)

@@ -10,15 +10,15 @@ import pytest
 from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import Rolling, Stage
 from tests.rollouts.statuses import addressed, ready
-from tidegate.engine.turns.applying import MAX_REAPPLIES
-from tidegate.model.event import Event, EventType, StepState
-from tidegate.model.objects import JsonObject, LiveObject
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.engine.state.apply import MAX_REAPPLIES
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, LiveObject
+from tidegate.model.rollouts.event import Event, EventType, StepState
 from tidegate.testing import live_of
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
 from tidegate.testing.rollouts import Run
-from tidegate.world.calls import PatchType
-from tidegate.world.facts import NotFound
+from tidegate.world.messages import NotFound
+from tidegate.world.requests import PatchType
 
 NEWER = a_deployment(image="app:2")
 FREE: JsonObject = {

@@ -6,8 +6,8 @@ from tests.promises.objects import a_definition
 from tests.rollouts.objects import BEHIND, WEB, a_gate, an_ingress
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import addressed, ready
-from tidegate.model.event import EventType
-from tidegate.model.objects import JsonObject, LiveObject
+from tidegate.model.k8s.objects import JsonObject, LiveObject
+from tidegate.model.rollouts.event import EventType
 from tidegate.testing import live_of
 from tidegate.testing.builders import a_config_map, a_deployment
 

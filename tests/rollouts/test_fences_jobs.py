@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.rollouts.stage import HASTY, Stage
 from tests.rollouts.statuses import complete
-from tidegate.model.event import EventType
-from tidegate.model.objects import JsonObject, Propagation
+from tidegate.model.k8s.objects import JsonObject, Propagation
+from tidegate.model.rollouts.event import EventType
 from tidegate.testing.builders import a_job
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Success
+from tidegate.world.messages import Success
 
 MIGRATE = a_job()
 EXPIRING = a_job(ttl=60)

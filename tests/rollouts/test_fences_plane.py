@@ -8,7 +8,7 @@ from plane import ControlPlane
 from tests.promises.objects import ACCOUNT, a_namespace
 from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import Stage
-from tidegate.model.objects import Ref
+from tidegate.model.k8s.objects import Ref
 from tidegate.testing import live_of, real_world
 from tidegate.testing.builders import a_deployment
 

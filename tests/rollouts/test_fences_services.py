@@ -6,11 +6,11 @@ from tests.promises.objects import CRD, a_definition
 from tests.rollouts.hooks import Answering, a_webhook, an_answering_service
 from tests.rollouts.objects import BEHIND, a_gate
 from tests.rollouts.stage import Stage
-from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
-from tidegate.model.reading import get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.testing import body_of, live_of
-from tidegate.world.facts import Success
+from tidegate.world.messages import Success
 
 
 async def test_a_definition_that_is_established_and_not_served_holds_its_gate(

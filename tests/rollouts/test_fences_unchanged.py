@@ -7,12 +7,12 @@ from tests.rollouts.objects import WEB, a_gate, an_ingress
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import addressed
-from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.testing import body_of
 from tidegate.testing.builders import a_config_map, a_job, a_pod_template, an_object
-from tidegate.world.facts import Outcome
+from tidegate.world.messages import Outcome
 
 SIZE: JsonObject = {"storage": "1Gi"}
 

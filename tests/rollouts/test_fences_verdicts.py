@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import ready, stuck
-from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.testing import live_of
 from tidegate.testing.builders import a_deployment, a_pod_template, an_object
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.promises.objects import a_stateful_set
 from tests.rollouts.stage import Stage
-from tidegate.model.objects import JsonObject, Kind, Propagation
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Propagation
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_deployment, a_job
-from tidegate.world.calls import RequestId, Selection
-from tidegate.world.facts import Message, Response, WatchEvent, WatchEventType
+from tidegate.world.messages import Message, Response, WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId, Selection
 
 POD = Kind("", "v1", "Pod")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")

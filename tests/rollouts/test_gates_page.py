@@ -9,9 +9,9 @@ import pytest
 
 import tidegate.engine
 from tidegate.engine.fences import CHECKS
-from tidegate.health.budget import _RULES as BUDGETS
-from tidegate.model.moment import Ms, format_duration
-from tidegate.model.semantics import TIDEGATE
+from tidegate.health.readiness_timeout import _RULES as BUDGETS
+from tidegate.model.times import Ms, format_duration
+from tidegate.model.units.semantics import TIDEGATE
 
 PAGE = Path("docs/concepts/gates.md").read_text()
 ENGINE = Path(next(iter(tidegate.engine.__path__)))

@@ -9,12 +9,12 @@ import msgspec
 from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import Stage
 from tests.rollouts.statuses import ready
-from tidegate.engine.heartbeat import lease_ref
-from tidegate.engine.stored import SECRET, TIDEGATE_NAMESPACE, resource_name
-from tidegate.model.event import EventType
-from tidegate.model.objects import Json, JsonObject, Ref
+from tidegate.engine.records.heartbeat import lease_ref
+from tidegate.engine.records.storage import SECRET, TIDEGATE_NAMESPACE, resource_name
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.rollouts.event import EventType
 from tidegate.testing import live_of
-from tidegate.world.facts import Conflict, NotFound, Success
+from tidegate.world.messages import Conflict, NotFound, Success
 
 
 def lease_of(stage: Stage, number: int = 1) -> Ref:

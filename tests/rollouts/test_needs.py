@@ -6,7 +6,7 @@ from tests.promises.objects import a_definition
 from tests.rollouts.objects import a_gate
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, Stage
-from tidegate.model.event import Event, EventType
+from tidegate.model.rollouts.event import Event, EventType
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.testing.rollouts import Run
 

@@ -15,13 +15,13 @@ from tests.promises.objects import a_definition, a_namespace
 from tests.rollouts.hooks import a_webhook
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, Stage
-from tidegate.model.event import Event, EventType
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import Event, EventType
 from tidegate.testing import live_of
 from tidegate.testing.builders import a_config_map, a_deployment, a_pod_template, an_object
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Forbidden, Invalid
+from tidegate.world.messages import Forbidden, Invalid
 
 REPLICAS = "spec.replicas"
 IMAGE = "spec.template.spec.containers[0].image"

@@ -6,19 +6,19 @@ import pytest
 
 from tests.fakes.quick_workloads import quick_sandbox
 from tests.promises.objects import a_definition
-from tidegate.engine.site import RolloutSettings
-from tidegate.model.event import EventType, StepState
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.plan import Plan
-from tidegate.model.policy import PreflightMode
-from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.engine.context import RolloutSettings
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.times import Ms
+from tidegate.model.units.policy import PreflightMode
 from tidegate.sandbox.faults import CallFault, Fault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.testing.rollouts import roll_out, settings_of
-from tidegate.world.calls import Call, Get, List, RequestId, Write
-from tidegate.world.facts import Forbidden, Invalid, Message
+from tidegate.world.messages import Forbidden, Invalid, Message
+from tidegate.world.requests import Call, Get, List, RequestId, Write
 
 ADMISSION = "admissionregistration.k8s.io"
 MUTATING = "MutatingWebhookConfiguration"

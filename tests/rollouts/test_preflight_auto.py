@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.rollouts.test_preflight_asking import DENIED, MUTATING, Overheard, a_hook, asking
-from tidegate.engine.reach.dry_runs import DEFAULT_NAMESPACE
-from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.policy import PreflightMode
-from tidegate.model.reading import get_mapping
+from tidegate.engine.cluster.preflight.dry_runs import DEFAULT_NAMESPACE
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.units.policy import PreflightMode
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_plan, an_object
 from tidegate.testing.rollouts import Run, roll_out
-from tidegate.world.calls import Verb
-from tidegate.world.facts import Forbidden, Invalid
+from tidegate.world.messages import Forbidden, Invalid
+from tidegate.world.requests import Verb
 
 TRIED = ("apply", "create")
 AUTO = asking(PreflightMode.AUTO)

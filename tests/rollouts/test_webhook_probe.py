@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from tidegate.engine.reach.errands import Pause, Procedure
-from tidegate.engine.reach.matching import has_matching_rule
-from tidegate.engine.reach.outlook import LiveCache
-from tidegate.engine.reach.probing import PROBE_MANAGER, probe_webhooks
-from tidegate.engine.vocabulary import Failure
-from tidegate.model.objects import (
+from tidegate.engine.cluster.live_cache import LiveCache
+from tidegate.engine.cluster.preflight.admission import has_matching_rule
+from tidegate.engine.cluster.preflight.probes import PROBE_MANAGER, probe_webhooks
+from tidegate.engine.cluster.procedures import Pause, Procedure
+from tidegate.engine.messages import Failure
+from tidegate.model.k8s.objects import (
     ClusterRef,
     Json,
     JsonObject,
@@ -23,10 +23,9 @@ from tidegate.model.objects import (
     ServedKind,
     parse_live_object,
 )
-from tidegate.model.plan import PlanItem, PlannedUnit
+from tidegate.model.plans.plan import PlanItem, PlannedUnit
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
-from tidegate.world.calls import Get, List, Request, Verb, Write
-from tidegate.world.facts import (
+from tidegate.world.messages import (
     AlreadyExists,
     Delivery,
     Forbidden,
@@ -39,6 +38,7 @@ from tidegate.world.facts import (
     ServerError,
     Success,
 )
+from tidegate.world.requests import Get, List, Request, Verb, Write
 
 VERBS = ("list", "patch", "create")
 MAPS = ServedKind(Kind("", "v1", "ConfigMap"), "configmaps", True, VERBS, ())

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.strangers.test_truth import API, ISSUED, tidegate
 from tidegate.cli.main import cli
-from tidegate.model.moment import SECOND
+from tidegate.model.times import SECOND
 
 DUMP = Path(__file__).parents[2] / "examples" / "seen" / "dump.json"
 TIGHT = """

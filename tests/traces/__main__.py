@@ -11,10 +11,10 @@ from tests.traces.case import Case
 from tests.traces.catalogue import CASES
 from tests.traces.files import FOLDER, write_traces
 from tests.traces.run import Trace, trace
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 RUNS = 4
 """Real controllers race each other: so often each case is run, to hear what they may say."""

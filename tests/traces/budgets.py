@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.traces.case import Apply, Case, Deed, Pause, Until, Watched
 from tests.traces.claims import counts, rolled_out, says
 from tests.traces.workloads import WEB, a_template, a_workload, scale
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.external_status import AUTOSCALER
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET
-from tidegate.sandbox.controllers.stamps import AUTOSCALER
 
 SPARE = Watched(DISRUPTION_BUDGET, "spare")
 SCALER = Watched(AUTOSCALER, "scaler")

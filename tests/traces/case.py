@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject, Kind
+from tidegate.model.k8s.objects import JsonObject, Kind
+from tidegate.model.times import SECOND, Ms
 
 Claim = Callable[[JsonObject], bool]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.traces.case import Claim
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject
 
 
 def is_observed(body: JsonObject) -> bool:

@@ -19,8 +19,8 @@ from itertools import groupby
 
 from tests.traces.run import Trace
 from tests.traces.states import REVISIONS, State
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_int, get_mapping
+from tidegate.model.k8s.json_fields import get_int, get_mapping
+from tidegate.model.k8s.objects import Json
 
 BLINKING = ("currentNumberScheduled", "updatedNumberScheduled", "updatedReplicas")
 Summary = dict[str, object]

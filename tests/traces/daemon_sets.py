@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.traces.case import Case, Deed, Pause, Until
 from tests.traces.claims import counts
 from tests.traces.workloads import AGENT, a_template, a_workload
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 
 READY = Until(
     AGENT,

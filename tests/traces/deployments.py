@@ -13,7 +13,7 @@ from tests.traces.workloads import (
     rolling,
     scale,
 )
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 
 COMPLETE = Until(WEB, rolled_out)
 SECOND_IMAGE = a_template(image="app:2")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.traces.case import Apply, Case, Change, Deed, Gone, Pause, Remove, Until, Watched
 from tests.traces.claims import says
 from tests.traces.workloads import a_template
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_int, get_mapping
+from tidegate.model.k8s.json_fields import get_int, get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.kinds import JOB
 
 LOAD = Watched(JOB, "load")

@@ -7,11 +7,11 @@ import msgspec
 from tests.traces.case import Apply, Case, Deed, Gone, Pause, Remove, Until, Watched
 from tests.traces.case import Change as Patched
 from tests.traces.states import Reader, State
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject, Ref
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing import Desk, live_of
-from tidegate.world.calls import RequestId, Selection
-from tidegate.world.facts import Message, NotFound, WatchEvent, WatchEventType
+from tidegate.world.messages import Message, NotFound, WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId, Selection
 
 Trace = dict[str, list[State]]
 REST = Ms(2 * SECOND)

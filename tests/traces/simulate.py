@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.fakes.instant_kubelet import INSTANT_KUBELET
 from tests.traces.case import Case
 from tests.traces.run import Trace, trace
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
+from tidegate.sandbox.controllers.external_status import EXTERNAL_STATUS_CONTROLLERS
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGETS
-from tidegate.sandbox.controllers.stamps import EXTERNAL_STATUS_CONTROLLERS
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
 from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
@@ -18,8 +18,8 @@ from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 CONTROLLERS = (
     *API_CONTROLLERS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.traces.case import Case, Change, Deed, Pause, Remove, Until, Watched
 from tests.traces.claims import counts, updated
 from tests.traces.workloads import DB, a_template, a_workload, scale
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.kinds import POD
 
 READY = Until(DB, updated)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 
 State = dict[str, Json]
 REVISIONS = ("currentRevision", "updateRevision")

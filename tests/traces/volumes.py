@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from plane.groundwork import STORAGE_CLASS
 from tests.traces.case import Apply, Case, Claim, Deed, Gone, Pause, Remove, Until, Watched
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.kinds import CLAIM
 
 DISK = Watched(CLAIM, "disk")

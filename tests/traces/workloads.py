@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.traces.case import Apply, Change, Watched
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
 
 WEB = Watched(DEPLOYMENT, "web")

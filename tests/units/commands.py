@@ -16,7 +16,7 @@ import msgspec
 
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tests.units.expected import REPOS, URL, Expected, key_file
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 SPOT = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?(?::\d+)?(?: \(.*\))?$")
 

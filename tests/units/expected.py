@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 REPOS = Path(__file__).parents[1] / "repos"
 RECORDED = REPOS / "recorded"

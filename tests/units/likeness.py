@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.units.expected import Expected
-from tidegate.model.change import MASK
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.change import MASK
 
 STAMPS = {
     "labels": (

@@ -17,7 +17,7 @@ from tests.units.commands import Checkout, Destination, Shown, Told, is_at, lock
 from tests.units.expected import RECORDED, REPOS, Expected, Wrong, expected, identity, shapes
 from tests.units.likeness import differences, is_test
 from tidegate.documents import read_documents
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 SHAPES = shapes()
 UNITS = [(shape, unit) for shape in SHAPES for unit in expected(shape).units]

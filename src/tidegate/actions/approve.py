@@ -10,8 +10,8 @@ from difflib import get_close_matches
 import msgspec
 
 from tidegate.clusters.reader import run_procedure
-from tidegate.engine.approvals import build_approval
-from tidegate.engine.stored import (
+from tidegate.engine.records.markers import build_approval
+from tidegate.engine.records.storage import (
     TIDEGATE_NAMESPACE,
     RecordHead,
     list_heads,
@@ -19,11 +19,11 @@ from tidegate.engine.stored import (
     resource_name,
 )
 from tidegate.errors import ClusterError, Location, PlanError
-from tidegate.model.unit import UnitId
-from tidegate.world.ask import send_requests
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.model.units.unit import UnitId
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import is_error
+from tidegate.world.one_shot import send_requests
 
 
 class ApprovedUnit(msgspec.Struct, frozen=True):

@@ -11,24 +11,24 @@ from tidegate.clusters.journal import StoredJournal, delete_record, read_journal
 from tidegate.clusters.reader import get_objects, list_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.errors import PlanError, TidegateError
-from tidegate.health.budget import budget
+from tidegate.health.readiness_timeout import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Ref
-from tidegate.model.plan import ItemAction, Plan, step_items
-from tidegate.model.semantics import TIDEGATE
-from tidegate.plan.build import plan_unit
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.hooks import has_hooks
-from tidegate.plan.leaving import join_deletions
-from tidegate.plan.pruning import PruneCandidate
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import ItemAction, Plan, step_items
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.plan.build.build import plan_unit
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.changes.delete_units import join_deletions
+from tidegate.plan.changes.narrow import has_hooks
+from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.planning.manifests import UnitManifests, error_from_finding
 from tidegate.planning.plan import PlanResult, make_plan
 from tidegate.removal.prune import find_collateral_deletions
 from tidegate.removal.uninstall import is_installed, with_final_step
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 
 class Deletion(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ import msgspec
 from tidegate.errors import ProcessError, RenderError, sanitize
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import SECOND, Ms
 from tidegate.render.kustomize import find_tool
 
 VERSION_LIMITS = Limits(time=Ms(10 * SECOND))
@@ -60,8 +60,6 @@ PROGRAMS = (
     ),
     RequiredTool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
 )
-
-
 LIBRARIES = (
     ("helm-python-sdk", "Helm charts", "install tidegate[helm]"),
     ("pyrage", "files encrypted for age recipients", "install tidegate[sops]"),

@@ -30,23 +30,21 @@ from tidegate.files import read_bounded, read_regular_file
 from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
 from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
-from tidegate.health.cel.machine import find_cel
+from tidegate.health.cel.interpreter import find_cel
 from tidegate.health.judge import ARGO, KSTATUS, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, Script, read_lua_rules, read_verdict
-from tidegate.health.lua.exchange import Broke, Question, Returned, read_answer, write_question
+from tidegate.health.lua.messages import Broke, Question, Returned, read_answer, write_question
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.k8s.verdict import Verdict
+from tidegate.model.times import SECOND, Ms
 from tidegate.workers.cel import cel_workers
 from tidegate.workers.lua import lua_workers
 from tidegate.workers.scripts import ScriptWorkers
 from tidegate.workspace.config import load_config
 
 STDIN, ANY_KIND = "-", "*"
-
-
 NANOSECONDS_PER_MS = 1_000_000
 
 
@@ -225,8 +223,6 @@ def current_time() -> Ms:
 
 
 SCRIPT_FILE, TESTS_FILE = "health.lua", "health_test.yaml"
-
-
 StatusAndMessage = tuple[str, str]
 """A status and a message."""
 

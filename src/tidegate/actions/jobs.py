@@ -12,11 +12,11 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.errors import UsageError, sanitize
-from tidegate.health.since import moment_in
-from tidegate.model.objects import ClusterRef, Json, Ref, versionless_key
-from tidegate.model.plan import Plan, PlanItem, Step, step_items
-from tidegate.model.reading import get_int, get_mappings, get_text
-from tidegate.plan.rerun import affected_units, find_tasks, is_task, rerun
+from tidegate.health.recorded_time import moment_in
+from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
+from tidegate.model.k8s.objects import ClusterRef, Json, Ref, versionless_key
+from tidegate.model.plans.plan import Plan, PlanItem, Step, step_items
+from tidegate.plan.changes.rerun import affected_units, find_tasks, is_task, rerun
 from tidegate.planning.plan import PlanResult
 from tidegate.report.jobs import JobRow
 from tidegate.report.rollout.names import step_name

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tidegate.clusters.sandboxes import SimulationConfig, load_knowledge
 from tidegate.errors import UsageError, sanitize
-from tidegate.knowledge.catalogue import KnownRows, pluralize_kind
-from tidegate.model.operators import WILDCARD, KindRow, Knowledge
+from tidegate.knowledge.catalog import KnownRows, pluralize_kind
+from tidegate.model.operators.rows import WILDCARD, KindRow, Knowledge
 
 
 def load_effective_knowledge(operators: Path | None = None) -> Knowledge:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tidegate.documents import Document, duplicate_errors
 from tidegate.errors import TidegateError
 from tidegate.model.finding import Finding
-from tidegate.model.objects import FieldPath
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import FieldPath
+from tidegate.model.units.unit import UnitId
 from tidegate.report.findings import warning_from_error
 from tidegate.workers.rendering import RenderSettings, WorkerPool
 from tidegate.workspace.completeness import incomplete_finding

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.session import Session
 from tidegate.errors import PlanError
-from tidegate.model.plan import Plan
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Plan
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.exclusions import apply_suspensions, with_drift_detection
 from tidegate.planning.plan import PlanResult, PreparedRollout, make_plan
 from tidegate.releases.history import has_releases

@@ -6,8 +6,8 @@ the server. Fields are not described: `kubectl explain` needs a real server.
 
 from __future__ import annotations
 
-from tidegate.apiserver.catalogue import ServedKinds
-from tidegate.model.objects import Json, JsonObject, ServedKind
+from tidegate.apiserver.discovery import ServedKinds
+from tidegate.model.k8s.objects import Json, JsonObject, ServedKind
 
 PATCH_PARAMETERS: Json = [
     {"name": name, "in": "query", "schema": {"type": "string"}}

@@ -12,24 +12,23 @@ import msgspec
 
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
-from tidegate.model.objects import Json, Propagation, Ref, ServedKind
-from tidegate.model.reading import get_list, get_mapping, get_text
-from tidegate.world import calls
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
+from tidegate.model.k8s.objects import Json, Propagation, Ref, ServedKind
+from tidegate.world import requests
 
 NAMESPACES = "namespaces"
 TRUE_VALUES = frozenset({"1", "true", "True", "t"})
 APPLY_CONTENT_TYPES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 PATCH_TYPES = {
-    "application/json-patch+json": calls.PatchType.JSON,
-    "application/merge-patch+json": calls.PatchType.MERGE,
-    "application/strategic-merge-patch+json": calls.PatchType.STRATEGIC,
+    "application/json-patch+json": requests.PatchType.JSON,
+    "application/merge-patch+json": requests.PatchType.MERGE,
+    "application/strategic-merge-patch+json": requests.PatchType.STRATEGIC,
 }
 YAML_CONTENT_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 UNKNOWN_MANAGER = "unknown"
 STRICT = "Strict"
 DEFAULT_WATCH_SECONDS = 1800
 """Duration of a watch if the client sets none."""
-
 Query = Mapping[str, str]
 
 
@@ -94,27 +93,27 @@ def parse_path(path: str) -> ResourcePath | None:
             return None
 
 
-def build_selection(request: ApiRequest) -> calls.Selection:
+def build_selection(request: ApiRequest) -> requests.Selection:
     fields = request.query.get("fieldSelector", "")
     if request.path.name:
         fields = ",".join(filter(None, (fields, f"metadata.name={request.path.name}")))
-    return calls.Selection(
+    return requests.Selection(
         request.served.kind, request.path.namespace, request.query.get("labelSelector", ""), fields
     )
 
 
-def build_list(request: ApiRequest) -> calls.List:
+def build_list(request: ApiRequest) -> requests.List:
     limit = request.query.get("limit", "")
-    return calls.List(
+    return requests.List(
         build_selection(request),
         int(limit) if limit.isdigit() else 0,
         request.query.get("continue", ""),
     )
 
 
-def build_logs(request: ApiRequest) -> calls.Logs:
+def build_logs(request: ApiRequest) -> requests.Logs:
     tail = request.query.get("tailLines", "")
-    return calls.Logs(
+    return requests.Logs(
         ref=request.ref,
         container=request.query.get("container", ""),
         tail=int(tail) if tail.isdigit() else 0,
@@ -122,22 +121,22 @@ def build_logs(request: ApiRequest) -> calls.Logs:
     )
 
 
-def build_write(method: str, request: ApiRequest) -> calls.Write:
+def build_write(method: str, request: ApiRequest) -> requests.Write:
     """Return the write for a method."""
     match method:
         case "DELETE":
             return build_deletion(request)
         case "POST":
-            verb, patch_type = calls.Verb.CREATE, calls.PatchType.MERGE
+            verb, patch_type = requests.Verb.CREATE, requests.PatchType.MERGE
         case "PUT":
-            verb, patch_type = calls.Verb.REPLACE, calls.PatchType.MERGE
+            verb, patch_type = requests.Verb.REPLACE, requests.PatchType.MERGE
         case _:
             verb, patch_type = _patch_verb(request.content_type)
     body = _json_body(request)
-    return calls.Write(
+    return requests.Write(
         verb=verb,
         ref=request.ref
-        if verb is not calls.Verb.CREATE or request.path.name
+        if verb is not requests.Verb.CREATE or request.path.name
         else _ref_from_body(request, body),
         body=body,
         patch_type=patch_type,
@@ -149,11 +148,11 @@ def build_write(method: str, request: ApiRequest) -> calls.Write:
     )
 
 
-def _patch_verb(content_type: str) -> tuple[calls.Verb, calls.PatchType]:
+def _patch_verb(content_type: str) -> tuple[requests.Verb, requests.PatchType]:
     if content_type in APPLY_CONTENT_TYPES:
-        return calls.Verb.APPLY, calls.PatchType.MERGE
+        return requests.Verb.APPLY, requests.PatchType.MERGE
     if content_type in PATCH_TYPES:
-        return calls.Verb.PATCH, PATCH_TYPES[content_type]
+        return requests.Verb.PATCH, PATCH_TYPES[content_type]
     message = f"the body of the request was in an unknown format - {content_type or 'none'}"
     raise BadRequestError(415, "UnsupportedMediaType", message)
 
@@ -184,7 +183,7 @@ def _ref_from_body(request: ApiRequest, body: bytes) -> Ref:
     return Ref(request.served.kind, request.path.namespace, name)
 
 
-def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> calls.Write:
+def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> requests.Write:
     """Return a deletion with the DeleteOptions of the query or the body.
 
     `name` and `namespace` select one object of a collection.
@@ -196,8 +195,8 @@ def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> 
     )
     grace_period = options.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
     is_dry_run = "All" in get_list(options, "dryRun") or "All" in request.query.get("dryRun", "")
-    return calls.Write(
-        verb=calls.Verb.DELETE,
+    return requests.Write(
+        verb=requests.Verb.DELETE,
         ref=Ref(
             request.served.kind, namespace or request.path.namespace, name or request.path.name
         ),

@@ -14,9 +14,10 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 from aiohttp import web
 
-from tidegate.apiserver import catalogue, openapi
-from tidegate.apiserver.catalogue import ServedKinds
-from tidegate.apiserver.replies import ObjectEncoder, ObjectForm, encode_error_event, parse_accept
+from tidegate.apiserver import discovery, openapi
+from tidegate.apiserver.discovery import ServedKinds
+from tidegate.apiserver.errors import build_error_response, build_status
+from tidegate.apiserver.real_time_driver import POLL_SECONDS, RealTimeDriver
 from tidegate.apiserver.requests import (
     ApiRequest,
     BadRequestError,
@@ -29,13 +30,12 @@ from tidegate.apiserver.requests import (
     parse_path,
     watch_seconds,
 )
-from tidegate.apiserver.scaling import SCALABLE_KINDS, SCALE, build_scale, patch_from_scale
-from tidegate.apiserver.statuses import build_error_response, build_status
-from tidegate.apiserver.switchboard import POLL_SECONDS, RealTimeDriver
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.world import facts
-from tidegate.world.calls import Discover, Get, List, Logs, RawGet, Selection, Verb, Watch, Write
+from tidegate.apiserver.responses import ObjectEncoder, ObjectForm, encode_error_event, parse_accept
+from tidegate.apiserver.scale import SCALABLE_KINDS, SCALE, build_scale, patch_from_scale
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject
+from tidegate.world import messages
+from tidegate.world.requests import Discover, Get, List, Logs, RawGet, Selection, Verb, Watch, Write
 
 HOST = "127.0.0.1"
 JSON = "application/json"
@@ -53,7 +53,6 @@ SHUTDOWN_SECONDS = 0.5
 """Time for pending responses when the server stops; watches do not end by themselves."""
 CLIENT_GONE_ERRORS = (ConnectionError, OSError)
 """Errors that are raised when a client has disconnected."""
-
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -89,7 +88,7 @@ class ApiServer:
         if not resource_path.plural:
             served_kinds = await self._refresh_kinds()
             return _json_or_not_found(
-                catalogue.build_resource_list(
+                discovery.build_resource_list(
                     served_kinds, resource_path.group, resource_path.version
                 )
             )
@@ -99,7 +98,7 @@ class ApiServer:
         outcome = await self._driver.request(RawGet("/version"))
         return (
             _json_response(outcome.body)
-            if isinstance(outcome, facts.RawResponse)
+            if isinstance(outcome, messages.RawResponse)
             else _not_found_response()
         )
 
@@ -116,28 +115,28 @@ class ApiServer:
                 else openapi.build_index(served_kinds)
             )
             return _json_or_not_found(document)
-        for version in catalogue.AGGREGATED_VERSIONS:
+        for version in discovery.AGGREGATED_VERSIONS:
             if f"v={version}" in accept and "APIGroupDiscoveryList" in accept:
-                body = catalogue.build_aggregated_discovery(
+                body = discovery.build_aggregated_discovery(
                     served_kinds, version, core=path == "/api"
                 )
                 return _json_response(
-                    msgspec.json.encode(body), catalogue.AGGREGATED_CONTENT_TYPE.format(version)
+                    msgspec.json.encode(body), discovery.AGGREGATED_CONTENT_TYPE.format(version)
                 )
         versions: JsonObject = {"kind": "APIVersions", "versions": ["v1"]}
         return _json_or_not_found(
-            versions if path == "/api" else catalogue.build_group_list(served_kinds)
+            versions if path == "/api" else discovery.build_group_list(served_kinds)
         )
 
     async def _refresh_kinds(self) -> ServedKinds:
         """Return the kinds that are served now."""
         resources = await self._driver.request(Discover())
         page = await self._driver.request(List(Selection(CRD)))
-        definitions = page.items if isinstance(page, facts.ListPage) else ()
+        definitions = page.items if isinstance(page, messages.ListPage) else ()
         bodies: list[JsonObject] = [
             msgspec.json.decode(definition.body) for definition in definitions
         ]
-        served = resources.kinds if isinstance(resources, facts.ApiResources) else ()
+        served = resources.kinds if isinstance(resources, messages.ApiResources) else ()
         self._served_kinds = ServedKinds.from_definitions(served, bodies)
         return self._served_kinds
 
@@ -192,13 +191,13 @@ class ApiServer:
 
     async def _get(self, api_request: ApiRequest, encoder: ObjectEncoder) -> web.StreamResponse:
         outcome = await self._driver.request(Get(api_request.ref))
-        if isinstance(outcome, facts.Success) and outcome.live:
+        if isinstance(outcome, messages.Success) and outcome.live:
             return _json_response(encoder.encode(outcome.live, self._driver.now()))
         return _error_response(outcome, api_request)
 
     async def _list(self, api_request: ApiRequest, encoder: ObjectEncoder) -> web.StreamResponse:
         outcome = await self._driver.request(build_list(api_request))
-        if not isinstance(outcome, facts.ListPage):
+        if not isinstance(outcome, messages.ListPage):
             return _error_response(outcome, api_request)
         now = self._driver.now()
         return _json_response(
@@ -209,7 +208,7 @@ class ApiServer:
 
     async def _log(self, request: web.Request, api_request: ApiRequest) -> web.StreamResponse:
         outcome = await self._driver.request(build_logs(api_request))
-        if not isinstance(outcome, facts.RawResponse):
+        if not isinstance(outcome, messages.RawResponse):
             return _error_response(outcome, api_request)
         if not api_request.is_set("follow"):
             return web.Response(body=outcome.body, content_type="text/plain")
@@ -225,16 +224,16 @@ class ApiServer:
         """Stream new log lines until the container has ended."""
         full_log = msgspec.structs.replace(build_logs(api_request), tail=0)
         previous = await self._driver.request(full_log)
-        sent_size = len(previous.body) if isinstance(previous, facts.RawResponse) else 0
+        sent_size = len(previous.body) if isinstance(previous, messages.RawResponse) else 0
         while True:
             outcome = await self._driver.request(Get(api_request.ref))
             is_running = (
-                isinstance(outcome, facts.Success)
+                isinstance(outcome, messages.Success)
                 and outcome.live
                 and _may_print_more(outcome.live, full_log)
             )
             log = await self._driver.request(full_log)
-            if isinstance(log, facts.RawResponse) and len(log.body) > sent_size:
+            if isinstance(log, messages.RawResponse) and len(log.body) > sent_size:
                 await response.write(log.body[sent_size:])
                 sent_size = len(log.body)
             if not is_running:
@@ -258,7 +257,7 @@ class ApiServer:
                 resource_version=resource_version,
             )
             outcome = await self._driver.request(patch)
-        if isinstance(outcome, facts.Success) and outcome.live:
+        if isinstance(outcome, messages.Success) and outcome.live:
             return _json_response(build_scale(outcome.live))
         return _error_response(outcome, api_request)
 
@@ -267,7 +266,7 @@ class ApiServer:
             return await self._delete_all(api_request)
         write = build_write(method, api_request)
         outcome = await self._driver.request(write)
-        if not isinstance(outcome, facts.Success):
+        if not isinstance(outcome, messages.Success):
             return _error_response(outcome, api_request)
         body = outcome.live.body if outcome.live else _success_status(api_request)
         status = 201 if write.verb is Verb.CREATE else 200
@@ -276,7 +275,7 @@ class ApiServer:
     async def _delete_all(self, api_request: ApiRequest) -> web.StreamResponse:
         """Delete all selected objects, one by one."""
         page = await self._driver.request(build_list(api_request))
-        if not isinstance(page, facts.ListPage):
+        if not isinstance(page, messages.ListPage):
             return _error_response(page, api_request)
         for live in page.items:
             await self._driver.request(
@@ -294,7 +293,7 @@ class ApiServer:
         )
         if resource_version in {"", "0"} or api_request.is_set("sendInitialEvents"):
             page = await self._driver.request(List(build_selection(api_request)))
-            if not isinstance(page, facts.ListPage):
+            if not isinstance(page, messages.ListPage):
                 return _error_response(page, api_request)
             resource_version, initial_objects = page.resource_version, page.items
         response = web.StreamResponse(headers={"Content-Type": JSON})
@@ -319,17 +318,17 @@ class ApiServer:
 
     def _encode_message(
         self,
-        message: facts.WatchEvent | facts.Bookmark | facts.WatchEnded,
+        message: messages.WatchEvent | messages.Bookmark | messages.WatchEnded,
         api_request: ApiRequest,
         encoder: ObjectEncoder,
     ) -> bytes:
         match message:
-            case facts.WatchEvent():
+            case messages.WatchEvent():
                 return encoder.encode_event(message.type.name, message.live, self._driver.now())
-            case facts.Bookmark():
+            case messages.Bookmark():
                 wants_bookmarks = api_request.is_set("allowWatchBookmarks")
                 return encoder.encode_bookmark(message.resource_version) if wants_bookmarks else b""
-            case facts.WatchEnded():
+            case messages.WatchEnded():
                 return (
                     encode_error_event(build_error_response(message.outcome).body)
                     if message.outcome
@@ -366,8 +365,8 @@ def _success_status(api_request: ApiRequest) -> bytes:
     return msgspec.json.encode({**header, "details": details})
 
 
-def _error_response(outcome: facts.Outcome, api_request: ApiRequest) -> web.Response:
-    if not facts.is_error(outcome):
+def _error_response(outcome: messages.Outcome, api_request: ApiRequest) -> web.Response:
+    if not messages.is_error(outcome):
         raise TypeError(outcome)
     details: JsonObject = {
         "name": api_request.path.name,

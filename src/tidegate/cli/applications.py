@@ -15,7 +15,7 @@ from tidegate.clusters.session import Session
 from tidegate.inspection.resources import Resources, object_rows, read_resources
 from tidegate.inspection.status import UnitStatus, read_unit_statuses
 from tidegate.model.finding import Finding
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
 from tidegate.report.applications import ApplicationRow, sync_window_texts
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.workspace import Workspace

@@ -13,8 +13,8 @@ from tidegate.cli.unit_options import Flags
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.dialect.argo.options import with_sync_options
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.policy import Order, Policy, with_force
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.model.units.policy import Order, Policy, with_force
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.generator_data import read_generator_data
 from tidegate.workspace.rendering.context import user_render_settings

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.cli.saying import print_document, print_line
-from tidegate.model.absence import MissingDependency
-from tidegate.report.assumed import assumption_lines, merge_given, missing_documents, missing_lines
+from tidegate.model.plans.missing_dependency import MissingDependency
+from tidegate.report.assumptions import (
+    assumption_lines,
+    merge_given,
+    missing_documents,
+    missing_lines,
+)
 from tidegate.simulation.assumptions import given_for_missing
 
 

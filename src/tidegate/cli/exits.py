@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.event import RolloutOutcome
+from tidegate.model.rollouts.event import RolloutOutcome
 
 OUTCOME_CODES = {
     RolloutOutcome.PASSED: 0,

@@ -10,17 +10,22 @@ import msgspec
 from tidegate.cli.terminal import SafeStream, Terminal, TerminalCapabilities
 from tidegate.cli.window import SizeFunction
 from tidegate.errors import escape_line, sanitize_document
-from tidegate.model.event import Event
-from tidegate.model.moment import Ms
+from tidegate.model.rollouts.event import Event
+from tidegate.model.times import Ms
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.documents import event_document
-from tidegate.report.rollout.ending import has_failed, needs_explanation, rollout_explanation
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import explain_failure, explain_timeout
+from tidegate.report.rollout.explain import (
+    explain_failure,
+    explain_timeout,
+    has_failed,
+    needs_explanation,
+    rollout_explanation,
+)
 from tidegate.report.rollout.lines import RolloutLog
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
-from tidegate.report.rollout.rows import Row, Symbols, wrap_row
 from tidegate.report.rollout.summary import STOPPED, NextCommands, stopped_rows, summary_rows
+from tidegate.report.styled_text import Row, Symbols, wrap_row
 
 
 class RolloutOutput(Protocol):

@@ -27,7 +27,7 @@ from tidegate.cli.saying import (
     set_json_errors,
 )
 from tidegate.errors import Location, OutputError, TidegateError, flatten_errors
-from tidegate.report.places import clear_roots
+from tidegate.report.paths import clear_roots
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """Garbage collection thresholds.
@@ -75,7 +75,6 @@ COMMANDS = {
     "waves": "Show which units and objects come in which wave, and how many have one.",
 }
 """Short help by command. Each command has a module and a function of its name."""
-
 BUG_MESSAGE = "this is a bug in tidegate; please report it with the lines above"
 NO_LOCATION = Location("")
 BUG, INTERRUPTED, INPUT_ERROR = 1, 130, 3

@@ -28,7 +28,7 @@ from tidegate.controllers.requests import (
     sync_with_argocd,
 )
 from tidegate.errors import UsageError
-from tidegate.model.event import RolloutOutcome
+from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.planning.exclusions import find_suspended
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import SelectedResource, list_resources, select_resources

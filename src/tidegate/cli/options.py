@@ -9,18 +9,17 @@ from click.decorators import FC
 
 from tidegate.cli.completing import complete_path
 from tidegate.cli.saying import has_json_errors, print_document, print_error_document, print_line
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tidegate.errors import TidegateError
     from tidegate.model.finding import Finding
-    from tidegate.model.moment import Ms
+    from tidegate.model.times import Ms
 
 DEFAULT_KUBE_VERSION = "v1.36.0"
 """Kubernetes version for charts without a cluster; a test compares it with the renderer."""
-
 INPUT_ERROR = 3
 """Exit code of invalid input."""
 _EXISTING_PATH = click.Path(exists=True, dir_okay=False)
@@ -42,7 +41,7 @@ def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str,
 
 
 def _parse_duration(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
-    from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
+    from tidegate.model.times import parse_duration  # noqa: PLC0415 - only when a verb runs
 
     try:
         return parse_duration(text) if text or option.default else None

@@ -13,10 +13,9 @@ from tidegate.cli.saying import print_document, print_line
 from tidegate.cli.terminal import SafeStream, detect_capabilities
 from tidegate.cli.unit_options import Flags
 from tidegate.inspection.diff import Preview
-from tidegate.report.places import location_text
-from tidegate.report.plan import plan_rows
-from tidegate.report.plan_document import plan_document
-from tidegate.report.rollout.rows import plain_text
+from tidegate.report.paths import location_text
+from tidegate.report.plan import plan_document, plan_rows
+from tidegate.report.styled_text import plain_text
 from tidegate.workspace.completeness import incomplete_finding
 from tidegate.workspace.workspace import Workspace
 

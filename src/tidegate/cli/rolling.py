@@ -18,10 +18,10 @@ from tidegate.cli.saying import note
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Flags
 from tidegate.clusters.session import ClusterTargets, Session
-from tidegate.model.event import RolloutOutcome
-from tidegate.model.plan import Plan
-from tidegate.report.refusals import preflight_findings
-from tidegate.report.rollout.ending import needs_explanation, rollout_explanation
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.report.preflight import preflight_findings
+from tidegate.report.rollout.explain import needs_explanation, rollout_explanation
 from tidegate.report.rollout.summary import NextCommands
 from tidegate.rollout.record import RecordingObserver, RunRecorder
 from tidegate.rollout.run import RolloutOptions, roll_out

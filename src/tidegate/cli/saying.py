@@ -24,7 +24,7 @@ from tidegate.errors import (
     redact_urls,
     sanitize_document,
 )
-from tidegate.report.places import display_error
+from tidegate.report.paths import display_error
 
 OUTPUT_CLOSED = "output.closed"
 _ERROR_FORMAT = {"json": False}

@@ -23,9 +23,9 @@ from tidegate.cli.forms import JsonOutput, LineOutput, LiveOutput, RolloutOutput
 from tidegate.cli.saying import output_error
 from tidegate.cli.terminal import SafeStream, TerminalCapabilities, detect_capabilities
 from tidegate.cli.window import terminal_size
-from tidegate.model.event import Event
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event
+from tidegate.model.times import Ms
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, PASSED, NextCommands, killed_message
@@ -34,7 +34,6 @@ FRAME_INTERVAL = 0.1
 """Seconds between two frames."""
 STOPPING_MESSAGE = "stopping: what is under way ends first; Ctrl-C again stops at once"
 INTERRUPTED = 130
-
 Clock = Callable[[], Ms]
 StopFunction = Callable[[str], None]
 

@@ -17,8 +17,8 @@ from tidegate.cli.unit_options import Flags
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
 from tidegate.controllers.suspend import SuspensionResult, find_controllers, suspend
-from tidegate.model.event import RolloutOutcome
-from tidegate.model.unit import UnitId
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.units.unit import UnitId
 from tidegate.workspace.selection import SelectedResource
 
 PROGRESS_WORDS = {True: ("suspending", "suspended"), False: ("resuming", "resumed")}

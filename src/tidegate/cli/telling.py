@@ -16,9 +16,9 @@ from tidegate.cli.window import max_line_width
 from tidegate.clusters.session import Session
 from tidegate.inspection.events import find_pod_owners, read_events, read_unit_logs
 from tidegate.inspection.logs import LogFollower
-from tidegate.model.moment import Ms
-from tidegate.model.unit import UnitId
-from tidegate.report.told import (
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
+from tidegate.report.events import (
     ContainerLog,
     EventRow,
     container_log_document,

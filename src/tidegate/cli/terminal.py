@@ -16,7 +16,7 @@ import msgspec
 
 from tidegate.cli.saying import redirect_to_devnull
 from tidegate.cli.window import SizeFunction, is_interactive
-from tidegate.report.rollout.rows import (
+from tidegate.report.styled_text import (
     ASCII_SYMBOLS,
     UNICODE_SYMBOLS,
     Row,

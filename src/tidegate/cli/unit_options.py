@@ -13,7 +13,7 @@ from tidegate.cli import options
 from tidegate.cli.completing import complete_context
 
 if TYPE_CHECKING:
-    from tidegate.model.moment import Ms
+    from tidegate.model.times import Ms
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -133,7 +133,7 @@ def _parse_clusters(
 
 
 def _parse_time(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
-    from tidegate.model.moment import parse_timestamp  # noqa: PLC0415 - only when a verb runs
+    from tidegate.model.times import parse_timestamp  # noqa: PLC0415 - only when a verb runs
 
     try:
         return parse_timestamp(text) if text else None
@@ -265,8 +265,6 @@ TARGET = (
     *SIMULATION,
     *HEALTH,
 )
-
-
 PRUNE = (
     click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR."),
     click.option("--confirm", is_flag=True, help="Prune what asks for confirmation, too."),

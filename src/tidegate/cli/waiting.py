@@ -23,12 +23,12 @@ from tidegate.inspection.status import (
     read_unit_statuses,
 )
 from tidegate.inspection.watch import watch_changes, watch_targets
-from tidegate.model.event import RolloutOutcome
-from tidegate.model.moment import format_duration
-from tidegate.model.reading import get_text, get_value
-from tidegate.model.verdict import Health
-from tidegate.report.rollout.ending import wait_explanation, wait_rows
-from tidegate.report.rollout.rows import plain_text
+from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.times import format_duration
+from tidegate.report.rollout.explain import wait_explanation, wait_rows
+from tidegate.report.styled_text import plain_text
 from tidegate.workspace.workspace import Workspace
 
 FINISHED_PHASES = frozenset({"", "Succeeded", "Failed", "Error"})

@@ -18,7 +18,7 @@ from tidegate.cli.window import terminal_size
 from tidegate.clusters.session import Session
 from tidegate.errors import escape_line, redact_urls
 from tidegate.inspection.watch import watch_changes, watch_targets
-from tidegate.report.rollout.rows import Span, truncate
+from tidegate.report.styled_text import Span, truncate
 from tidegate.workspace.workspace import Workspace
 
 WatchOutput = tuple[Iterable[object], Iterable[str]]

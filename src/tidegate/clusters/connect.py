@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ClusterError, Location
-from tidegate.model.capabilities import read_kube_version
-from tidegate.model.moment import SECOND, Ms
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import RawGet
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotServed, Outcome, RawResponse, is_error
+from tidegate.model.k8s.capabilities import read_kube_version
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import NotServed, Outcome, RawResponse, is_error
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.requests import RawGet
 
 if TYPE_CHECKING:
     from tidegate.kube.access.context import KubeTarget

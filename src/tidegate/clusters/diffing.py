@@ -10,26 +10,24 @@ from functools import cache
 import msgspec
 
 from tidegate.dialect.argo.options import FORCE, REPLACE, has_sync_option
-from tidegate.dialect.flux import notes
-from tidegate.engine.means import WritePayload
+from tidegate.dialect.flux import metadata
+from tidegate.engine.evaluator import WritePayload
 from tidegate.errors import sanitize
-from tidegate.model.change import DiffAction, Difference
-from tidegate.model.drift import ObjectDrift
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem, PlannedUnit
-from tidegate.model.policy import Order
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.change import DiffAction, Difference
+from tidegate.model.plans.drift import ObjectDrift
+from tidegate.model.plans.plan import AWAIT_ACTIONS, ItemAction, PlanItem, PlannedUnit
+from tidegate.model.units.ignore_differences import IgnoreDifference
+from tidegate.model.units.policy import Order
 from tidegate.plan.diff.adoption import DEFAULT_ADOPTED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.ignoring import with_live_values, without_ignored
-from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
-from tidegate.plan.diff.seal import compute_fingerprint as fingerprint_of
+from tidegate.plan.diff.fingerprint import compute_fingerprint as fingerprint_of
+from tidegate.plan.diff.ignore_differences import with_live_values, without_ignored
+from tidegate.plan.diff.replace import compare_replacement, replacement_fingerprint
 from tidegate.workers.jq import Jq
 
 UNCHANGED = Difference(action=DiffAction.KEEP)
-
-
 MAX_LISTED = 3
 
 
@@ -109,14 +107,14 @@ def is_replaced(item: PlanItem, live: JsonObject | None) -> bool:
 def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
     """Whether an object may be deleted and created again where that helps."""
     is_requested = (
-        notes.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
+        metadata.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
     )
     return item.handling.forces or is_requested
 
 
 def is_unmanaged(unit: PlannedUnit, live: JsonObject) -> bool:
     """Whether the live object opts out of management, by annotations that its unit respects."""
-    return _uses_flux_annotations(unit) and notes.is_ignored(live)
+    return _uses_flux_annotations(unit) and metadata.is_ignored(live)
 
 
 def _uses_flux_annotations(unit: PlannedUnit) -> bool:

@@ -17,37 +17,36 @@ from tidegate.clusters.diffing import (
     is_forced,
     is_unmanaged,
 )
-from tidegate.dialect.argo.permits import check_object
-from tidegate.dialect.flux.notes import skips_drift_detection
-from tidegate.dialect.living import read_live_ownership
-from tidegate.dialect.tracking import owning_unit
+from tidegate.dialect.argo.project_permissions import check_object
+from tidegate.dialect.flux.metadata import skips_drift_detection
+from tidegate.dialect.ownership.live import read_live_ownership
+from tidegate.dialect.ownership.tracking import owning_unit
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.engine.means import UnitLiveState, WritePayload
-from tidegate.engine.vocabulary import CompareResult, Comparison
-from tidegate.health.budget import farewell
+from tidegate.engine.evaluator import UnitLiveState, WritePayload
+from tidegate.engine.messages import CompareResult, Comparison
 from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
 from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
-from tidegate.model.change import DiffAction, mask_fields
-from tidegate.model.drift import ObjectDrift
-from tidegate.model.expressions import HealthExpressions
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject, Kind, Ref
-from tidegate.model.plan import ItemAction, Plan, PlanItem, PlannedUnit
-from tidegate.model.reading import get_list, get_text
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health, Verdict
-from tidegate.plan.hooks import without_hooks
-from tidegate.plan.naming import complete_hook_names
-from tidegate.plan.pruning import PruneCandidate, prune_units
-from tidegate.plan.settled import without_in_sync
-from tidegate.schema.fit import Misfit, find_misfit
-from tidegate.schema.openness import open_word
+from tidegate.health.readiness_timeout import farewell
+from tidegate.model.k8s.json_fields import get_list, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.plans.change import DiffAction, mask_fields
+from tidegate.model.plans.drift import ObjectDrift
+from tidegate.model.plans.plan import ItemAction, Plan, PlanItem, PlannedUnit
+from tidegate.model.times import Ms
+from tidegate.model.units.expressions import HealthExpressions
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.build.hook_names import complete_hook_names
+from tidegate.plan.changes.narrow import without_hooks, without_in_sync
+from tidegate.plan.changes.prune import PruneCandidate, prune_units
+from tidegate.schema.server_checked import open_word
+from tidegate.schema.violations import Misfit, find_misfit
 from tidegate.workers.jq import Jq
-from tidegate.world.calls import RunWorker
-from tidegate.world.facts import Outcome, RawResponse, is_error
+from tidegate.world.messages import Outcome, RawResponse, is_error
+from tidegate.world.requests import RunWorker
 
 COMPARE_RESULTS = {
     DiffAction.CREATE: CompareResult.ABSENT,

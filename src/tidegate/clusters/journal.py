@@ -6,24 +6,23 @@ import msgspec
 
 from tidegate.clusters.reader import get_objects, object_body, run_procedure
 from tidegate.clusters.session import Session
-from tidegate.dialect.living import read_live_ownership
-from tidegate.engine.approvals import approval_ref
-from tidegate.engine.heartbeat import lease_ref
-from tidegate.engine.reach.contents import TRANSIENT_RESOURCES
-from tidegate.engine.record import UnitRecord
-from tidegate.engine.stored import PAGE_SIZE, SECRET, UNIT_LABEL, label_value, read_head
-from tidegate.engine.suspensions import suspension_ref
+from tidegate.dialect.ownership.live import read_live_ownership
+from tidegate.engine.cluster.contents import TRANSIENT_RESOURCES
+from tidegate.engine.records.heartbeat import lease_ref
+from tidegate.engine.records.markers import approval_ref, suspension_ref
+from tidegate.engine.records.record import UnitRecord
+from tidegate.engine.records.storage import PAGE_SIZE, SECRET, UNIT_LABEL, label_value, read_head
 from tidegate.errors import ClusterError, Location
-from tidegate.model.journal import Journal, UnitOrigin
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.model.plan import PlannedUnit
-from tidegate.model.unit import Unit
-from tidegate.plan.build import plan_unit
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection, Verb, View, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Conflict, ListPage, NotFound, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.plans.plan import PlannedUnit
+from tidegate.model.rollouts.journal import Journal, UnitOrigin
+from tidegate.model.units.unit import Unit
+from tidegate.plan.build.build import plan_unit
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import Conflict, ListPage, NotFound, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection, Verb, View, Write
 
 
 class StoredJournal(msgspec.Struct, frozen=True):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tidegate.model.moment import SECOND, Ms
-from tidegate.world.calls import Call, RequestId
-from tidegate.world.facts import Message
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.messages import Message
 from tidegate.world.protocol import World
+from tidegate.world.requests import Call, RequestId
 
 TICK = Ms(50)
 """Real time of one step: short enough to look smooth."""

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.engine.reach.errands import ApiCall, Pause, Procedure, ResultT
+from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure, ResultT
 from tidegate.errors import Location
-from tidegate.model.objects import Json, Kind, LiveObject, Ref, with_served_version
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, Get, List, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
+from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref, with_served_version
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import (
     ApiResources,
     ListPage,
     NotFound,
@@ -22,15 +21,14 @@ from tidegate.world.facts import (
     Success,
     is_error,
 )
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Discover, Get, List, Selection
 
 LIST_QUERIES = {
     "AppProject": (Kind("argoproj.io", "v1alpha1", "AppProject"), ""),
     "Application": (Kind("argoproj.io", "v1alpha1", "Application"), ""),
     "Secret": (Kind("", "v1", "Secret"), "argocd.argoproj.io/secret-type=cluster"),
 }
-
-
 ABSENT = NotFound | NotServed
 
 

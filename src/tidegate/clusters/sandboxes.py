@@ -13,22 +13,22 @@ from tidegate.clusters.connect import (
     Worker,
 )
 from tidegate.files import read_user_file
-from tidegate.model.commit import Commit
-from tidegate.model.expectation import DurationEstimate
-from tidegate.model.given import GivenCluster
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import Knowledge
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.operators.rows import Knowledge
+from tidegate.model.simulation.commit import Commit
+from tidegate.model.simulation.duration_estimate import DurationEstimate
+from tidegate.model.simulation.preinstalled import GivenCluster
+from tidegate.model.times import Ms
 from tidegate.schema.custom_kinds import can_be_custom
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
 
 if TYPE_CHECKING:
-    from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.model.operators import Operator
-    from tidegate.sandbox.controllers.reaction import Controller
-    from tidegate.sandbox.operators.given import InstalledOperator
-    from tidegate.sandbox.physics.profile import Profile
+    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.model.operators.rows import Operator
+    from tidegate.sandbox.controllers.interface import Controller
+    from tidegate.sandbox.node.profile import Profile
+    from tidegate.sandbox.operators.preinstalled import InstalledOperator
     from tidegate.sandbox.scenario import Scenario
     from tidegate.sandbox.world import Sandbox
 
@@ -123,8 +123,8 @@ def _require_sandbox(world: World) -> Sandbox:
 def _build_controllers(
     simulation: SimulationConfig, knowledge: Knowledge, scenario: Scenario
 ) -> tuple[Controller, ...]:
-    from tidegate.sandbox.living import build_controllers
-    from tidegate.sandbox.operators.given import instant_start_rules
+    from tidegate.sandbox.controller_set import build_controllers
+    from tidegate.sandbox.operators.preinstalled import instant_start_rules
 
     givens = [scenario.given, *simulation.assumed.values()]
     installed = [
@@ -143,7 +143,7 @@ def _build_bare(
     simulation: SimulationConfig, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
 ) -> World:
     """Build simulated clusters with an API server and base objects only."""
-    from tidegate.sandbox.first_objects import load_base_objects
+    from tidegate.sandbox.bootstrap import load_base_objects
     from tidegate.sandbox.world import START, Sandbox
 
     start = simulation.start or START
@@ -160,10 +160,10 @@ def _preinstall(
     controllers: tuple[Controller, ...],
 ) -> None:
     """Add base objects and preinstalled objects to a cluster, and let them become ready."""
-    from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.first_objects import load_base_objects
-    from tidegate.sandbox.operators.given import merge_objects, settle_preinstalled
-    from tidegate.sandbox.operators.standing import named_refs, status_writes
+    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.sandbox.bootstrap import load_base_objects
+    from tidegate.sandbox.operators.named_objects import named_refs, status_writes
+    from tidegate.sandbox.operators.preinstalled import merge_objects, settle_preinstalled
     from tidegate.sandbox.server.store import ref_from_body
 
     cluster, rows, now = sandbox.clusters[name], KnownRows.of(knowledge.rows), sandbox.now()
@@ -188,9 +188,13 @@ def preinstalled_objects(simulation: SimulationConfig) -> list[dict[str, Json]]:
 
 
 def _preinstalled_objects(given: GivenCluster, knowledge: Knowledge) -> list[dict[str, Json]]:
-    from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.operators.given import crds_by_name, merge_objects, operator_objects
-    from tidegate.sandbox.operators.standing import named_bodies, namespace_body
+    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.sandbox.operators.named_objects import named_bodies, namespace_body
+    from tidegate.sandbox.operators.preinstalled import (
+        crds_by_name,
+        merge_objects,
+        operator_objects,
+    )
 
     rows = KnownRows.of(knowledge.rows)
     return merge_objects(
@@ -208,11 +212,11 @@ async def run_remote_controllers(world: World, simulation: SimulationConfig, *, 
     The cluster has its own core controllers. An operator works as soon as its workload runs,
     whether preinstalled or rolled out.
     """
+    from tidegate.sandbox.controller_set import build_kubelet_and_operators
     from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
     from tidegate.sandbox.kinds import WATCHED_KINDS
-    from tidegate.sandbox.living import build_kubelet_and_operators
-    from tidegate.sandbox.loose import RemoteControllers
-    from tidegate.world.line import ResilientWorld
+    from tidegate.sandbox.remote import RemoteControllers
+    from tidegate.world.resilient import ResilientWorld
 
     knowledge, scenario = load_knowledge(simulation), _read_scenario(simulation)
     profile = _read_profile(simulation, knowledge).with_rules(scenario.behaviours)
@@ -234,8 +238,8 @@ def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
         from tidegate.knowledge.reader import builtin
 
         return builtin()
-    from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.operators.standing import externally_served_rows
+    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.sandbox.operators.named_objects import externally_served_rows
 
     knowledge = read_knowledge_files(simulation)
     givens = (_read_scenario(simulation).given, *simulation.assumed.values())
@@ -274,15 +278,15 @@ def explain_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> s
 
     Empty where the kind is served. Empty for real clusters: their operators are not known.
     """
-    from tidegate.sandbox.operators import presence
+    from tidegate.sandbox.operators import availability
     from tidegate.sandbox.world import Sandbox
 
-    row = presence.row_for(catalogue, kind)
+    row = availability.row_for(catalogue, kind)
     if not isinstance(world, Sandbox) or row is None or not can_be_custom(kind):
         return ""
     for cluster in world.clusters.values():
-        if not presence.is_served(catalogue, cluster.reader, kind):
-            why = presence.unserved_reason(catalogue, cluster.reader, kind)
+        if not availability.is_served(catalogue, cluster.reader, kind):
+            why = availability.unserved_reason(catalogue, cluster.reader, kind)
             hint = f"; a scenario has it with `given: {{operators: [{row.operator}]}}`"
             return why + (hint if row.operator else "")
     return ""
@@ -302,7 +306,7 @@ def _installed_operators(
     operators: Iterable[Operator], given: GivenCluster
 ) -> list[InstalledOperator]:
     """Return the preinstalled operators, each with its namespace."""
-    from tidegate.sandbox.operators.given import InstalledOperator
+    from tidegate.sandbox.operators.preinstalled import InstalledOperator
 
     by_name = {operator.name: operator for operator in operators}
     return [
@@ -322,7 +326,7 @@ def load_profile(simulation: SimulationConfig | None) -> Profile:
 
 
 def _read_profile(simulation: SimulationConfig, knowledge: Knowledge) -> Profile:
-    from tidegate.sandbox.physics.profile_file import default_profile, read_profile
+    from tidegate.sandbox.node.profile_file import default_profile, read_profile
 
     estimate = simulation.duration_estimate
     shipped = default_profile(estimate)

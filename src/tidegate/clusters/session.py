@@ -27,31 +27,31 @@ from tidegate.clusters.sandboxes import (
     preinstall,
     read_knowledge_files,
 )
-from tidegate.dialect.argo.sets.asking import RegisteredCluster
+from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.errors import ClusterError, ConfigError, TidegateError
 from tidegate.files import read_user_file
 from tidegate.health.cel import CelRules
-from tidegate.health.cel.machine import find_cel
+from tidegate.health.cel.interpreter import find_cel
 from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
-from tidegate.health.lua.machine import find_lua
-from tidegate.model.capabilities import Capabilities, api_version_names, read_kube_version
-from tidegate.model.expressions import HealthExpressions
-from tidegate.model.given import GivenCluster
-from tidegate.model.objects import ServedKind
-from tidegate.model.rendering import NO_ROOT
+from tidegate.health.lua.interpreter import find_lua
+from tidegate.model.k8s.capabilities import Capabilities, api_version_names, read_kube_version
+from tidegate.model.k8s.objects import ServedKind
+from tidegate.model.simulation.preinstalled import GivenCluster
+from tidegate.model.units.expressions import HealthExpressions
+from tidegate.model.units.rendering import NO_ROOT
 from tidegate.source.urls import without_password
 from tidegate.workers.cel import cel_workers
 from tidegate.workers.lua import lua_missing_error, lua_workers
 from tidegate.workers.rendering import RenderSettings, WorkerPool
 from tidegate.workers.scripts import ScriptWorkers
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, RawGet
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources, RawResponse
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, RawResponse
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import Discover, RawGet
+from tidegate.world.resilient import ResilientWorld
 
 UNREACHABLE_CODES = frozenset(
     {"config.none", "cluster.unreachable", "cluster.unknown-host", "cluster.timeout"}

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.controllers.takeover import find_running_controllers
-from tidegate.dialect.masters import CONTROLLERS, SOURCE_KINDS, is_paused_by_us
-from tidegate.dialect.requests import (
+from tidegate.dialect.controllers.known import CONTROLLERS, SOURCE_KINDS, is_paused_by_us
+from tidegate.dialect.controllers.requests import (
     ControllerResponse,
     RequestState,
     SyncRequest,
@@ -32,13 +32,12 @@ from tidegate.dialect.requests import (
     sync_response,
 )
 from tidegate.errors import ClusterError, Location, UsageError, WaitTimeoutError, sanitize
-from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
-from tidegate.model.objects import ClusterRef, JsonObject, LiveObject
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, LiveObject
+from tidegate.model.times import MINUTE, SECOND, Ms, format_duration
+from tidegate.model.units.unit import UnitId
 from tidegate.workspace.selection import SelectedResource
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import PatchType, Selection, Verb, Watch, Write
-from tidegate.world.facts import (
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import (
     Outcome,
     Response,
     Success,
@@ -47,19 +46,14 @@ from tidegate.world.facts import (
     WatchEventType,
     is_error,
 )
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import PatchType, Selection, Verb, Watch, Write
 
 PrintLine = Callable[[str], None]
-
-
 FIELD_MANAGER = "tidegate-asking"
 """A manager that never applies: the next rollout does not revert a user's request."""
-
-
 REQUEST_TIMEOUT = Ms(5 * MINUTE)
 """The default timeout of the `flux` command."""
-
-
 RESOURCE_PARTS = 3
 
 

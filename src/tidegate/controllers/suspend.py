@@ -16,17 +16,17 @@ from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.controllers.requests import LiveUnitResource, patch_object
 from tidegate.controllers.takeover import find_running_controllers
-from tidegate.dialect.requests import is_suspended, suspend_patch
-from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.engine.suspensions import build_suspension, suspension_ref
+from tidegate.dialect.controllers.requests import is_suspended, suspend_patch
+from tidegate.engine.records.markers import build_suspension, suspension_ref
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.errors import Location
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.units.unit import UnitId
 from tidegate.workspace.selection import SelectedResource
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Request, Verb, Write
-from tidegate.world.facts import AlreadyExists, NotFound, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import AlreadyExists, NotFound, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Request, Verb, Write
 
 
 class SuspensionResult(msgspec.Struct, frozen=True):

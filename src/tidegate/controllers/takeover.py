@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tidegate.clusters.reader import object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.masters import (
+from tidegate.dialect.controllers.known import (
     CONTROLLERS,
     ControllerInfo,
     is_paused_by_us,
@@ -29,15 +29,14 @@ from tidegate.dialect.masters import (
     with_pause,
 )
 from tidegate.errors import ClusterError, Location, sanitize
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject
-from tidegate.model.plan import Plan, PlanFragment, PlanItem, Step, digest_step
-from tidegate.model.unit import UnitId
-from tidegate.plan.items import digest_body
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject
+from tidegate.model.plans.plan import Plan, PlanFragment, PlanItem, Step, digest_step
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.build.items import digest_body
 from tidegate.planning.plan import PlanResult
 from tidegate.rollout.status_writer import UnitResource, find_unit_resources
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get, List, PatchType, Request, Selection, Verb, Write
-from tidegate.world.facts import (
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import (
     Conflict,
     Forbidden,
     ListPage,
@@ -46,27 +45,16 @@ from tidegate.world.facts import (
     Success,
     is_error,
 )
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Get, List, PatchType, Request, Selection, Verb, Write
 
 POD = Kind("", "v1", "Pod")
-
-
 FIELD_MANAGER = "tidegate"
-
-
 POD_LIMIT = 10
 """Pods of a controller that are read."""
-
-
 MAX_ATTEMPTS = 3
-
-
 MAX_LISTED = 3
-
-
 TAKE_OVER_HINT = "`--take-over` holds it there first"
-
-
 NO_CONTROLLER_NOTE = "`--take-over`: no controller of these units is alive, and nobody is held"
 
 

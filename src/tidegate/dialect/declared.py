@@ -8,9 +8,9 @@ import msgspec
 
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
-from tidegate.model.source import DeclaredSource
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.source import DeclaredSource
+from tidegate.model.units.unit import Unit
 
 
 class ApplicationSet(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,20 +15,20 @@ import msgspec
 from tidegate.dialect.argo.hooks import DeletionPhase, Hook, read_hook, with_helm_annotations_only
 from tidegate.dialect.argo.options import read_argo_options
 from tidegate.dialect.argo.waves import manifest_wave
-from tidegate.dialect.flux.notes import item_action, read_flux_options
+from tidegate.dialect.flux.metadata import item_action, read_flux_options
 from tidegate.dialect.helm.hooks import narrow_hook
-from tidegate.dialect.helm.marks import release_metadata
-from tidegate.dialect.tracking import tracking_metadata
+from tidegate.dialect.ownership.helm import release_metadata
+from tidegate.dialect.ownership.tracking import tracking_metadata
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Location
-from tidegate.model.helm_order import is_crd_path
-from tidegate.model.ledger import CrdPolicy
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import FieldPath, JsonObject, Kind, Ref, versionless_key
-from tidegate.model.plan import ItemAction
-from tidegate.model.policy import ObjectOptions, Order, Policy
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.helm_order import is_crd_path
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import FieldPath, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import ItemAction
+from tidegate.model.units.policy import ObjectOptions, Order, Policy
+from tidegate.model.units.release_history import CrdPolicy
+from tidegate.model.units.unit import Unit
 
 NAMESPACE = Kind("", "v1", "Namespace")
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
+from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
 
 
 def format_rfc3339(time: Ms) -> str:

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable
 from msgspec import structs
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.sets.reading import read_application_set
+from tidegate.dialect.argo.appset.reader import read_application_set
 from tidegate.dialect.declared import Declarations
-from tidegate.dialect.depending import with_annotated_dependencies
-from tidegate.dialect.flux.generator import read_artifact_generator
+from tidegate.dialect.depends_on import with_annotated_dependencies
+from tidegate.dialect.flux.artifact_generator import read_artifact_generator
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.flux.release import read_helm_release
 from tidegate.dialect.flux.sources import read_flux_source
 from tidegate.documents import Document
-from tidegate.model.objects import Kind
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.text.lazy_regex import lazy_regex
 
 ARGO_NAMESPACE, FLUX_NAMESPACE = "argocd", "flux-system"
 FLUX_GROUP_SUFFIX = ".fluxcd.io"

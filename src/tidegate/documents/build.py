@@ -24,14 +24,13 @@ from yaml.events import (
 
 from tidegate.documents.events import event_position, event_source
 from tidegate.documents.scalars import ScalarError, is_merge, read_key, read_scalar
-from tidegate.documents.stream import DocumentText
-from tidegate.documents.trouble import explain_syntax_error, is_template, template_error
+from tidegate.documents.split import DocumentText
+from tidegate.documents.syntax_errors import explain_syntax_error, is_template, template_error
 from tidegate.errors import DocumentError, Location
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 DEPTH_LIMIT = 256
 """Maximum nesting of mappings and lists. Kubernetes allows 10,000, Python far fewer."""
-
 _FEW_ALIASED = 100
 _FEW_NODES = 1_000
 _MANY_NODES = 400_000

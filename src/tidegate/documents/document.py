@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.model.objects import FieldPath, Json
+from tidegate.model.k8s.objects import FieldPath, Json
 
 
 class DuplicateKey(msgspec.Struct, frozen=True, order=True, gc=False):

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from tidegate.documents import numerals
+from tidegate.documents import numbers
 from tidegate.documents.scalars import resolve
 from tidegate.errors import DocumentError
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _encode_text = msgspec.json.Encoder().encode
@@ -25,7 +25,6 @@ _encode_text = msgspec.json.Encoder().encode
 _MAY_DIFFER = lazy_regex(
     rb"[:,\[](?:null|-?[0-9]{19,}|-?[0-9]+(?:\.[0-9]+(?:e-?[0-9]+)?|e-?[0-9]+))[,\]}]"
 )
-
 _PLAIN = lazy_regex(r"[A-Za-z0-9_./][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
 _UNSAFE = "\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
 """Characters that YAML forbids, that are invisible, or that change the direction of text."""
@@ -71,7 +70,7 @@ def _format_number(number: float) -> str:
         finite = False
     if not finite:
         raise DocumentError("documents.number", "a number is too large, or none, for JSON")
-    return numerals.format_json(number)
+    return numbers.format_json(number)
 
 
 def block_lines(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from yaml.events import Event
 
-    from tidegate.documents.stream import DocumentText
+    from tidegate.documents.split import DocumentText
 
 
 def event_source(part: DocumentText) -> Callable[[], Event | None]:

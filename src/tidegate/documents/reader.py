@@ -12,10 +12,10 @@ import msgspec
 
 from tidegate.documents.build import parse_document
 from tidegate.documents.document import Document, DuplicateKey, format_path
-from tidegate.documents.outline import Outline, build_outline
-from tidegate.documents.stream import DocumentText, split_documents
+from tidegate.documents.locations import Outline, build_outline
+from tidegate.documents.split import DocumentText, split_documents
 from tidegate.errors import DocumentError, Location
-from tidegate.model.objects import FieldPath, Json
+from tidegate.model.k8s.objects import FieldPath, Json
 
 DocumentReader: TypeAlias = Callable[[bytes, str], tuple[Document, ...]]
 """A function that reads the objects of a text; its second argument names the text in errors."""

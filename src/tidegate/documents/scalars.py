@@ -15,16 +15,14 @@ from typing import TypeAlias
 
 from yaml.events import ScalarEvent
 
-from tidegate.documents import numerals
-from tidegate.model.patterns import lazy_regex
+from tidegate.documents import numbers
+from tidegate.model.text.lazy_regex import lazy_regex
 
 Scalar: TypeAlias = str | int | float | bool | None
-
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _STRING = _TAG_PREFIX + "str"
 _BINARY = _TAG_PREFIX + "binary"
 _MERGE = _TAG_PREFIX + "merge"
-
 _KEYWORDS: dict[str, Scalar] = {
     **dict.fromkeys(
         ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True
@@ -38,7 +36,6 @@ _KEYWORDS: dict[str, Scalar] = {
 }
 _NUMERIC_STARTS = frozenset("+-.0123456789")
 _NON_STRING_STARTS = _NUMERIC_STARTS | {word[:1] for word in _KEYWORDS}
-
 _DATE = r"(?P<date>[0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
 _TIME = r"(?P<time>[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2})(?:[.,][0-9]+)?"
 _TIMESTAMP = lazy_regex(rf"{_DATE}(?:[Tt]{_TIME}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|)")
@@ -68,7 +65,7 @@ def read_scalar(event: ScalarEvent) -> Scalar:
         if not math.isfinite(value):
             problem = "infinity and not-a-number have no form in JSON, so Kubernetes refuses them"
             raise ScalarError("documents.number", problem, "put the value in quotes")
-        return numerals.to_json_number(value)
+        return numbers.to_json_number(value)
     return value
 
 
@@ -82,7 +79,7 @@ def read_key(event: ScalarEvent) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    key = None if value is None else numerals.format_key(value)
+    key = None if value is None else numbers.format_key(value)
     if key is None:
         noun = "`null`" if value is None else "a number of 2^63 or more"
         raise ScalarError("documents.key", f"{noun} cannot be a key", "put the key in quotes")
@@ -103,7 +100,7 @@ def resolve(text: str) -> Scalar:
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     if text[0] in _NUMERIC_STARTS:
-        number = numerals.parse_number(text)
+        number = numbers.parse_number(text)
         return text if number is None else number
     return text
 

@@ -8,8 +8,8 @@ it, so the cost of a rollout is proportional to its steps and edges.
 
 from __future__ import annotations
 
-from tidegate.engine import vocabulary as messages
-from tidegate.engine.turns.applying import (
+from tidegate.engine import messages
+from tidegate.engine.state.apply import (
     check_deletions,
     handle_object_deleted,
     handle_replaced_object,
@@ -17,7 +17,7 @@ from tidegate.engine.turns.applying import (
     handle_verify_finished,
     handle_write_finished,
 )
-from tidegate.engine.turns.ending import (
+from tidegate.engine.state.completion import (
     finish_idle,
     handle_hooks_deleted,
     handle_journal_saved,
@@ -25,27 +25,27 @@ from tidegate.engine.turns.ending import (
     handle_stop_requested,
     handle_unblocked,
 )
-from tidegate.engine.turns.gating import (
-    check_gate,
-    handle_health_changed,
-    handle_probe_finished,
-    handle_status_read,
-)
-from tidegate.engine.turns.graft import (
+from tidegate.engine.state.replanning import (
     handle_lease_acquired,
     handle_plan_superseded,
     handle_step_expanded,
     switch_plan,
 )
-from tidegate.engine.turns.ordering import (
+from tidegate.engine.state.rollout import DecisionContext, Rollout, StepRun
+from tidegate.engine.state.start_order import (
     check_children_deadline,
     handle_preflight_failed,
     handle_rollout_started,
     start_step,
 )
-from tidegate.engine.turns.rollout import DecisionContext, Rollout, StepRun
-from tidegate.model.event import StepState
-from tidegate.model.moment import Ms
+from tidegate.engine.state.step_gates import (
+    check_gate,
+    handle_health_changed,
+    handle_probe_finished,
+    handle_status_read,
+)
+from tidegate.model.rollouts.event import StepState
+from tidegate.model.times import Ms
 
 
 def decide(rollout: Rollout, trigger: messages.Input, now: Ms) -> messages.Decision:

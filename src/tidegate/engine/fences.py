@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.engine.vocabulary import HealthChanged, WrittenObject
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
+from tidegate.engine.messages import HealthChanged, WrittenObject
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.times import Ms
 
 
 class FreshnessCheck(StrEnum):
@@ -61,7 +61,6 @@ CHECKS = {
     for proof, names in proofs.items()
     for name in names
 }
-
 PROBED_KINDS = frozenset(
     {
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
@@ -70,7 +69,6 @@ PROBED_KINDS = frozenset(
     }
 )
 """Kinds that promise a service: their gate probes the service before it opens."""
-
 KUBERNETES_GROUP_SUFFIXES = (".k8s.io",)
 KUBERNETES_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy", "extensions"})
 

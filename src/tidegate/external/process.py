@@ -22,13 +22,12 @@ import msgspec
 
 from tidegate.errors import SANITIZED_LIMIT, ProcessError, sanitize
 from tidegate.external.tools import find_program
-from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.times import MINUTE, SECOND, Ms
 
 MIB = 1024 * 1024
 STDERR_LIMIT = 64 * 1024
 STDOUT, STDERR = 1, 2
-SUPERVISOR = Path(__file__).with_name("warden.py")
-
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 INHERITED_VARIABLES = frozenset(
     {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
     | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}

@@ -26,9 +26,9 @@ from tidegate.external.process import (
     describe_exit,
     encode_request,
 )
-from tidegate.external.serving import HEADER_SIZE, STDIN, frame
-from tidegate.model.moment import MINUTE, SECOND
-from tidegate.model.patterns import lazy_regex
+from tidegate.external.worker_main import HEADER_SIZE, STDIN, frame
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import MINUTE, SECOND
 
 START_LIMIT = MINUTE
 STDERR_LIMIT = 16 * 1024

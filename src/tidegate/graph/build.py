@@ -13,14 +13,17 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.graph.answering import find_services_without_pods
-from tidegate.graph.asking import Requirement, find_change_rule_pairs, find_requirements
 from tidegate.graph.declared import find_parse_problems, honors_annotations
-from tidegate.graph.ground import GraphInputs
-from tidegate.graph.placing import StepIndex, parse_origin
-from tidegate.graph.supply import Provider, ProviderIndex
-from tidegate.knowledge.naming import Pods
-from tidegate.model.graph import (
+from tidegate.graph.inputs import GraphInputs
+from tidegate.graph.positions import StepIndex, parse_origin
+from tidegate.graph.providers import Provider, ProviderIndex
+from tidegate.graph.requirements import Requirement, find_change_rule_pairs, find_requirements
+from tidegate.graph.selectors import find_services_without_pods
+from tidegate.knowledge.named_objects import Pods
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.operators.rows import Effect, RequiredState
+from tidegate.model.plans.graph import (
     NO_STEP,
     EdgeKind,
     Graph,
@@ -31,12 +34,9 @@ from tidegate.model.graph import (
     NodeKind,
     UnparsedAnnotation,
 )
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import JsonObject, Kind, Ref
-from tidegate.model.operators import Effect, RequiredState
-from tidegate.model.plan import ItemAction, Plan
-from tidegate.model.reading import get_text
-from tidegate.model.unit import Strength, Unit, UnitId
+from tidegate.model.plans.manifest import Manifest, Manifests
+from tidegate.model.plans.plan import ItemAction, Plan
+from tidegate.model.units.unit import Strength, Unit, UnitId
 
 
 def build_graph(

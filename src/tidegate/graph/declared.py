@@ -13,15 +13,27 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOnEntry, parse_depends_on
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind, versionless_key
-from tidegate.model.operators import RequiredState
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.plan import ExternalDependency, Precedence
-from tidegate.model.reading import get_mapping
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    JsonObject,
+    Kind,
+    Ref,
+    ServedKind,
+    versionless_key,
+)
+from tidegate.model.operators.rows import RequiredState
+from tidegate.model.plans.manifest import Manifest, Manifests
+from tidegate.model.plans.plan import ExternalDependency, Precedence
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.depends_on import (
+    DEPENDS_ON,
+    AwaitedState,
+    DependsOnEntry,
+    parse_depends_on,
+)
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.unit import Unit
 
 CLI_UTILS = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.graph.ground import GraphInputs
-from tidegate.graph.supply import ProviderIndex
+from tidegate.graph.inputs import GraphInputs
+from tidegate.graph.providers import ProviderIndex
 from tidegate.knowledge.fields import texts_of
 from tidegate.knowledge.hosts import (
     Host,
@@ -20,11 +20,11 @@ from tidegate.knowledge.hosts import (
     scripts_of,
     service_of,
 )
-from tidegate.knowledge.naming import Pods
+from tidegate.knowledge.named_objects import Pods
 from tidegate.knowledge.settings import variables_of
-from tidegate.model.objects import FieldPath, Json, JsonObject, Kind, Ref
-from tidegate.model.operators import Effect
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind, Ref
+from tidegate.model.operators.rows import Effect
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 INIT, MAIN = "initContainers", "containers"
@@ -36,8 +36,6 @@ TEXT_KINDS = frozenset(
     }
 )
 """Built-in kinds whose texts are searched, in addition to all custom resources."""
-
-
 IDENTITY_FIELDS = frozenset({"dnsNames", "commonName", "hostnames", "hosts"})
 """Fields with names under which an object is known, not with hosts that it calls."""
 

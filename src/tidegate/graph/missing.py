@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tidegate.documents.document import format_path
-from tidegate.model.graph import (
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.operators.rows import RequiredState
+from tidegate.model.plans.graph import (
     Dependent,
     EdgeKind,
     Graph,
@@ -13,9 +15,7 @@ from tidegate.model.graph import (
     UnmetDependency,
     UnmetDependencyType,
 )
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.operators import RequiredState
-from tidegate.model.unit import UnitId
+from tidegate.model.units.unit import UnitId
 
 TYPES_BY_KIND = {
     ("", "Namespace"): UnmetDependencyType.NAMESPACE,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tidegate.model.graph import (
+from tidegate.model.plans.graph import (
     NO_STEP,
     CriticalStep,
     EdgeKind,
@@ -15,9 +15,9 @@ from tidegate.model.graph import (
     NodeKind,
     WaitLink,
 )
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Edge
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Edge
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 
 DurationLookup = Callable[[GraphNode], Ms]
 """Returns how long an object takes to become ready, as far as known."""

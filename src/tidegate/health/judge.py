@@ -9,12 +9,12 @@ from msgspec import structs
 
 from tidegate.health import argo, kstatus
 from tidegate.health.rows import judge_row
-from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import KindRow
-from tidegate.model.reading import get_text
-from tidegate.model.verdict import Verdict
+from tidegate.knowledge.catalog import KnownRows
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.verdict import Verdict
+from tidegate.model.operators.rows import KindRow
+from tidegate.model.times import Ms
 
 ARGO = "argo"
 KSTATUS = "kstatus"

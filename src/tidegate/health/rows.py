@@ -18,20 +18,21 @@ table: it goes through the conditions, and the first that fits a case of the tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from tidegate.errors import sanitize
-from tidegate.model.amounts import list_items
-from tidegate.model.checks import all_checks_pass, check_passes
-from tidegate.model.objects import JsonObject
-from tidegate.model.operators import CONDITIONS_PATH, Check, HealthCase, KindRow
-from tidegate.model.paths import find_value
-from tidegate.model.reading import EMPTY_MAPPING, get_int, get_mapping, get_text
-from tidegate.model.verdict import Health, Verdict
+from tidegate.documents.decoder import FileProblem, decode
+from tidegate.errors import KnowledgeError, sanitize
+from tidegate.model.k8s.json_fields import EMPTY_MAPPING, get_int, get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.paths import find_value
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.operators.amounts import list_items
+from tidegate.model.operators.checks import all_checks_pass, case_errors, check_errors, check_passes
+from tidegate.model.operators.rows import CONDITIONS_PATH, Check, HealthCase, KindRow
 
 LAST = "\uffff"
 """Sorts behind every time."""
@@ -174,3 +175,20 @@ def _plain(body: JsonObject, case: HealthCase) -> str:
     found = find_value(body, check.target_path)
     name = f"condition {check.condition}" if check.condition else check.target_path
     return f"{name} is not there" if found is None else f"{name} is {found}"
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rows: tuple[HealthRow, ...] = ()
+
+
+def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
+    """The rows of a file. Raises one ExceptionGroup with an error for each mistake."""
+    files = decode(content, name, _File, noun="file of health rows", check=_flaws)
+    return tuple(row for file in files for row in file.rows)
+
+
+def _flaws(file: _File) -> Iterator[FileProblem]:
+    for place, row in enumerate(file.rows):
+        observed = check_errors([Check(path=row.observed)] if row.observed else ())
+        for mistake in (*observed, *case_errors((*row.cases, row.otherwise))):
+            yield ("rows", place), KnowledgeError("health.row", sanitize(mistake))

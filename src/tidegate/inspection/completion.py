@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.clusters.session import ClusterTargets, Session, open_session
-from tidegate.dialect.masters import CONTROLLERS
+from tidegate.dialect.controllers.known import CONTROLLERS
 from tidegate.health.argo.verdicts import is_hook
 from tidegate.inspection.lineage import matches_kind
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import get_text
-from tidegate.plan.rerun import JOB_KIND
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.changes.rerun import JOB_KIND
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.selection import list_resources, object_kind
 from tidegate.workspace.workspace import load_without_cluster
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection, View
-from tidegate.world.facts import ListPage
+from tidegate.world.messages import ListPage
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection, View
 
 TIMEOUT = Ms(2 * SECOND)
 """Limit of cluster requests: the user waits at the cursor."""

@@ -11,16 +11,23 @@ from msgspec.structs import replace
 from tidegate.clusters.diffing import UNCHANGED, find_difference, is_replaced
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.session import Session
-from tidegate.engine.reach.writing import object_body
+from tidegate.engine.cluster.writes import object_body
 from tidegate.errors import Location, TidegateError
-from tidegate.model.change import DiffAction, Difference, mask_fields
 from tidegate.model.finding import Finding
-from tidegate.model.ledger import DriftMode
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
-from tidegate.model.plan import ItemAction, Plan, PlanFragment, PlanItem, PlannedUnit, managed_items
-from tidegate.model.reading import get_text
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.plans.change import DiffAction, Difference, mask_fields
+from tidegate.model.plans.plan import (
+    ItemAction,
+    Plan,
+    PlanFragment,
+    PlanItem,
+    PlannedUnit,
+    managed_items,
+)
+from tidegate.model.units.release_history import DriftMode
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import apply_suspensions, with_drift_detection
 from tidegate.planning.plan import make_plan
@@ -29,11 +36,11 @@ from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
 from tidegate.workers.jq import Jq
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Forbidden, ListPage, NotServed, Outcome, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import Forbidden, ListPage, NotServed, Outcome, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection
 
 EMPTY_PLAN = Plan.from_fragment(PlanFragment())
 

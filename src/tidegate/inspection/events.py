@@ -10,21 +10,21 @@ import msgspec
 from tidegate.clusters.journal import read_unit_journal
 from tidegate.clusters.reader import list_objects, object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.requests import source_reference
+from tidegate.dialect.controllers.requests import source_reference
 from tidegate.errors import sanitize
 from tidegate.inspection.lineage import Lineage, matches_kind, read_lineages
 from tidegate.inspection.status import UnitStatus
-from tidegate.model.moment import Ms, parse_timestamp
-from tidegate.model.objects import ClusterRef, JsonObject
-from tidegate.model.plan import managed_items
-from tidegate.model.reading import get_int, get_mapping, get_text
-from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health
-from tidegate.plan.naming import complete_hook_names
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
+from tidegate.model.k8s.objects import ClusterRef, JsonObject
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.plans.plan import managed_items
+from tidegate.model.times import Ms, parse_timestamp
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.build.hook_names import complete_hook_names
+from tidegate.report.events import ContainerLog, EventRow
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import MAX_FAILURES
-from tidegate.report.told import ContainerLog, EventRow
+from tidegate.report.rollout.explain import MAX_FAILURES
 from tidegate.rollout.diagnosis import (
     EVENT,
     DiagnosisContext,
@@ -37,8 +37,6 @@ from tidegate.workspace.workspace import Workspace
 
 InvolvedObject = tuple[str, str, str]
 """Kind, namespace and name of an object that an Event is about."""
-
-
 KINDS_WITH_PODS = frozenset(
     [
         *("Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"),

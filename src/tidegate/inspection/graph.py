@@ -10,20 +10,20 @@ import msgspec
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import Session
 from tidegate.errors import UsageError, sanitize
-from tidegate.graph.circles import find_cycles
+from tidegate.graph.cycles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.graph.paths import explain_wait
 from tidegate.graph.paths import find_critical_path as find_path
-from tidegate.graph.reach import RelativePosition, StepReachability, relative_position
-from tidegate.model.graph import CriticalStep, EdgeKind, Graph, GraphNode, NodeKind
-from tidegate.model.operators import Effect
-from tidegate.model.unit import UnitId
+from tidegate.graph.reachability import RelativePosition, StepReachability, relative_position
+from tidegate.model.operators.rows import Effect
+from tidegate.model.plans.graph import CriticalStep, EdgeKind, Graph, GraphNode, NodeKind
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.graph import (
     GraphResult,
     _estimate_times,
     make_graph,
 )
-from tidegate.report.graph.picture import GraphView
+from tidegate.report.graph.layout import GraphView
 from tidegate.workspace.workspace import Workspace
 
 MAX_LISTED = 4

@@ -12,15 +12,15 @@ import msgspec
 
 from tidegate.clusters.reader import get_objects, list_objects, object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.requests import current_revision, source_reference
-from tidegate.dialect.tracking import owning_unit
+from tidegate.dialect.controllers.requests import current_revision, source_reference
+from tidegate.dialect.ownership.tracking import owning_unit
 from tidegate.errors import UsageError, redact_urls, sanitize
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
-from tidegate.model.plan import Plan
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import Plan
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.plan import make_plan
 from tidegate.report.lineage import TraceBlock, TreeNode
 from tidegate.report.rollout.names import PHASE_NAMES
@@ -49,11 +49,7 @@ KIND_SHORT_NAMES = {
     "ingresses": "ingress",
 }
 """Short names of kinds, as in kubectl; plurals are recognized by their ending."""
-
-
 CONTROLLER_NAMES = {"Application": "Argo CD", "ApplicationSet": "Argo CD", "": "Tidegate"}
-
-
 MAX_OWNER_DEPTH = 8
 
 

@@ -14,15 +14,19 @@ import msgspec
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm.belonging import manifest_refs
+from tidegate.dialect.controllers.known import CONTROLLERS, SOURCE_KINDS
 from tidegate.dialect.helm.record import read_record
-from tidegate.dialect.inventories import inventory_refs, last_release_record, targets_other_cluster
-from tidegate.dialect.masters import CONTROLLERS, SOURCE_KINDS
+from tidegate.dialect.helm.record_owner import manifest_refs
+from tidegate.dialect.ownership.inventories import (
+    inventory_refs,
+    last_release_record,
+    targets_other_cluster,
+)
 from tidegate.errors import UsageError
 from tidegate.inspection.lineage import Lineage, flux_tree_name
-from tidegate.model.objects import JsonObject, Kind, Ref, versionless_key
-from tidegate.model.plan import PlannedUnit
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref, versionless_key
+from tidegate.model.plans.plan import PlannedUnit
+from tidegate.model.units.unit import UnitId
 from tidegate.report.lineage import TreeNode
 
 

@@ -12,20 +12,16 @@ from tidegate.clusters.reader import get_objects, list_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.errors import sanitize
 from tidegate.inspection.events import PodOwners
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.times import Ms
 from tidegate.planning.requirements import POD
-from tidegate.report.told import LogLine
+from tidegate.report.events import LogLine
 from tidegate.rollout.logs import POLL_INTERVAL, LogReader, container_statuses
 
 INTERMEDIATE_OWNERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))
 """Kinds between an object of a unit and its pods."""
-
-
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
-
-
 OwnerKey = tuple[str, str, str]
 """A kind, a namespace and a name."""
 

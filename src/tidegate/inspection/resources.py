@@ -18,17 +18,17 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.inspection.status import UnitStatus, judge_bodies
-from tidegate.model.journal import Journal
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
-from tidegate.model.plan import PlanItem, PlannedUnit, Step, managed_items
-from tidegate.model.reading import get_mappings, get_text
-from tidegate.model.verdict import Health, Verdict
-from tidegate.plan.naming import complete_hook_names
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.plans.plan import PlanItem, PlannedUnit, Step, managed_items
+from tidegate.model.rollouts.journal import Journal
+from tidegate.plan.build.hook_names import complete_hook_names
 from tidegate.report.applications import ResourceRow
 from tidegate.report.rollout.names import PHASE_NAMES
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.facts import ListPage, NotServed
+from tidegate.world.messages import ListPage, NotServed
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection
 
 OWNED_KINDS = (
     Kind("apps", "v1", "ReplicaSet"),
@@ -36,14 +36,8 @@ OWNED_KINDS = (
     Kind("", "v1", "Pod"),
 )
 """Kinds that controllers create from objects in Git and that users look for."""
-
-
 HOOK_RESULTS = {Health.HEALTHY: "Succeeded", Health.DEGRADED: "Failed"}
-
-
 SYNC, SYNC_FAIL = "Sync", "SyncFail"
-
-
 OwnerKey = tuple[str, str, str]
 """Kind, namespace and name of an owner."""
 

@@ -24,27 +24,21 @@ from tidegate.inspection.diff import (
     preview_against_live,
     preview_with_preflight,
 )
-from tidegate.model.change import DiffAction, Difference
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import ClusterRef, Ref, parse_live_object
-from tidegate.model.plan import Plan, PlanItem, digest_bytes, step_items
-from tidegate.model.secret import is_secret_kind
-from tidegate.plan.wire import from_json, read_items, to_json
+from tidegate.model.k8s.objects import ClusterRef, Ref, parse_live_object
+from tidegate.model.k8s.secret import is_secret_kind
+from tidegate.model.plans.change import DiffAction, Difference
+from tidegate.model.plans.plan import Plan, PlanItem, digest_bytes, step_items
+from tidegate.plan.serialize import from_json, read_items, to_json
 from tidegate.planning.exclusions import apply_suspensions
 from tidegate.planning.lookups import LOOKUP_CODE
 from tidegate.planning.plan import PreparedRollout
-from tidegate.render.own_key import OwnKey
+from tidegate.render.cache.local_key import OwnKey
 from tidegate.workspace.workspace import Workspace
 
 KIND = "TidegateSavedPlan"
-
-
 VERSION = 1
-
-
 MAX_NAMED = 3
-
-
 NOT_SAVED_FINDING = Finding(
     code="preflight.unsaved",
     severity=Severity.WARNING,
@@ -52,15 +46,11 @@ NOT_SAVED_FINDING = Finding(
     reason="nobody could run it: something is wrong with it",
     fix="correct the errors shown beside this",
 )
-
-
 LOOKUP_NOT_SAVED_FINDING = msgspec.structs.replace(
     NOT_SAVED_FINDING,
     reason="what a release comes to is known when its turn comes, and a saved plan is run as it is",
     fix="roll out what the release looks up, and make the plan again; or `sync` without one",
 )
-
-
 REPLAN_HINT = "look at the plan again: `tidegate plan --save FILE`"
 
 

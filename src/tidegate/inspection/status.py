@@ -12,13 +12,13 @@ from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.inspection.diff import EMPTY_PLAN, preview_against_live
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import ClusterRef, JsonObject, Ref
-from tidegate.model.plan import Plan, PlannedUnit, Step, managed_items
-from tidegate.model.reading import get_text
-from tidegate.model.unit import Unit, UnitId
-from tidegate.model.verdict import Health, Verdict
-from tidegate.plan.selection import select_refs
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.plans.change import DiffAction
+from tidegate.model.plans.plan import Plan, PlannedUnit, Step, managed_items
+from tidegate.model.units.unit import Unit, UnitId
+from tidegate.plan.changes.selection import select_refs
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import (
@@ -29,8 +29,8 @@ from tidegate.workspace.selection import (
     unit_rows,
 )
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import RunWorker
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import RunWorker
 
 MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
 NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")

@@ -10,21 +10,21 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.health.since import last_write, made_by, moment_in, ready_since
+from tidegate.health.recorded_time import last_write, made_by, moment_in, ready_since
 from tidegate.inspection.status import read_status
 from tidegate.model.finding import Finding
-from tidegate.model.moment import Ms
-from tidegate.model.objects import ClusterRef, LiveObject, versionless_key
-from tidegate.model.plan import Plan
-from tidegate.model.proof import ObservedObject, OrderPair, PairState
-from tidegate.model.run import RunHead, RunObject, RunRecord, RunStep
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.unit import UnitId
-from tidegate.plan.proof import has_writes, prove_order
-from tidegate.plan.seen_order import WRITE_ACTIONS, ObservedOrder, OrderInputs
-from tidegate.plan.told_order import StepTimes, read_step_times
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, versionless_key
+from tidegate.model.plans.plan import Plan
+from tidegate.model.plans.verification import ObservedObject, OrderPair, PairState
+from tidegate.model.rollouts.run import RunHead, RunObject, RunRecord, RunStep
+from tidegate.model.times import Ms
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.order.observed import WRITE_ACTIONS, ObservedOrder, OrderInputs
+from tidegate.plan.order.recorded import StepTimes, read_step_times
+from tidegate.plan.order.verification import has_writes, prove_order
 from tidegate.planning.plan import make_plan
-from tidegate.report.proof import OrderVerification, UnitVerification
+from tidegate.report.verification import OrderVerification, UnitVerification
 from tidegate.workspace.selection import unit_rows
 from tidegate.workspace.workspace import Workspace, require_clusters
 

@@ -12,20 +12,16 @@ from collections.abc import AsyncGenerator, Iterable
 
 from tidegate.clusters.session import Session
 from tidegate.inspection.lineage import read_lineages
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.times import SECOND, Ms
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.calls import RequestId, Selection, View, Watch
-from tidegate.world.exchange import Client
-from tidegate.world.facts import Message, Response, WatchEnded, WatchEvent
+from tidegate.world.dispatcher import Client
+from tidegate.world.messages import Message, Response, WatchEnded, WatchEvent
+from tidegate.world.requests import RequestId, Selection, View, Watch
 
 WatchTarget = tuple[str, Kind, str]
 """A cluster, a kind and a namespace."""
-
-
 POLL_INTERVAL = Ms(10 * SECOND)
-
-
 SETTLE_DELAY = Ms(200)
 """Delay in which further changes are collected before the caller is resumed."""
 

@@ -9,11 +9,11 @@ import msgspec
 
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.waves import WAVE, WEIGHT
-from tidegate.graph.placing import parse_origin
-from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.plan import ItemAction
-from tidegate.model.reading import get_mapping
-from tidegate.model.unit import Unit, UnitId
+from tidegate.graph.positions import parse_origin
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.model.plans.plan import ItemAction
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.graph import plan_unit_trees
 from tidegate.planning.manifests import UnitManifests
 from tidegate.planning.plan import PlanResult

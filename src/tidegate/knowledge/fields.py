@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.paths import PathStep, parse_path
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.k8s.paths import PathStep, parse_path
 
 DEEP = ".**."
 STAR = "*"

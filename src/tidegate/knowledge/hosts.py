@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple, Protocol
 
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
 
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 HOST = lazy_regex(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
@@ -44,8 +44,6 @@ _SILENT = lazy_regex(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
 LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
 """Hosts that are no Services of the plan; the last stands where an operator would write one."""
-
-
 MOST_TEXT = 100_000
 """Texts that are longer are no settings."""
 

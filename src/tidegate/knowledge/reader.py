@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from tidegate.documents.decoding import FileProblem, decode
-from tidegate.documents.ready import read_precompiled
+from tidegate.documents.decoder import FileProblem, decode
+from tidegate.documents.precompiled import read_precompiled
 from tidegate.errors import KnowledgeError, sanitize
 from tidegate.knowledge.fields import parse_places
 from tidegate.knowledge.templates import FOR, check_template, shows
-from tidegate.model.checks import case_errors, check_errors
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.operators import Check, KindRow, Knowledge, Product, ReferenceRow
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.operators.checks import case_errors, check_errors
+from tidegate.model.operators.rows import Check, KindRow, Knowledge, Product, ReferenceRow
 
 ROWS = Path(__file__).with_name("rows")
 READY = ROWS.with_suffix(".ready")

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegate.knowledge.templates import items_of, render, render_text, scope_of
-from tidegate.model.checks import all_checks_pass
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.operators import KindRow, Need, Product, RequiredState, ServiceProduct
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.operators.checks import all_checks_pass
+from tidegate.model.operators.rows import KindRow, Need, Product, RequiredState, ServiceProduct
 
 SECRET = Kind("", "v1", "Secret")
 DEFINITION = "CustomResourceDefinition"

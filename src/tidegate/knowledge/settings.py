@@ -7,17 +7,15 @@ import binascii
 from collections.abc import Callable, Iterator
 
 from tidegate.knowledge.references import CONFIG_MAP, single_sources, whole_sources
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
 """On a Secret that stands for one whose keys nobody here can know: it has every key."""
-
 SIMULATED_MARK = "sandbox.tidegate.dev/simulated"
 """On what a simulated operator has made."""
 SIMULATED = "simulated"
 """The value of a key of such a Secret, where nobody here can know the real one."""
-
 Find = Callable[[Kind, str], JsonObject | None]
 """A Secret or a ConfigMap by its kind and name, where it is known."""
 

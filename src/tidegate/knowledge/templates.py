@@ -27,17 +27,16 @@ from functools import cache
 from itertools import cycle
 from typing import NamedTuple, TypeAlias
 
-from tidegate.model.amounts import evaluate_amount
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.paths import PathStep, find_value, follow_path, parse_path
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.paths import PathStep, find_value, follow_path, parse_path
+from tidegate.model.operators.amounts import evaluate_amount
+from tidegate.model.text.lazy_regex import lazy_regex
 
 NOW = "\x00now"
 """Stands for the moment of writing until a status is written."""
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
-
 _HOLE = lazy_regex(r"\$\{([^}]*)\}")
 _CALL = lazy_regex(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
 _ADDRESS = lazy_regex(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")

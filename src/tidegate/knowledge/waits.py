@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tidegate.knowledge.hosts import MOST_TEXT
-from tidegate.model.moment import SECOND, Ms, parse_duration
+from tidegate.model.times import SECOND, Ms, parse_duration
 
 PROGRAM = re.compile(r"(?:^|/)kubectl$")
 CONTINUED = re.compile(r"\\\n")

@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import TypeVar
 
-from tidegate.kube import replies, requests
+from tidegate.kube import http_requests, http_responses
 from tidegate.kube.transport import InFlightRequest, Transport
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, ServedKind
-from tidegate.world import calls, facts
+from tidegate.model.k8s.objects import Kind, ServedKind
+from tidegate.model.times import SECOND, Ms
+from tidegate.world import messages, requests
 
-RequestT = TypeVar("RequestT", calls.Get, calls.List, calls.Write, calls.Logs)
+RequestT = TypeVar("RequestT", requests.Get, requests.List, requests.Write, requests.Logs)
 ResultT = TypeVar("ResultT")
 
 
@@ -24,101 +24,123 @@ class KubeCluster:
         self._transport = transport
         self._watch_timeout = watch_timeout
         self._kinds: dict[Kind, ServedKind] = {}
-        self._api_resources = facts.ApiResources(())
+        self._api_resources = messages.ApiResources(())
         self._discovery_lock = asyncio.Lock()
         self._discoveries_started = 0
         self._last_discovery = 0
 
     async def perform(
         self,
-        request: calls.Get | calls.List | calls.Write | calls.Discover | calls.Logs | calls.RawGet,
+        request: requests.Get
+        | requests.List
+        | requests.Write
+        | requests.Discover
+        | requests.Logs
+        | requests.RawGet,
         in_flight: InFlightRequest,
-    ) -> facts.Outcome:
+    ) -> messages.Outcome:
         """Send a request, once, and return its outcome."""
         match request:
-            case calls.Get(ref=ref):
-                return await self._send(
-                    request, ref.kind, requests.build_get, replies.read_object, in_flight
-                )
-            case calls.List(selection=selection):
-                return await self._send(
-                    request, selection.kind, requests.build_list, replies.read_list_page, in_flight
-                )
-            case calls.Write(ref=ref):
-                outcome = await self._send(
-                    request, ref.kind, requests.build_write, replies.read_object, in_flight
-                )
-                return _with_uid_conflict(outcome) if request.uid else outcome
-            case calls.Logs(ref=ref):
+            case requests.Get(ref=ref):
                 return await self._send(
                     request,
                     ref.kind,
-                    requests.build_logs,
-                    lambda success, _: facts.RawResponse(success.body),
+                    http_requests.build_get,
+                    http_responses.read_object,
                     in_flight,
                 )
-            case calls.Discover():
-                return await self._discover()
-            case calls.RawGet():
-                response = await self._transport.send(
-                    requests.HttpRequest("GET", request.path, request.accept), in_flight
+            case requests.List(selection=selection):
+                return await self._send(
+                    request,
+                    selection.kind,
+                    http_requests.build_list,
+                    http_responses.read_list_page,
+                    in_flight,
                 )
-                return _read_outcome(response, lambda success: facts.RawResponse(success.body))
+            case requests.Write(ref=ref):
+                outcome = await self._send(
+                    request,
+                    ref.kind,
+                    http_requests.build_write,
+                    http_responses.read_object,
+                    in_flight,
+                )
+                return _with_uid_conflict(outcome) if request.uid else outcome
+            case requests.Logs(ref=ref):
+                return await self._send(
+                    request,
+                    ref.kind,
+                    http_requests.build_logs,
+                    lambda success, _: messages.RawResponse(success.body),
+                    in_flight,
+                )
+            case requests.Discover():
+                return await self._discover()
+            case requests.RawGet():
+                response = await self._transport.send(
+                    http_requests.HttpRequest("GET", request.path, request.accept), in_flight
+                )
+                return _read_outcome(response, lambda success: messages.RawResponse(success.body))
 
     async def watch(
-        self, request_id: calls.RequestId, request: calls.Watch, in_flight: InFlightRequest
-    ) -> AsyncGenerator[facts.WatchEvent | facts.Bookmark | facts.WatchEnded]:
+        self, request_id: requests.RequestId, request: requests.Watch, in_flight: InFlightRequest
+    ) -> AsyncGenerator[messages.WatchEvent | messages.Bookmark | messages.WatchEnded]:
         """Yield the events of one watch stream; the last one is `WatchEnded`."""
         kind = request.selection.kind
         served = await self._find_served_kind(kind)
         if not isinstance(served, ServedKind):
-            yield facts.WatchEnded(request_id, served)
+            yield messages.WatchEnded(request_id, served)
             return
-        splitter = replies.LineSplitter()
-        http_request = requests.build_watch(request, served, seconds=self._watch_timeout // SECOND)
+        splitter = http_responses.LineSplitter()
+        http_request = http_requests.build_watch(
+            request, served, seconds=self._watch_timeout // SECOND
+        )
         async with aclosing(self._transport.stream(http_request, in_flight)) as chunks:
             async for chunk in chunks:
                 if not isinstance(chunk, bytes):
-                    yield facts.WatchEnded(
+                    yield messages.WatchEnded(
                         request_id,
-                        chunk if isinstance(chunk, facts.NoResponse) else replies.read_error(chunk),
+                        chunk
+                        if isinstance(chunk, messages.NoResponse)
+                        else http_responses.read_error(chunk),
                     )
                     return
                 for event in _read_events(splitter, chunk, request_id, kind):
                     yield event
-                    if isinstance(event, facts.WatchEnded):
+                    if isinstance(event, messages.WatchEnded):
                         return
-        yield facts.WatchEnded(request_id)
+        yield messages.WatchEnded(request_id)
 
     async def _send(
         self,
         request: RequestT,
         kind: Kind,
-        build: Callable[[RequestT, ServedKind], requests.HttpRequest],
+        build: Callable[[RequestT, ServedKind], http_requests.HttpRequest],
         read: Callable[
-            [replies.HttpResponse, Kind], facts.Success | facts.ListPage | facts.RawResponse
+            [http_responses.HttpResponse, Kind],
+            messages.Success | messages.ListPage | messages.RawResponse,
         ],
         in_flight: InFlightRequest,
-    ) -> facts.Outcome:
+    ) -> messages.Outcome:
         served = await self._find_served_kind(kind)
         if not isinstance(served, ServedKind):
             return served
         response = await self._transport.send(build(request, served), in_flight)
         outcome = _read_outcome(response, lambda success: read(success, kind))
-        if isinstance(outcome, facts.NotServed):
+        if isinstance(outcome, messages.NotServed):
             self._kinds.pop(kind, None)
         return outcome
 
-    async def _find_served_kind(self, kind: Kind) -> ServedKind | facts.ErrorOutcome:
+    async def _find_served_kind(self, kind: Kind) -> ServedKind | messages.ErrorOutcome:
         """Return the API resource of a kind. Runs discovery if the kind is not known."""
         if served := self._kinds.get(kind):
             return served
         resources = await self._discover()
-        if not isinstance(resources, facts.ApiResources):
+        if not isinstance(resources, messages.ApiResources):
             return resources
-        return self._kinds.get(kind) or facts.NotServed(f"the server does not serve {kind}")
+        return self._kinds.get(kind) or messages.NotServed(f"the server does not serve {kind}")
 
-    async def _discover(self) -> facts.ApiResources | facts.ErrorOutcome:
+    async def _discover(self) -> messages.ApiResources | messages.ErrorOutcome:
         """Discover all kinds. A caller that waits shares only a discovery that started after it
         came.
         """
@@ -128,63 +150,69 @@ class KubeCluster:
                 return self._api_resources
             self._discoveries_started += 1
             kinds: list[ServedKind] = []
-            for root in replies.DISCOVERY_ROOTS:
+            for root in http_responses.DISCOVERY_ROOTS:
                 response = await self._transport.send(
-                    requests.HttpRequest("GET", root, replies.DISCOVERY_ACCEPT), InFlightRequest()
+                    http_requests.HttpRequest("GET", root, http_responses.DISCOVERY_ACCEPT),
+                    InFlightRequest(),
                 )
                 outcome = _read_outcome(
-                    response, lambda success: facts.ApiResources(replies.read_served_kinds(success))
+                    response,
+                    lambda success: messages.ApiResources(
+                        http_responses.read_served_kinds(success)
+                    ),
                 )
-                if not isinstance(outcome, facts.ApiResources):
+                if not isinstance(outcome, messages.ApiResources):
                     return outcome
                 kinds += outcome.kinds
             self._last_discovery = self._discoveries_started
-            self._api_resources = facts.ApiResources(tuple(kinds))
+            self._api_resources = messages.ApiResources(tuple(kinds))
             self._kinds = {served.kind: served for served in reversed(kinds)}
             return self._api_resources
 
 
 def _read_outcome(
-    response: replies.HttpResponse | facts.NoResponse,
-    read: Callable[[replies.HttpResponse], ResultT],
-) -> ResultT | facts.ErrorOutcome:
+    response: http_responses.HttpResponse | messages.NoResponse,
+    read: Callable[[http_responses.HttpResponse], ResultT],
+) -> ResultT | messages.ErrorOutcome:
     """Return the outcome of a response. A response that cannot be decoded is a `ServerError`."""
-    if isinstance(response, facts.NoResponse):
+    if isinstance(response, messages.NoResponse):
         return response
     if not response.is_success:
-        return replies.read_error(response)
+        return http_responses.read_error(response)
     try:
         return read(response)
-    except replies.DECODE_ERRORS as error:
+    except http_responses.DECODE_ERRORS as error:
         return _unreadable_error(response.status, error)
 
 
-def _unreadable_error(status: int, error: Exception) -> facts.ServerError:
+def _unreadable_error(status: int, error: Exception) -> messages.ServerError:
     """Return the error for a response that cannot be decoded.
 
     The error does not contain the response, which may be an object.
     """
     reason = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-    return facts.ServerError(status, "Unreadable", f"this is not an API server's answer: {reason}")
+    return messages.ServerError(
+        status, "Unreadable", f"this is not an API server's answer: {reason}"
+    )
 
 
 def _read_events(
-    splitter: replies.LineSplitter, chunk: bytes, request_id: calls.RequestId, kind: Kind
-) -> Iterator[facts.WatchEvent | facts.Bookmark | facts.WatchEnded]:
+    splitter: http_responses.LineSplitter, chunk: bytes, request_id: requests.RequestId, kind: Kind
+) -> Iterator[messages.WatchEvent | messages.Bookmark | messages.WatchEnded]:
     """Yield the events of a chunk. An event that cannot be decoded ends the stream."""
     try:
         for line in splitter.split(chunk):
-            yield replies.read_event(line, request_id, kind)
-    except replies.DECODE_ERRORS as error:
-        yield facts.WatchEnded(request_id, _unreadable_error(0, error))
+            yield http_responses.read_event(line, request_id, kind)
+    except http_responses.DECODE_ERRORS as error:
+        yield messages.WatchEnded(request_id, _unreadable_error(0, error))
 
 
-def _with_uid_conflict(outcome: facts.Outcome) -> facts.Outcome:
+def _with_uid_conflict(outcome: messages.Outcome) -> messages.Outcome:
     """Return a UID that does not match as a conflict, even if the server calls the field
     immutable.
     """
     match outcome:
-        case facts.Invalid(causes=(facts.Cause(field="metadata.uid"),)):
-            return facts.Conflict(outcome.message)
+        case messages.Invalid(causes=(messages.Cause(field="metadata.uid"),)):
+            return messages.Conflict(outcome.message)
         case _:
             return outcome

@@ -17,7 +17,7 @@ from tidegate.errors import ConfigError, DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
 from tidegate.kube.access.clusters import proxy_from_environment, read_server
 from tidegate.kube.access.context import Anonymous, KubeTarget, Login, TokenFile
-from tidegate.kube.access.stanza import ConfigEntry, ConfigFile
+from tidegate.kube.access.entries import ConfigEntry, ConfigFile
 from tidegate.kube.access.users import read_identity, read_login
 
 SERVICE_ACCOUNT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -25,16 +25,15 @@ from tidegate.kube.access.context import (
     KubeTarget,
     TokenFile,
 )
+from tidegate.kube.access.entries import read_file
 from tidegate.kube.access.plugin import ExecCredential, run_plugin
-from tidegate.kube.access.stanza import read_file
 from tidegate.kube.access.users import check_token
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.identity import ImpersonatedUser
 
 Header: TypeAlias = tuple[str, str]
-
 EXPIRY_MARGIN = Ms(10 * SECOND)
 INVALID_HEADER_CHARACTER = lazy_regex(rb"[^A-Za-z0-9!#$&'*+.^_`|~-]")
 

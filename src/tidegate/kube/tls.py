@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from tidegate.errors import ConfigError
 from tidegate.external.process import open_temporary_file
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 PEM_CERTIFICATE = lazy_regex(
     rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----"

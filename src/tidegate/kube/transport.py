@@ -19,11 +19,11 @@ from tidegate.errors import TidegateError, WaitTimeoutError
 from tidegate.external.http_client import aiohttp
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
 from tidegate.kube.credentials import Auth, make_auth_source
-from tidegate.kube.replies import UNAUTHORIZED, HttpResponse
-from tidegate.kube.requests import HttpRequest
+from tidegate.kube.http_requests import HttpRequest
+from tidegate.kube.http_responses import UNAUTHORIZED, HttpResponse
 from tidegate.kube.tls import expiry_error, make_context
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.world.facts import Delivery, LossReason, NoResponse
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.world.messages import Delivery, LossReason, NoResponse
 
 if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
@@ -46,7 +46,6 @@ LOSS_BY_ERROR: tuple[tuple[type[Exception], Delivery, LossReason], ...] = (
 CONNECT_SECONDS = 10.0
 RESPONSE_SECONDS = 65.0
 """An API server itself times out after 60 seconds, and reports that."""
-
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=RESPONSE_SECONDS, sock_connect=CONNECT_SECONDS)
 LARGE_BODY = 2**20
 """Bytes that would block other requests if they were sent in one piece."""

@@ -15,9 +15,8 @@ from typing import Self
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.cluster import KubeCluster
 from tidegate.kube.transport import InFlightRequest, Transport
-from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, RequestId, RunWorker, Watch
-from tidegate.world.facts import (
+from tidegate.model.times import Ms
+from tidegate.world.messages import (
     Message,
     NotServed,
     Outcome,
@@ -26,6 +25,7 @@ from tidegate.world.facts import (
     ServerError,
     TimerFired,
 )
+from tidegate.world.requests import Call, RequestId, RunWorker, Watch
 
 Worker = Callable[[bytes], bytes]
 """A function that runs in a thread of this machine: bytes in, bytes out."""
@@ -80,7 +80,9 @@ class KubeWorld:
         if task is not None:
             task.cancel()
         self._messages = [
-            message for message in self._messages if getattr(message, "request_id", None) != request_id
+            message
+            for message in self._messages
+            if getattr(message, "request_id", None) != request_id
         ]
         return not in_flight.sent
 

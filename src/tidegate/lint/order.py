@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tidegate.model.manifest import Manifest
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Edge, Plan, PlannedUnit, Step, step_items
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.manifest import Manifest
+from tidegate.model.plans.plan import Edge, Plan, PlannedUnit, Step, step_items
+from tidegate.model.units.unit import UnitId
 
 NO_PLAN = Plan(digest="")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tidegate.lint.scene import LintObject
-from tidegate.model.objects import FieldPath, JsonObject
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.lint.context import LintObject
+from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import FieldPath, JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
 
 POD_TEMPLATE_PATHS: dict[tuple[str, str], tuple[str, ...]] = {
     ("apps", "Deployment"): ("spec", "template"),

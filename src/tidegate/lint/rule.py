@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.lint.scene import LintContext
+from tidegate.lint.context import LintContext
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import FieldPath
+from tidegate.model.k8s.objects import FieldPath
 
 
 class FieldRef(NamedTuple):

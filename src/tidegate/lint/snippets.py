@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Kind
-from tidegate.model.operators import Check, KindRow
-from tidegate.model.paths import PathStep, parse_path
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.k8s.paths import PathStep, parse_path
+from tidegate.model.operators.rows import Check, KindRow
 
 
 def health_check_snippets(kind: Kind, row: KindRow) -> str:

@@ -13,48 +13,38 @@ from tidegate.clusters.session import Session
 from tidegate.documents import Document, read_documents
 from tidegate.errors import DocumentError, Location
 from tidegate.files import PathEscapeError, RootedFiles
-from tidegate.graph.happening import find_ready_without_status
+from tidegate.graph.milestones import find_ready_without_status
 from tidegate.graph.missing import find_unmet_dependencies
-from tidegate.graph.reach import StepReachability
+from tidegate.graph.reachability import StepReachability
 from tidegate.health.judge import ARGO
+from tidegate.lint.context import HasCheck, Identity, LintContext, LintFile, LintObject, OctalNumber
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import overlay_targets
-from tidegate.lint.scene import HasCheck, Identity, LintContext, LintFile, LintObject, OctalNumber
 from tidegate.linting.lookup import GraphReachability
-from tidegate.model.absence import DependencyType, MissingDependency
-from tidegate.model.config import ControllerSetting
-from tidegate.model.graph import Graph, GraphNode
-from tidegate.model.manifest import Manifest
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject, Kind, Ref
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_text
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.plans.graph import Graph, GraphNode
+from tidegate.model.plans.manifest import Manifest
+from tidegate.model.plans.missing_dependency import DependencyType, MissingDependency
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import Ms
+from tidegate.model.units.config import ControllerSetting
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.graph import GraphResult, root_namespaces, unit_durations
 from tidegate.planning.manifests import UnitManifests
 from tidegate.planning.missing import NAMESPACE
 from tidegate.planning.provided import ProvidedObjects
-from tidegate.report.assumed import describe_missing
+from tidegate.report.assumptions import describe_missing
 from tidegate.report.lint.report import AssumedDependency, UncheckedInput
 from tidegate.workspace.config import load_config
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.workspace import Workspace
 
 SOPS_RULES = ".sops.yaml"
-
-
 HEALTH_SETTING_PREFIX = "resource.customizations.health."
-
-
 MAX_FILE_SIZE = 1_000_000
-
-
 TEXT_SUFFIXES = (".yaml", ".yml", ".json")
-
-
 _SOPS_METADATA = lazy_regex(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
-
-
 _OCTAL_PHASE = lazy_regex(
     rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
     re.MULTILINE,

@@ -10,8 +10,8 @@ import msgspec
 from tidegate.documents import find_location
 from tidegate.documents.document import format_path
 from tidegate.errors import Location
-from tidegate.graph.circles import format_step
-from tidegate.graph.happening import (
+from tidegate.graph.cycles import format_step
+from tidegate.graph.milestones import (
     APPLIED,
     FINISHED,
     READY,
@@ -21,11 +21,11 @@ from tidegate.graph.happening import (
     Milestone,
     build_milestones,
 )
+from tidegate.lint.context import WaitChain
 from tidegate.lint.rule import FieldRef
-from tidegate.lint.scene import WaitChain
 from tidegate.model.finding import Finding
-from tidegate.model.graph import NO_STEP, Graph
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.plans.graph import NO_STEP, Graph
 from tidegate.report.lint.report import Excerpt
 from tidegate.workspace.locations import FieldLocator, SourceFile
 

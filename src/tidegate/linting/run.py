@@ -21,15 +21,15 @@ from tidegate.errors import (
 )
 from tidegate.files import read_regular_file
 from tidegate.lint.baseline import read_baseline, split_by_baseline, write_baseline
-from tidegate.lint.catalogue import RULES, RULES_BY_FINDING_CODE
+from tidegate.lint.registry import RULES, RULES_BY_FINDING_CODE
 from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
 from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
 from tidegate.linting.context import LoadedContext, assumed_dependencies, build_context
 from tidegate.linting.lookup import DiagnosticLocator
-from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.semantics import ARGOCD, Semantics
-from tidegate.model.unit import Unit
+from tidegate.model.units.config import Config
+from tidegate.model.units.semantics import ARGOCD, Semantics
+from tidegate.model.units.unit import Unit
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.graph import GraphResult, make_graph
 from tidegate.planning.manifests import read_valid_manifests
@@ -44,30 +44,18 @@ from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.workspace import Workspace, file_and_line, open_workspace
 
 CYCLE_RULE = "ORD002"
-
-
 REPLACED_BY = {
     "argo.annotation": "ORD013",
     "flux.vacuous": "ORD017",
     "ORD025": "argo.hook",
 }
 """Codes that are left out where another code reports the same location."""
-
-
 ROLLOUT_CODES = frozenset({"argo.set-unmatched", "units.unpruned"})
 """Codes about a rollout, or about an ApplicationSet instead of each of its Applications."""
-
-
 UNKNOWN_KIND_RULE = "ORD062"
-
-
 SCHEMA_CODES = frozenset({"preflight.invalid", "preflight.not-served"})
 """Codes of preflight findings that hold for every API server."""
-
-
 MISSING_SOURCE_CODE = "source.object"
-
-
 UNAVAILABLE_CODES = UNAVAILABLE_SOURCE_CODES - {MISSING_SOURCE_CODE}
 """Codes of inputs that could not be fetched.
 

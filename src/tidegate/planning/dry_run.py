@@ -8,14 +8,14 @@ import msgspec
 
 from tidegate.clusters.sandboxes import explain_unserved
 from tidegate.clusters.session import Session, holder_identity
-from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import RolloutSettings
+from tidegate.engine.context import RolloutSettings
+from tidegate.engine.driver import Driver, drive
 from tidegate.errors import ClusterError
-from tidegate.model.event import Event, EventType
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan
-from tidegate.report.refusals import PREFLIGHT_CODES, refusal_findings
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.report.preflight import PREFLIGHT_CODES, refusal_findings
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.schema.custom_kinds import can_be_custom
 from tidegate.workspace.locations import FieldLocator

@@ -9,21 +9,21 @@ from msgspec.structs import replace
 
 from tidegate.clusters.reader import object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.masters import CONTROLLERS, is_paused_by_us
-from tidegate.dialect.requests import is_suspended
-from tidegate.engine.suspensions import SUSPENSIONS
+from tidegate.dialect.controllers.known import CONTROLLERS, is_paused_by_us
+from tidegate.dialect.controllers.requests import is_suspended
+from tidegate.engine.records.markers import SUSPENSIONS
 from tidegate.errors import Location, TidegateError
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import JsonObject, LiveObject
-from tidegate.model.reading import get_text
-from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, ChildGates
-from tidegate.model.unit import Dependency, Unit, UnitId
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject, LiveObject
+from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, ChildGates
+from tidegate.model.units.unit import Dependency, Unit, UnitId
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.result import RenderResult
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.facts import Forbidden, ListPage, NotFound, NotServed, Outcome, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import Forbidden, ListPage, NotFound, NotServed, Outcome, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection
 
 
 def exclude_units(members: Iterable[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:

@@ -18,26 +18,24 @@ from tidegate.clusters.session import Session
 from tidegate.dialect.units import READERS
 from tidegate.errors import PlanError
 from tidegate.graph.build import build_graph
-from tidegate.graph.ground import PREINSTALLED, GraphInputs
+from tidegate.graph.inputs import PREINSTALLED, GraphInputs
 from tidegate.graph.paths import DelayLookup, DurationLookup
 from tidegate.graph.paths import unit_durations as durations_of_units
-from tidegate.knowledge.naming import Naming
-from tidegate.model.graph import Graph, GraphNode, HealthCoverage
-from tidegate.model.manifest import Manifests
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.semantics import Semantics
-from tidegate.model.unit import Unit, UnitId
-from tidegate.model.verdict import Health
-from tidegate.plan.build import plan_unit
+from tidegate.knowledge.named_objects import Naming
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.plans.graph import Graph, GraphNode, HealthCoverage
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.times import Ms
+from tidegate.model.units.semantics import Semantics
+from tidegate.model.units.unit import Unit, UnitId
+from tidegate.plan.build.build import plan_unit
 from tidegate.planning.plan import PlanResult, make_plan
 from tidegate.schema.builtin import served_kinds
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 
 ENGINE_KINDS = frozenset({*READERS, ("argoproj.io", "AppProject")})
 """Kinds that Argo CD and Flux define themselves."""
-
-
 NO_DURATION = Ms(0)
 
 

@@ -13,10 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.session import Session
-from tidegate.dialect.flux.part import STABLE_VERSIONS
+from tidegate.dialect.flux.field_reader import STABLE_VERSIONS
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import Location, sanitize
-from tidegate.health.cel.exchange import (
+from tidegate.health.cel.messages import (
     CelAnswer,
     CelQuestion,
     Chose,
@@ -25,19 +25,17 @@ from tidegate.health.cel.exchange import (
     read_cel_answer,
     write_cel_question,
 )
-from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, JsonObject, Kind, Ref, with_served_version
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.semantics import FLUX
-from tidegate.model.unit import Dependency, Unit, UnitId
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, with_served_version
+from tidegate.model.units.expressions import HealthExpressions
+from tidegate.model.units.semantics import FLUX
+from tidegate.model.units.unit import Dependency, Unit, UnitId
 from tidegate.workers.scripts import ScriptWorkers
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.locations import FieldLocator
 
 REVISION = "main@sha1:0000000000000000000000000000000000000000"
-
-
 READY_CONDITIONS: Json = [
     {
         "type": "Ready",
@@ -47,22 +45,14 @@ READY_CONDITIONS: Json = [
         "observedGeneration": 1,
     }
 ]
-
-
 NOT_STARTED_STATUS: JsonObject = {"observedGeneration": -1}
-
-
 READY_STATUS: JsonObject = {
     "observedGeneration": 1,
     "conditions": READY_CONDITIONS,
     "lastAppliedRevision": REVISION,
     "lastAttemptedRevision": REVISION,
 }
-
-
 EMPTY_STATUS: JsonObject = {"conditions": []}
-
-
 STALLED_REASON = "Flux stops at that, and tries again when the text is another"
 
 

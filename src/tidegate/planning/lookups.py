@@ -15,10 +15,10 @@ import msgspec
 from tidegate.clusters.session import Session
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import get_mappings, get_text
-from tidegate.model.release import LookupResult
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.units.chart_request import LookupResult
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.exclusions import fault_findings
 from tidegate.planning.manifests import ManifestSet, UnitManifests
 from tidegate.planning.provided import CRD, operator_products
@@ -27,8 +27,6 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.rendering.charts import is_empty_response
 
 LOOKUP_CODE = "flux.lookup-late"
-
-
 MAX_LISTED = 3
 
 

@@ -10,31 +10,31 @@ from msgspec.structs import replace
 
 from tidegate.clusters.session import Session
 from tidegate.dialect.manifests import parse_manifests
-from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.documents import Document, duplicate_errors
 from tidegate.documents import read_documents as read_text
 from tidegate.errors import DocumentError, Location, PlanError, RenderError, TidegateError, sanitize
 from tidegate.files import RootedFiles
-from tidegate.health.budget import budget
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.health.readiness_timeout import budget
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.references import DEFINITION, definitions_of
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Kind, ServedKind
-from tidegate.model.plan import ItemAction
-from tidegate.model.policy import Tracking
-from tidegate.model.reading import get_text
-from tidegate.model.rendering import Directory, ToolDetection
-from tidegate.model.semantics import TIDEGATE
-from tidegate.model.source import LocalSource
-from tidegate.model.unit import Unit, UnitId, UnitSource
-from tidegate.plan.build import build_plan
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Kind, ServedKind
+from tidegate.model.plans.manifest import Manifest, Manifests
+from tidegate.model.plans.plan import ItemAction
+from tidegate.model.units.policy import Tracking
+from tidegate.model.units.rendering import Directory, ToolDetection
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.model.units.source import LocalSource
+from tidegate.model.units.unit import Unit, UnitId, UnitSource
+from tidegate.plan.build.build import build_plan
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import fault_findings
 from tidegate.planning.projects import find_rejected_objects
 from tidegate.render.plain import manifest_files
-from tidegate.schema.repeats import find_repeats
+from tidegate.schema.duplicate_items import find_repeats
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, require_rendered
 from tidegate.workspace.locations import FieldLocator
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes

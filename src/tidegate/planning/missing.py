@@ -19,14 +19,14 @@ from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import Location
 from tidegate.graph.build import build_graph
 from tidegate.graph.missing import find_unmet_dependencies
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.references import CONFIG_MAP, SECRET
-from tidegate.model.absence import DependencyType, MissingDependency
-from tidegate.model.graph import Dependent, UnmetDependency, UnmetDependencyType
-from tidegate.model.objects import JsonObject, Kind, Ref, ServedKind, versionless_key
-from tidegate.model.operators import Effect, Operator
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.plan import Plan
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref, ServedKind, versionless_key
+from tidegate.model.operators.rows import Effect, Operator
+from tidegate.model.plans.graph import Dependent, UnmetDependency, UnmetDependencyType
+from tidegate.model.plans.missing_dependency import DependencyType, MissingDependency
+from tidegate.model.plans.plan import Plan
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.planning.graph import graph_inputs
 from tidegate.planning.manifests import UnitManifests, read_valid_manifests
 from tidegate.planning.provided import WORKLOADS, GroupKind, ProvidedObjects, operator_products
@@ -38,21 +38,15 @@ from tidegate.planning.requirements import (
 )
 from tidegate.schema.custom_kinds import DNS_NAME, can_be_custom
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get, List, Selection
-from tidegate.world.facts import ApiResources, ListPage, NotFound, NotServed
+from tidegate.world.messages import ApiResources, ListPage, NotFound, NotServed
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Get, List, Selection
 
 NAMESPACE = Kind("", "v1", "Namespace")
-
-
 SERVICE = ("", "Service")
-
-
 PART_TYPES = frozenset(
     {UnmetDependencyType.KEY, UnmetDependencyType.PORT, UnmetDependencyType.PODS}
 )
-
-
 SEPARATE_TYPES = frozenset(
     {UnmetDependencyType.DEFINITION, UnmetDependencyType.OPERATOR, UnmetDependencyType.UNIT}
 )
@@ -60,33 +54,19 @@ SEPARATE_TYPES = frozenset(
 
 Kinds and operators are checked separately; units are reported where they are referenced.
 """
-
-
 SECRET_STORE_KINDS = frozenset(
     {"SecretStore", "ClusterSecretStore", "VaultAuth", "VaultConnection"}
 )
 """Kinds that read other Secrets with the help of a Secret provided by hand."""
-
-
 KEY_SECRET_PREFIXES = ("sops-", "sealed-secrets-key", "age-key", "vault-unseal")
 """Name prefixes of Secrets that decrypt others."""
-
-
 DECRYPTION = "decryption"
-
-
 APPLICATION_KINDS = frozenset(
     {(one.group, one.name) for one in (SECRET, CONFIG_MAP, SERVICE_ACCOUNT, VOLUME_CLAIM)}
 )
-
-
 CLUSTER_SCOPED_NAME = lazy_regex(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Names of kinds that are taken for cluster-scoped if their scope is unknown."""
-
-
 NO_KIND = Kind("", "", "")
-
-
 MAX_WORKLOADS = 500
 
 

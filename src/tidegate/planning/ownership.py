@@ -5,18 +5,16 @@ from __future__ import annotations
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.options import FAIL_ON_SHARED
-from tidegate.dialect.helm.marks import ownership_problems
-from tidegate.dialect.living import other_owner
+from tidegate.dialect.ownership.helm import ownership_problems
+from tidegate.dialect.ownership.live import other_owner
 from tidegate.errors import Location, PlanError, sanitize
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import Plan, PlanItem, PlannedUnit, step_items
-from tidegate.world.exchange import Dispatcher
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.plan import Plan, PlanItem, PlannedUnit, step_items
+from tidegate.world.dispatcher import Dispatcher
 
 SHARED_HINT = (
     f"remove it from one of the two units; without `{FAIL_ON_SHARED}` this one takes it over"
 )
-
-
 RELEASE_HINT = "remove one of the two; without `disableTakeOwnership` the release takes it over"
 
 

@@ -8,22 +8,22 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.helm.action_policy import with_action
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.semantics import with_semantics
-from tidegate.dialect.tracking import APPLICATION_SET
 from tidegate.errors import PlanError, TidegateError
 from tidegate.graph.declared import find_external_dependencies, find_precedences
-from tidegate.health.budget import budget
+from tidegate.health.readiness_timeout import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.ledger import ReleaseAction
-from tidegate.model.manifest import Manifests
-from tidegate.model.plan import Plan, PlannedUnit
-from tidegate.model.policy import Policy
-from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
-from tidegate.model.unit import Unit, UnitId
-from tidegate.plan.build import build_plan
-from tidegate.plan.cycles import CycleResolution, break_cycles
-from tidegate.plan.selection import select_objects
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan, PlannedUnit
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.release_history import ReleaseAction
+from tidegate.model.units.semantics import ARGOCD, ChildGates, Semantics
+from tidegate.model.units.unit import Unit, UnitId
+from tidegate.plan.build.build import build_plan
+from tidegate.plan.build.cycles import CycleResolution, break_cycles
+from tidegate.plan.changes.selection import select_objects
 from tidegate.planning.exclusions import (
     exclude_units,
     is_deployed_release,

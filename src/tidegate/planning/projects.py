@@ -8,22 +8,22 @@ from msgspec import structs
 
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.argo.customizing import CORE_EXCLUSIONS
-from tidegate.dialect.argo.permits import check_object, matches_kind
+from tidegate.dialect.argo.argocd_cm import CORE_EXCLUSIONS
+from tidegate.dialect.argo.project_permissions import check_object, matches_kind
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.moment import Ms, format_timestamp
-from tidegate.model.objects import Kind, LiveObject, Ref, versionless_key
-from tidegate.model.plan import ItemAction
-from tidegate.model.project import OrphanRules, ProjectScope, ProjectViolation
-from tidegate.model.reading import get_list
-from tidegate.model.sync_window import WindowBlock, find_window_block
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.k8s.json_fields import get_list
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref, versionless_key
+from tidegate.model.plans.manifest import Manifest, Manifests
+from tidegate.model.plans.plan import ItemAction
+from tidegate.model.times import Ms, format_timestamp
+from tidegate.model.units.project import OrphanRules, ProjectScope, ProjectViolation
+from tidegate.model.units.sync_window import WindowBlock, find_window_block
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.workspace.discovery.projects import denial_finding
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.facts import ListPage
+from tidegate.world.messages import ListPage
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection
 
 MAX_FINDINGS = 5
 """Findings about single objects of one unit; the others are counted."""
@@ -124,8 +124,6 @@ def _assumed_time_finding(unit: Unit, now: Ms) -> Finding:
 
 
 MAX_LISTED = 5
-
-
 DEFAULT_OBJECTS = frozenset(
     [
         ("Service", "default", "kubernetes"),

@@ -7,21 +7,17 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.references import definitions_of, products_of
 from tidegate.knowledge.templates import scope_of
-from tidegate.model.manifest import Manifest
-from tidegate.model.objects import Json, JsonObject, Kind, Ref, versionless_key
-from tidegate.model.plan import ItemAction, Plan, PlanItem, Step
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.plans.manifest import Manifest
+from tidegate.model.plans.plan import ItemAction, Plan, PlanItem, Step
 from tidegate.report.rollout.evidence import ProducerRef, StepRelation
 
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
-
-
 WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
-
-
 GroupKind = tuple[str, str]
 
 

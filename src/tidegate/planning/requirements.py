@@ -8,52 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.references import needs_of, settings_of
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, Get
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources as ServedKinds
-from tidegate.world.facts import NotFound, NotServed
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources as ServedKinds
+from tidegate.world.messages import NotFound, NotServed
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Discover, Get
 
 POD = Kind("", "v1", "Pod")
-
-
 SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount")
-
-
 VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim")
-
-
 CRON_JOB = Kind("batch", "v1", "CronJob")
-
-
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
-
-
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass")
-
-
 RUNTIME_CLASS = Kind("node.k8s.io", "v1", "RuntimeClass")
-
-
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
-
-
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
-
-
 METRICS_APIS = {"Pods": "custom.", "Object": "custom.", "External": "external."}
 """By metric type, the prefix of its API; other types use the resource metrics API."""
-
-
 ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"
 """A ConfigMap that exists in every namespace."""
-
-
 QUERY_TIMEOUT = Ms(5 * SECOND)
 """Timeout of a query about a failure."""
 

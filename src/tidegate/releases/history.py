@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm import book
+from tidegate.dialect.helm import history
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,
@@ -25,10 +25,14 @@ from tidegate.dialect.helm.record import (
     release_selector,
 )
 from tidegate.dialect.manifests import with_metadata
-from tidegate.dialect.tracking import flux_labels
-from tidegate.engine.means import FailingUnit
+from tidegate.dialect.ownership.tracking import flux_labels
+from tidegate.engine.evaluator import FailingUnit
 from tidegate.errors import DialectError, RenderError
-from tidegate.model.ledger import (
+from tidegate.model.k8s.objects import LiveObject
+from tidegate.model.plans.plan import Plan, PlanFragment
+from tidegate.model.times import Ms
+from tidegate.model.units.chart_request import LookupResult
+from tidegate.model.units.release_history import (
     PendingRevision,
     ReleaseAction,
     ReleaseContents,
@@ -38,11 +42,7 @@ from tidegate.model.ledger import (
     ReleaseStorage,
     RevisionOutcome,
 )
-from tidegate.model.moment import Ms
-from tidegate.model.objects import LiveObject
-from tidegate.model.plan import Plan, PlanFragment
-from tidegate.model.release import LookupResult
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.plan import PlanResult
 from tidegate.releases.records import read_records
 from tidegate.releases.remediation import (
@@ -53,7 +53,7 @@ from tidegate.releases.remediation import (
     uninstall,
     without_retries,
 )
-from tidegate.render.helm.sheets import ChartSheet, sheet_of
+from tidegate.render.helm.release_contents import ChartSheet, sheet_of
 from tidegate.workspace.rendering.charts import describe_chart, relative_to_chart
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.result import (
@@ -62,7 +62,7 @@ from tidegate.workspace.rendering.result import (
     gather_results,
     raise_all,
 )
-from tidegate.world.calls import Verb, Write
+from tidegate.world.requests import Verb, Write
 
 
 class UnitLookups(msgspec.Struct, frozen=True):
@@ -75,8 +75,6 @@ class UnitLookups(msgspec.Struct, frozen=True):
 
 
 FIELD_MANAGER = "helm-controller"
-
-
 EMPTY_CHART = ChartSheet({}, {}, "", ())
 
 
@@ -119,8 +117,8 @@ class HelmHistory(msgspec.Struct):
     def plan_revision(self, unit: UnitId, records: Sequence[LiveObject]) -> PendingRevision:
         revisions, release, key = _decode_records(records), self.specs[unit], self.keys.get(unit)
         if key is None:
-            return book.plan_uninstall(revisions)
-        pending = book.plan_revision(key, revisions, release, unit.tracking_id)
+            return history.plan_uninstall(revisions)
+        pending = history.plan_revision(key, revisions, release, unit.tracking_id)
         if not pending.is_due or pending.is_resumed:
             return pending
         if pending.action is not release.action or unit not in self.contents:
@@ -152,7 +150,7 @@ class HelmHistory(msgspec.Struct):
         if action is None:
             return clean_up_on_fail(failing, release) if release.action_spec.cleans else None
         if action is ReleaseAction.ROLLBACK:
-            target = book.find_rollback_target(revisions, pending.number, release)
+            target = history.find_rollback_target(revisions, pending.number, release)
             return (
                 without_retries(failing) if target is None else roll_back(failing, release, target)
             )
@@ -175,8 +173,8 @@ class HelmHistory(msgspec.Struct):
         if release.action_spec.remedy is None:
             return PendingRevision(ReleaseAction.UNCHANGED)
         if release.action_spec.remedy is ReleaseAction.UNINSTALL:
-            return book.plan_uninstall(revisions)
-        return book.plan_rollback(revisions, release)
+            return history.plan_uninstall(revisions)
+        return history.plan_rollback(revisions, release)
 
     def build_start_writes(
         self, unit: UnitId, records: Sequence[LiveObject], pending: PendingRevision, now: Ms
@@ -186,16 +184,16 @@ class HelmHistory(msgspec.Struct):
 
     def _start_changes(
         self, unit: UnitId, revisions: Sequence[ReleaseRecord], pending: PendingRevision, now: Ms
-    ) -> book.RecordChanges:
+    ) -> history.RecordChanges:
         if pending.action is ReleaseAction.UNINSTALL:
-            return book.start_uninstall(revisions)
+            return history.start_uninstall(revisions)
         if pending.is_resumed:
-            return book.RecordChanges()
+            return history.RecordChanges()
         if pending.action is ReleaseAction.ROLLBACK:
             release = self.specs[unit]
-            return book.start_rollback(revisions, release, pending=pending, now=now)
+            return history.start_rollback(revisions, release, pending=pending, now=now)
         contents = self.contents[unit]
-        return book.start_revision(
+        return history.start_revision(
             contents, revisions, self.specs[unit], unit.tracking_id, pending=pending, now=now
         )
 
@@ -209,9 +207,11 @@ class HelmHistory(msgspec.Struct):
     ) -> tuple[Write, ...]:
         revisions = _decode_records(records)
         if pending.action is ReleaseAction.UNINSTALL:
-            changes = book.finish_uninstall(revisions, self.specs[unit], outcome=outcome, now=now)
+            changes = history.finish_uninstall(
+                revisions, self.specs[unit], outcome=outcome, now=now
+            )
         else:
-            changes = book.finish_revision(revisions, pending=pending, outcome=outcome, now=now)
+            changes = history.finish_revision(revisions, pending=pending, outcome=outcome, now=now)
         return tuple(self._record_writes(unit, records, changes, now))
 
     def build_test_writes(
@@ -224,13 +224,13 @@ class HelmHistory(msgspec.Struct):
         now: Ms,
     ) -> tuple[Write, ...]:
         release = self.specs[unit]
-        changes = book.record_tests(
+        changes = history.record_tests(
             _decode_records(records), release, pending=pending, outcome=outcome
         )
         return tuple(self._record_writes(unit, records, changes, now))
 
     def _record_writes(
-        self, unit: UnitId, entries: Sequence[LiveObject], told: book.RecordChanges, now: Ms
+        self, unit: UnitId, entries: Sequence[LiveObject], told: history.RecordChanges, now: Ms
     ) -> Iterable[Write]:
         storage, lives = self.specs[unit].storage, {one.ref: one for one in entries}
 

@@ -11,11 +11,11 @@ from tidegate.dialect.helm.record import (
     release_selector,
 )
 from tidegate.errors import Location
-from tidegate.model.ledger import ReleaseSpec
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.facts import ListPage, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.model.units.release_history import ReleaseSpec
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import ListPage, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection
 
 
 async def read_records(

@@ -13,18 +13,18 @@ import msgspec
 
 from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.reader import object_body
-from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import ReleaseRecord
 from tidegate.dialect.manifests import ScopeLookup, parse_manifests
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.documents import read_documents
-from tidegate.engine.means import FailingUnit
+from tidegate.engine.evaluator import FailingUnit
 from tidegate.errors import DocumentError
-from tidegate.health.budget import budget
-from tidegate.model.ledger import ReleaseAction, ReleaseContents, ReleaseSpec
-from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Ref, versionless_key
-from tidegate.model.plan import (
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Ref, versionless_key
+from tidegate.model.plans.manifest import Manifest, Manifests
+from tidegate.model.plans.plan import (
     Edge,
     EdgeReason,
     ItemAction,
@@ -34,13 +34,13 @@ from tidegate.model.plan import (
     Step,
     step_items,
 )
-from tidegate.model.reading import get_mappings, get_text
-from tidegate.model.unit import Destination, Unit
-from tidegate.plan.build import build_plan
-from tidegate.plan.chains import step_id
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import PruneCandidate, is_crd, prune_units
-from tidegate.plan.releases import OBJECTS_STAGE
+from tidegate.model.units.release_history import ReleaseAction, ReleaseContents, ReleaseSpec
+from tidegate.model.units.unit import Destination, Unit
+from tidegate.plan.build.build import build_plan
+from tidegate.plan.build.chains import step_id
+from tidegate.plan.build.releases import OBJECTS_STAGE
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.changes.prune import PruneCandidate, is_crd, prune_units
 
 
 def record_manifest(record: ReleaseRecord) -> str:

@@ -19,21 +19,21 @@ from msgspec import structs
 
 from tidegate.clusters.reader import object_body
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm.belonging import (
+from tidegate.dialect.helm.record import OWNER_SELECTOR, PENDING, SECRET, read_annotations
+from tidegate.dialect.helm.record_owner import (
     UNIT,
     PreviousRelease,
     is_uninstalled,
     previous_release,
     revision_number,
 )
-from tidegate.dialect.helm.record import OWNER_SELECTOR, PENDING, SECRET, read_annotations
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.ledger import ReleaseSpec
-from tidegate.model.objects import Json, JsonObject, LiveObject
-from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, LiveObject
+from tidegate.model.plans.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit
+from tidegate.model.units.release_history import ReleaseSpec
+from tidegate.model.units.unit import Destination, Unit, UnitId
 from tidegate.planning.plan import PlanResult
 from tidegate.removal.removed_units import with_removed_units
 from tidegate.removal.uninstall import (
@@ -42,10 +42,10 @@ from tidegate.removal.uninstall import (
     read_unit_resources,
     uninstall_policy,
 )
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection, View
-from tidegate.world.facts import Forbidden, ListPage, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import Forbidden, ListPage, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection, View
 
 
 def find_pending_releases(

@@ -6,13 +6,13 @@ from tidegate.clusters.evaluator import prune_candidate
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body, run_procedure
 from tidegate.clusters.session import Session
-from tidegate.engine.belongings import CONTAINER_KINDS
-from tidegate.engine.reach.contents import collateral_message, find_collateral
+from tidegate.engine.cluster.contents import collateral_message, find_collateral
+from tidegate.engine.ownership import CONTAINER_KINDS
 from tidegate.errors import Location, PlanError
-from tidegate.model.objects import ClusterRef, versionless_key
-from tidegate.model.plan import ItemAction, Plan, PlannedUnit, step_items
-from tidegate.plan.pruning import PruneCandidate, prune_units
-from tidegate.world.exchange import Dispatcher
+from tidegate.model.k8s.objects import ClusterRef, versionless_key
+from tidegate.model.plans.plan import ItemAction, Plan, PlannedUnit, step_items
+from tidegate.plan.changes.prune import PruneCandidate, prune_units
+from tidegate.world.dispatcher import Dispatcher
 
 
 async def with_prune_steps(plan: Plan, world: Dispatcher) -> Plan:

@@ -20,20 +20,28 @@ from tidegate.clusters.reader import get_objects, object_body, run_procedure
 from tidegate.clusters.session import Session
 from tidegate.dialect.argo.application import cascade_propagation
 from tidegate.dialect.argo.waves import live_wave
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.semantics import KSTATUS
-from tidegate.dialect.tracking import APPLICATION_SET
-from tidegate.engine.stored import TIDEGATE_NAMESPACE, list_heads, read_head
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
-from tidegate.health.budget import budget
+from tidegate.health.readiness_timeout import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.journal import UnitOrigin
-from tidegate.model.objects import Kind, Propagation, Ref, versionless_key
-from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit, Step, step_items
-from tidegate.model.policy import Order, Policy, Tracking
-from tidegate.model.unit import Destination, Unit, UnitId
-from tidegate.plan.build import plan_unit
-from tidegate.plan.cycles import sort_steps
-from tidegate.plan.deletion import build_deletion, with_unit_resource
+from tidegate.model.k8s.objects import Kind, Propagation, Ref, versionless_key
+from tidegate.model.plans.plan import (
+    Edge,
+    EdgeReason,
+    Plan,
+    PlanFragment,
+    PlannedUnit,
+    Step,
+    step_items,
+)
+from tidegate.model.rollouts.journal import UnitOrigin
+from tidegate.model.units.policy import Order, Policy, Tracking
+from tidegate.model.units.unit import Destination, Unit, UnitId
+from tidegate.plan.build.build import plan_unit
+from tidegate.plan.build.cycles import sort_steps
+from tidegate.plan.changes.delete_unit import build_deletion, with_unit_resource
 from tidegate.planning.exclusions import find_suspended
 from tidegate.planning.plan import PlanResult
 from tidegate.removal.uninstall import (
@@ -44,20 +52,10 @@ from tidegate.removal.uninstall import (
 )
 
 MAX_LISTED = 3
-
-
 FLUX_KINDS = ("Kustomization", "HelmRelease")
-
-
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
-
-
 ARGO_POLICY = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
-
-
 POLICIES = {"Application": ARGO_POLICY, APPLICATION_SET: Policy(order=Order.NONE)}
-
-
 FLUX_POLICY = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
 
 

@@ -22,29 +22,29 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.flux.release import read_helm_release
-from tidegate.dialect.helm.acting import with_action
-from tidegate.dialect.helm.belonging import manifest_refs, newest_record
+from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import (
     ReleaseStatus,
 )
-from tidegate.dialect.inventories import inventory_refs
+from tidegate.dialect.helm.record_owner import manifest_refs, newest_record
+from tidegate.dialect.ownership.inventories import inventory_refs
+from tidegate.dialect.ownership.tracking import FLUX_GROUPS
 from tidegate.dialect.semantics import KSTATUS
-from tidegate.dialect.tracking import FLUX_GROUPS
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.health.budget import budget
-from tidegate.model.journal import UnitOrigin
-from tidegate.model.ledger import ReleaseAction, ReleaseSpec
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import JsonObject, Kind, Propagation, Ref, versionless_key
-from tidegate.model.plan import Plan, PlanFragment, PlannedUnit
-from tidegate.model.policy import ObjectOptions, Order, Permission, Policy, Tracking
-from tidegate.model.reading import get_list, get_mappings, get_text
-from tidegate.model.unit import Unit, UnitId
-from tidegate.plan.build import plan_unit
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.joints import end_step
-from tidegate.plan.pruning import PruneCandidate
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Propagation, Ref, versionless_key
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan, PlanFragment, PlannedUnit
+from tidegate.model.rollouts.journal import UnitOrigin
+from tidegate.model.units.policy import ObjectOptions, Order, Permission, Policy, Tracking
+from tidegate.model.units.release_history import ReleaseAction, ReleaseSpec
+from tidegate.model.units.unit import Unit, UnitId
+from tidegate.plan.build.build import plan_unit
+from tidegate.plan.build.child_units import end_step
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.planning.manifests import KnownKinds
 from tidegate.releases.records import read_records
 from tidegate.releases.remediation import parse_release, record_manifest
@@ -122,8 +122,6 @@ async def is_installed(unit: Unit, session: Session) -> bool:
 
 
 HELM_RELEASE = "HelmRelease"
-
-
 HELM_CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
 
 

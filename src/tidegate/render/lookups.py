@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tidegate.errors import Location, RenderError
 from tidegate.files import read_regular_file
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.release import ChartRequest
-from tidegate.render.glimpse import Marks, chart_may_hold
-from tidegate.render.helm.files import in_tree, inside
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.render.helm.worker.files import in_tree, inside
+from tidegate.render.prescan import Marks, chart_may_hold
 
 LOOKUP: Marks = lazy_regex(rb"\blookup\b")
 _ACTION = lazy_regex(

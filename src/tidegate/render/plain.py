@@ -20,9 +20,9 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, PathViolation, RootedFiles, resolve_within
 from tidegate.globs import compile_glob
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_text
-from tidegate.model.rendering import Directory
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.rendering import Directory
 
 JSONNET = ".jsonnet"
 ENDINGS = (".yaml", ".yml", ".json", JSONNET)

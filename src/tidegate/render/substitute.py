@@ -16,14 +16,13 @@ import msgspec
 from tidegate.documents import Document, read_documents
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.envsubst.layout import to_flux_yaml
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
-
 _NAME = lazy_regex(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 

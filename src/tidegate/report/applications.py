@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tidegate.errors import redact_urls
-from tidegate.model.moment import Ms, format_duration
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.sync_window import SyncWindow, find_blocking_window
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.k8s.verdict import Verdict
+from tidegate.model.times import Ms, format_duration
+from tidegate.model.units.sync_window import SyncWindow, find_blocking_window
 from tidegate.report.tables import table_lines
 
 NONE = "<none>"

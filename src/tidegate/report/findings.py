@@ -8,8 +8,8 @@ from msgspec import structs
 
 from tidegate.errors import Location, TidegateError, sanitize
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json
-from tidegate.report.places import display_location, display_paths_in, location_text
+from tidegate.model.k8s.objects import Json
+from tidegate.report.paths import display_location, display_paths_in, location_text
 
 NO_LOCATION = Location("")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
-from tidegate.model.unit import UnitId
-from tidegate.report.proof import display_timestamp
+from tidegate.model.k8s.objects import Json, Ref
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.tables import table_lines
+from tidegate.report.verification import display_timestamp
 
 COLUMNS = ("UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED")
 OPTIONAL_COLUMNS = ("HOOK", "FINISHED", "STEP", "UNIT")

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tidegate.model.journal import Journal, JournalEntry
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.rollouts.journal import Journal, JournalEntry
+from tidegate.model.times import SECOND, Ms
 from tidegate.report.rollout.documents import ObjectIdentity
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.given import format_kind_title
-from tidegate.model.operators import (
+from tidegate.model.operators.rows import (
     Check,
     KindRow,
     Knowledge,
@@ -17,7 +16,8 @@ from tidegate.model.operators import (
     Product,
     RequiredState,
 )
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.simulation.preinstalled import format_kind_title
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.report.rollout.names import format_limit
 
 _PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")

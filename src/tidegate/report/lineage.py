@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.objects import Json
-from tidegate.report.rollout.rows import text_width
+from tidegate.model.k8s.objects import Json
+from tidegate.report.styled_text import text_width
 from tidegate.report.tables import wrap_lines
 
 TraceBlock = tuple[tuple[str, str], ...]

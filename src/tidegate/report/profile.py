@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 
 def profile_lines(document: Mapping[str, Json]) -> Iterator[str]:

@@ -8,11 +8,34 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import TidegateError, escape_line
 from tidegate.model.finding import Finding
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.k8s.secret import secret_field_paths
+from tidegate.model.plans.change import MASK
+from tidegate.model.units.unit import UnitId
 from tidegate.report.findings import finding_document
-from tidegate.report.masking import mask_secrets
-from tidegate.report.places import display_error, location_text
+from tidegate.report.paths import display_error, location_text
+
+
+def mask_secrets(body: dict[str, Json], hidden: Iterable[FieldPath] = ()) -> dict[str, Json]:
+    """Return the object without the values of a Secret and without values encrypted in Git."""
+    shown: Json = body
+    for path in (*secret_field_paths(body), *hidden):
+        shown = _mask_field(shown, path)
+    if not isinstance(shown, dict):
+        raise TypeError(shown)
+    return shown
+
+
+def _mask_field(value: Json, path: FieldPath) -> Json:
+    """Return the value with a mask at a path; unchanged where the path does not exist."""
+    if not path:
+        return MASK
+    head, subpath = path[0], path[1:]
+    if isinstance(value, dict) and isinstance(head, str) and head in value:
+        return {**value, head: _mask_field(value[head], subpath)}
+    if isinstance(value, list) and isinstance(head, int) and head < len(value):
+        return [*value[:head], _mask_field(value[head], subpath), *value[head + 1 :]]
+    return value
 
 
 def manifest_texts(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from tidegate.model.objects import Json, Ref
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.objects import Json, Ref
+from tidegate.model.k8s.verdict import Verdict
 from tidegate.report.rollout.names import count_noun
-from tidegate.report.rollout.rows import text_width
+from tidegate.report.styled_text import text_width
 
 StatusRow = tuple[Ref, int, bool, Verdict]
 MESSAGE_INDENT = " " * 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from tidegate.report.rollout.rows import text_width
+from tidegate.report.styled_text import text_width
 
 GAP = "  "
 ELLIPSIS = "…"

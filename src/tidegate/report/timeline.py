@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.errors import sanitize
-from tidegate.model.happening import TimelineEntry
-from tidegate.model.objects import JsonObject, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.simulation.timeline import TimelineEntry
 
 STATUS_COUNTS = (
     ("replicas", "replicas"),
@@ -23,8 +23,6 @@ STATUS_COUNTS = (
     ("succeeded", "succeeded"),
     ("failed", "failed"),
 )
-
-
 REDUNDANT_CONDITIONS = frozenset({"PodReadyToStartContainers", "Initialized", "ContainersReady"})
 """Pod conditions that repeat what other conditions report."""
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.unit import Unit
 from tidegate.report.findings import finding_document
-from tidegate.report.places import location_text
+from tidegate.report.paths import location_text
 from tidegate.report.rollout.names import count_noun, relative_unit_name
 from tidegate.report.tables import table_lines
 

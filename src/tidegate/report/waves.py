@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json, Ref
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Json, Ref
+from tidegate.model.units.unit import UnitId
 from tidegate.report.findings import finding_document
-from tidegate.report.places import location_text
+from tidegate.report.paths import location_text
 from tidegate.report.rollout.names import PHASE_NAMES, join_limited, relative_unit_name
-from tidegate.report.rollout.rows import text_width
+from tidegate.report.styled_text import text_width
 from tidegate.report.units import short_source
 
 SCHEMA = "tidegate.dev/waves/v1"

@@ -11,14 +11,15 @@ import msgspec
 
 from tidegate.clusters.sandboxes import explain_unserved
 from tidegate.errors import sanitize
-from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.labels import format_selector
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.plan import Plan, PlanFragment
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.knowledge.catalog import KnownRows
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.labels import format_selector
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.plans.plan import Plan, PlanFragment
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.planning.provided import find_item, find_producers, find_step
 from tidegate.planning.requirements import POD, QUERY_TIMEOUT, find_missing
+from tidegate.report.events import ContainerLog
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import (
@@ -30,37 +31,22 @@ from tidegate.report.rollout.evidence import (
     ProducerRef,
     StepRelation,
 )
-from tidegate.report.rollout.failure import failing_objects, refused_objects
-from tidegate.report.told import ContainerLog
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get, List, Logs, Request, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ListPage, Outcome, RawResponse, Success
+from tidegate.report.rollout.explain import failing_objects, refused_objects
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ListPage, Outcome, RawResponse, Success
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import Get, List, Logs, Request, Selection
 
 EVENT = Kind("", "v1", "Event")
-
-
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
-
-
 JOB = Kind("batch", "v1", "Job")
-
-
 LOG_LINES = 10
-
-
 MAX_PODS = 2
-
-
 LIST_LIMIT = 500
 """Objects of a namespace that are examined."""
-
-
 STARTING_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons of waiting containers that have only not started yet."""
-
-
 CREATED_POD = lazy_regex(r"Created pod: (\S+)")
 """Message of a controller about a new pod; a deleted pod is known by its Events only."""
 

@@ -12,19 +12,17 @@ from itertools import islice
 from msgspec.structs import replace
 
 from tidegate.errors import ClusterError
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import ClusterRef, Ref
-from tidegate.report.rollout.causes import find_cause
+from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import SECOND, Ms
 from tidegate.report.rollout.course import RolloutProgress, StepProgress
+from tidegate.report.rollout.explain import find_cause
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.observers import BackgroundObserver
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 MIN_INTERVAL, MAX_INTERVAL = Ms(2 * SECOND), Ms(5 * SECOND)
 """How often it is asked: often at first, and less so of what waits for long."""
-
-
 MAX_OBJECTS = 3
 """Objects per query round: as many as are displayed."""
 

@@ -10,35 +10,25 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
-from tidegate.model.reading import get_int, get_mappings, get_text
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.requirements import POD, QUERY_TIMEOUT
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.rollout.observers import BackgroundObserver
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Logs, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Invalid, ListPage, NotFound, Outcome, RawResponse, is_error
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Invalid, ListPage, NotFound, Outcome, RawResponse, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Logs, Selection
 
 POLL_INTERVAL = Ms(SECOND)
-
-
 JOB = Kind("batch", "v1", "Job")
-
-
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
-
-
 MAX_PODS = 50
-
-
 MAX_LINE_LENGTH = 4_000
 """Characters of a line; the rest is cut."""
-
-
 END_EVENTS = frozenset({EventType.HOOK_FINISHED, EventType.OBJECT_READY, EventType.STEP_FAILED})
 
 

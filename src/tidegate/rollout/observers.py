@@ -6,8 +6,8 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 
-from tidegate.model.event import Event, EventType
-from tidegate.world.exchange import Dispatcher
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.world.dispatcher import Dispatcher
 
 
 class BackgroundObserver(ABC):

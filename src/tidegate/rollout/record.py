@@ -21,25 +21,27 @@ import msgspec
 from tidegate.clusters.session import ClusterTargets, describe_targets
 from tidegate.errors import FileError, Location, OutputError, sanitize, sanitize_document
 from tidegate.files import read_user_file
-from tidegate.model.event import Event
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
-from tidegate.model.run import RUN_KIND, RUN_VERSION, RunHead, RunRecord
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event
+from tidegate.model.rollouts.run import RUN_KIND, RUN_VERSION, RunHead, RunRecord
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.documents import EventDocument, event_document, event_from_document
-from tidegate.report.run_document import RunHeadDocument, run_head_document, run_head_from_document
+from tidegate.report.rollout.documents import (
+    EventDocument,
+    RunHeadDocument,
+    event_document,
+    event_from_document,
+    run_head_document,
+    run_head_from_document,
+)
 from tidegate.rollout.run import RolloutObserver
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import unit_rows
 
 RECORD_HINT = "`tidegate sync --record FILE` writes one"
-
-
 EXPLAINED_EVENT = "rollout.explained"
 """Type of the last line of a failed rollout: the evidence about the failure."""
-
-
 _PREFIX_SIZE = 200
 """Bytes in which the first line of a record shows its kind."""
 

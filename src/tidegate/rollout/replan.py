@@ -22,26 +22,26 @@ import msgspec
 from tidegate.clusters.reader import LIST_QUERIES, list_argocd_objects
 from tidegate.clusters.sandboxes import as_sandbox
 from tidegate.clusters.session import Session
-from tidegate.dialect.argo.sets.asking import RegisteredCluster
-from tidegate.engine.drive import Driver, drive
-from tidegate.engine.vocabulary import Refresh
+from tidegate.dialect.argo.appset.queries import RegisteredCluster
+from tidegate.engine.driver import Driver, drive
+from tidegate.engine.messages import Refresh
 from tidegate.errors import TidegateError, flatten_errors
 from tidegate.knowledge.references import products_of
 from tidegate.knowledge.templates import scope_of
-from tidegate.model.event import Event
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import ClusterRef, Json, Kind, Ref
-from tidegate.model.plan import Plan, managed_items
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import ClusterRef, Json, Kind, Ref
+from tidegate.model.plans.plan import Plan, managed_items
+from tidegate.model.rollouts.event import Event
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult
 from tidegate.releases.history import UnitLookups
 from tidegate.rollout.observers import BackgroundObserver
 from tidegate.workspace.cluster_inputs import ClusterLookups
 from tidegate.workspace.discovery.appsets import CLUSTER_LABEL, clusters_from_secrets
-from tidegate.world.calls import Selection, Watch
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import WatchEvent, WatchEventType
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import WatchEvent, WatchEventType
+from tidegate.world.requests import Selection, Watch
 
 SECRET, CLUSTER_SELECTOR = LIST_QUERIES["Secret"]
 MAX_WAIT = Ms(10 * MINUTE)

@@ -8,14 +8,14 @@ from typing import Protocol
 import msgspec
 
 from tidegate.clusters.session import Session, holder_identity
-from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import RolloutSettings
-from tidegate.engine.vocabulary import Refresh
-from tidegate.model.event import Event, RolloutOutcome
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
-from tidegate.model.policy import PreflightMode
-from tidegate.model.unit import UnitId
+from tidegate.engine.context import RolloutSettings
+from tidegate.engine.driver import Driver, drive
+from tidegate.engine.messages import Refresh
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, RolloutOutcome
+from tidegate.model.times import Ms
+from tidegate.model.units.policy import PreflightMode
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult
 from tidegate.releases.history import HelmHistory, build_history
 from tidegate.report.rollout.course import RolloutProgress

@@ -18,15 +18,15 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.clusters.session import Session
-from tidegate.dialect.statuses import STATUS_FORMATS, build_event
-from tidegate.engine.means import StatusPatch
-from tidegate.model.account import SourceRevision, UnitProgress
+from tidegate.dialect.status_formats import STATUS_FORMATS, build_event
+from tidegate.engine.evaluator import StatusPatch
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref
-from tidegate.model.plan import ItemAction, step_items
-from tidegate.model.reading import get_mapping
-from tidegate.model.source import Revision
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
+from tidegate.model.plans.plan import ItemAction, step_items
+from tidegate.model.rollouts.progress import SourceRevision, UnitProgress
+from tidegate.model.units.source import Revision
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.source import Access, read_head

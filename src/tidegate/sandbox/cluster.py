@@ -7,19 +7,18 @@ from functools import partial
 
 import msgspec
 
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.agenda import EventQueue
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CRD_CONTROLLER
-from tidegate.sandbox.controllers.reaction import AppendLog, Controller, RequeueAt, index_by_kind
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.controllers.core import API_CONTROLLERS, CRD_CONTROLLER
+from tidegate.sandbox.controllers.interface import AppendLog, Controller, RequeueAt, index_by_kind
+from tidegate.sandbox.event_queue import EventQueue
 from tidegate.sandbox.kinds import CRD
+from tidegate.sandbox.server.kind_registry import StatusError, resource_from_crd
 from tidegate.sandbox.server.lifecycle import CRDS
-from tidegate.sandbox.server.register import StatusError, resource_from_crd
 from tidegate.sandbox.server.server import Server
 from tidegate.sandbox.server.store import GroupResource, StoredObject, StoreEvent
-from tidegate.sandbox.server.streams import WatchStream, WatchStreams
-from tidegate.world.calls import RequestId, Watch, Write
-from tidegate.world.facts import (
+from tidegate.sandbox.server.watches import WatchStream, WatchStreams
+from tidegate.world.messages import (
     Bookmark,
     ErrorOutcome,
     Expired,
@@ -29,6 +28,7 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
+from tidegate.world.requests import RequestId, Watch, Write
 
 
 class StoreReader:

@@ -19,11 +19,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from tidegate.model.labels import SelectorError, parse_field_selector
-from tidegate.model.moment import SECOND, Ms, add_duration
-from tidegate.model.objects import Ref
-from tidegate.world import calls
-from tidegate.world.facts import (
+from tidegate.model.k8s.labels import SelectorError, parse_field_selector
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.times import SECOND, Ms, add_duration
+from tidegate.world import requests
+from tidegate.world.messages import (
     Conflict,
     Delivery,
     ErrorOutcome,
@@ -33,9 +33,8 @@ from tidegate.world.facts import (
     TooManyRequests,
 )
 
-WRITES = tuple(verb.value for verb in calls.Verb)
+WRITES = tuple(verb.value for verb in requests.Verb)
 VERBS = (*WRITES, "get", "list", "watch", "logs", "kinds", "http")
-
 CONFLICT: Final = Conflict(
     "Operation cannot be fulfilled: the object has been modified;"
     " please apply your changes to the latest version and try again (seeded fault)"
@@ -106,7 +105,7 @@ class Compaction(msgspec.Struct, frozen=True):
 class Edit(msgspec.Struct, frozen=True):
     """A write of another client to an object."""
 
-    write: calls.Write
+    write: requests.Write
 
 
 CallEffect: TypeAlias = Rejection | Delay | ResponseLoss | StreamDrop | StreamSilence
@@ -124,12 +123,12 @@ class FaultSelector(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     manager: str | None = None
 
-    def matches(self, call: calls.Call) -> bool:
+    def matches(self, call: requests.Call) -> bool:
         """Return whether a call is selected."""
         request = call.request
         if self.verbs and request_verb(request) not in self.verbs:
             return False
-        manager = request.manager if isinstance(request, calls.Write) else ""
+        manager = request.manager if isinstance(request, requests.Write) else ""
         if self.manager is not None and self.manager != manager:
             return False
         return self.matches_cluster(call.cluster) and self._matches_ref(_request_ref(request))
@@ -138,7 +137,7 @@ class FaultSelector(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a cluster is selected."""
         return self.cluster is None or self.cluster == cluster
 
-    def matches_watch(self, selection: calls.Selection, *, cluster: str) -> bool:
+    def matches_watch(self, selection: requests.Selection, *, cluster: str) -> bool:
         """Return whether an open watch is selected."""
         return self.matches_cluster(cluster) and self._matches_ref(_selection_ref(selection))
 
@@ -218,13 +217,13 @@ class FaultInjector:
             if isinstance(fault, CallFault)
         ]
 
-    def effects_for_call(self, call: calls.Call, now: Ms) -> tuple[CallEffect, ...]:
+    def effects_for_call(self, call: requests.Call, now: Ms) -> tuple[CallEffect, ...]:
         """Return the effects on a call, in the order of the faults.
 
         Must be called exactly once for each call, because calls are counted.
         Of several `Rejection` and `ResponseLoss` the first counts; durations of `Delay` add up.
         """
-        if isinstance(call.request, calls.RunWorker):
+        if isinstance(call.request, requests.RunWorker):
             return ()
         if self.is_down(call.cluster, now):
             return (Rejection(UNREACHABLE),)
@@ -291,39 +290,39 @@ def _expand_timed_faults(faults: Sequence[Fault]) -> list[TimedFault]:
     return sorted(timed_faults, key=lambda timed_fault: timed_fault.at)
 
 
-SCENARIO_VERBS: Mapping[type[calls.Request], str] = {
-    calls.Get: "get",
-    calls.List: "list",
-    calls.Watch: "watch",
-    calls.Logs: "logs",
-    calls.Discover: "kinds",
-    calls.RawGet: "http",
+SCENARIO_VERBS: Mapping[type[requests.Request], str] = {
+    requests.Get: "get",
+    requests.List: "list",
+    requests.Watch: "watch",
+    requests.Logs: "logs",
+    requests.Discover: "kinds",
+    requests.RawGet: "http",
 }
 """The verb of each read request in scenario files."""
 
 
-def request_verb(request: calls.Request) -> str:
+def request_verb(request: requests.Request) -> str:
     """Return the verb of a request in a scenario; empty for local work."""
     match request:
-        case calls.Write():
+        case requests.Write():
             return request.verb.value
-        case calls.RunWorker():
+        case requests.RunWorker():
             return ""
         case _:
             return SCENARIO_VERBS[type(request)]
 
 
-def _request_ref(request: calls.Request) -> Ref | None:
+def _request_ref(request: requests.Request) -> Ref | None:
     match request:
-        case calls.Get() | calls.Write() | calls.Logs():
+        case requests.Get() | requests.Write() | requests.Logs():
             return request.ref
-        case calls.List() | calls.Watch():
+        case requests.List() | requests.Watch():
             return _selection_ref(request.selection)
-        case calls.Discover() | calls.RawGet() | calls.RunWorker():
+        case requests.Discover() | requests.RawGet() | requests.RunWorker():
             return None
 
 
-def _selection_ref(selection: calls.Selection) -> Ref:
+def _selection_ref(selection: requests.Selection) -> Ref:
     """Return the reference of a selection, with a name if its field selector requires one.
 
     Kubernetes derives the name of a request in the same way.

@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.model.objects import Json, Kind
+from tidegate.model.k8s.objects import Json, Kind
 
 POD = Kind("", "v1", "Pod")
 SERVICE = Kind("", "v1", "Service")
@@ -35,7 +35,6 @@ WATCHED_KINDS = (*RUNTIME_KINDS, *STORAGE_KINDS, *CONFIG_KINDS, NAMESPACE, NODE,
 """Kinds that a kubelet, a provisioner and operators watch on a real cluster."""
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 """The label of an EndpointSlice with the name of its Service."""
-
 KINDS_FILE = Path(__file__).with_suffix(".yaml")
 
 

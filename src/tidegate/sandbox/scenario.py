@@ -7,17 +7,17 @@ from typing import cast
 
 import msgspec
 
-from tidegate.documents.decoding import FileProblem, decode_single, format_suggestion
+from tidegate.documents.decoder import FileProblem, decode_single, format_suggestion
 from tidegate.errors import FileError, ScenarioError, sanitize
 from tidegate.knowledge.reader import builtin
-from tidegate.model.commit import Commit
-from tidegate.model.given import GivenCluster, GivenKind, GivenOperator
-from tidegate.model.moment import Ms, parse_timestamp
-from tidegate.model.objects import Json
-from tidegate.sandbox.edit_forms import CommitSpec, EditSpec
+from tidegate.model.k8s.objects import Json
+from tidegate.model.simulation.commit import Commit
+from tidegate.model.simulation.preinstalled import GivenCluster, GivenKind, GivenOperator
+from tidegate.model.times import Ms, parse_timestamp
 from tidegate.sandbox.faults import Fault, TimedFault
-from tidegate.sandbox.forms import BehaviourSpec, FaultSpec
-from tidegate.sandbox.physics.profile import ContainerRule
+from tidegate.sandbox.node.profile import ContainerRule
+from tidegate.sandbox.scenario_edits import CommitSpec, EditSpec
+from tidegate.sandbox.scenario_faults import BehaviourSpec, FaultSpec
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

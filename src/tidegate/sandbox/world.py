@@ -14,12 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.errors import ScenarioError
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.sandbox.agenda import EventQueue
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import Ms
 from tidegate.sandbox.cluster import Cluster, ServerTiming
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import Controller
+from tidegate.sandbox.controllers.core import API_CONTROLLERS
+from tidegate.sandbox.controllers.interface import Controller
+from tidegate.sandbox.event_queue import EventQueue
 from tidegate.sandbox.faults import (
     DISCONNECTED,
     CallEffect,
@@ -37,11 +37,10 @@ from tidegate.sandbox.faults import (
     TimedFault,
 )
 from tidegate.sandbox.server.store import get_metadata, ref_from_body
-from tidegate.world import facts
-from tidegate.world.calls import Call, RequestId, RunWorker, Verb, Watch, Write
+from tidegate.world import messages
+from tidegate.world.requests import Call, RequestId, RunWorker, Verb, Watch, Write
 
 Worker = Callable[[bytes], bytes]
-
 START = Ms(1_767_225_600_000)
 """The default start of the simulated clock: the beginning of 2026."""
 DEFAULT_TIMING = ServerTiming()
@@ -53,7 +52,7 @@ class EditRecord(NamedTuple):
     at: Ms
     cluster: str
     write: Write
-    outcome: facts.Outcome
+    outcome: messages.Outcome
 
 
 class Sandbox:
@@ -72,7 +71,7 @@ class Sandbox:
     ) -> None:
         self._clock = self.started_at = start
         self._queue = EventQueue()
-        self._messages: list[facts.Message] = []
+        self._messages: list[messages.Message] = []
         self._faults = FaultInjector(faults, seed=seed, start=start)
         self._workers = workers or {}
         self._timing = timing
@@ -112,7 +111,7 @@ class Sandbox:
         for body in bodies:
             for cluster in map(self.clusters.__getitem__, names):
                 outcome = cluster.preload(to_create_write(body))
-                if facts.is_error(outcome):
+                if messages.is_error(outcome):
                     name = get_metadata(body).get("name")
                     problem = f"{body.get('kind')} `{name}` cannot be given: {outcome.message}"
                     raise ScenarioError("scenario.given", problem)
@@ -146,14 +145,16 @@ class Sandbox:
 
     def cancel(self, request_id: RequestId) -> bool:
         self._messages = [
-            message for message in self._messages if getattr(message, "request_id", None) != request_id
+            message
+            for message in self._messages
+            if getattr(message, "request_id", None) != request_id
         ]
         cluster = self._watches.pop(request_id, None)
         if cluster is not None:
             self.clusters[cluster].close_stream(request_id)
         return self._in_flight.pop(request_id, None) is not None
 
-    async def wait(self, until: Ms | None) -> tuple[facts.Message, ...]:
+    async def wait(self, until: Ms | None) -> tuple[messages.Message, ...]:
         if self._is_waiting:
             raise RuntimeError("a world has one waiter")
         self._is_waiting, self._is_woken = True, False
@@ -168,7 +169,7 @@ class Sandbox:
         finally:
             self._is_waiting = False
         received, self._messages = tuple(self._messages), []
-        return received or (facts.TimerFired(),)
+        return received or (messages.TimerFired(),)
 
     def wake(self) -> None:
         self._is_woken = True
@@ -186,8 +187,8 @@ class Sandbox:
             callback()
         return True
 
-    def _emit(self, message: facts.Message) -> None:
-        if isinstance(message, facts.WatchEnded):
+    def _emit(self, message: messages.Message) -> None:
+        if isinstance(message, messages.WatchEnded):
             self._watches.pop(message.request_id, None)
         self._messages.append(message)
 
@@ -200,16 +201,16 @@ class Sandbox:
             return
         for effect in effects:
             if isinstance(effect, Rejection):
-                self._emit(facts.Response(call.request_id, effect.outcome))
+                self._emit(messages.Response(call.request_id, effect.outcome))
                 return
             if isinstance(effect, ResponseLoss):
                 if effect.is_performed:
                     self._perform(call)
-                self._emit(facts.Response(call.request_id, DISCONNECTED))
+                self._emit(messages.Response(call.request_id, DISCONNECTED))
                 return
-        self._emit(facts.Response(call.request_id, self._perform(call)))
+        self._emit(messages.Response(call.request_id, self._perform(call)))
 
-    def _perform(self, call: Call) -> facts.Outcome:
+    def _perform(self, call: Call) -> messages.Outcome:
         if isinstance(call.request, Watch | RunWorker):
             raise TypeError(call.request)
         return self.clusters[call.cluster].server.perform(call.request)
@@ -221,7 +222,7 @@ class Sandbox:
         for effect in effects:
             if isinstance(effect, Rejection | ResponseLoss):
                 refusal = effect.outcome if isinstance(effect, Rejection) else DISCONNECTED
-                self._emit(facts.WatchEnded(request_id, refusal))
+                self._emit(messages.WatchEnded(request_id, refusal))
                 return
         self._watches[request_id] = name
         cluster.watch(request_id, watch)
@@ -268,15 +269,17 @@ class Sandbox:
         for call in lost_calls:
             del self._in_flight[call.request_id]
             if isinstance(call.request, Watch):
-                self._emit(facts.WatchEnded(call.request_id, DISCONNECTED))
+                self._emit(messages.WatchEnded(call.request_id, DISCONNECTED))
             else:
-                self._emit(facts.Response(call.request_id, DISCONNECTED))
+                self._emit(messages.Response(call.request_id, DISCONNECTED))
 
     def _start_local_work(self, request_id: RequestId, local: RunWorker) -> None:
         worker = self._workers.get(local.name)
         if worker is None:
             self._emit(
-                facts.Response(request_id, facts.NotServed(f"nobody does `{local.name}` here"))
+                messages.Response(
+                    request_id, messages.NotServed(f"nobody does `{local.name}` here")
+                )
             )
             return
         loop = asyncio.get_running_loop()
@@ -292,10 +295,10 @@ class Sandbox:
         await asyncio.wait((work,))
         self._local_work.popleft()
         try:
-            outcome: facts.Outcome = facts.RawResponse(work.result())
+            outcome: messages.Outcome = messages.RawResponse(work.result())
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
-            outcome = facts.ServerError(0, type(error).__name__, str(error))
-        self._emit(facts.Response(request_id, outcome))
+            outcome = messages.ServerError(0, type(error).__name__, str(error))
+        self._emit(messages.Response(request_id, outcome))
 
 
 def to_create_write(body: dict[str, Json]) -> Write:

@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Kind, ServedKind
+from tidegate.model.k8s.objects import Kind, ServedKind
 from tidegate.schema.shape import ANY, DEDUCED, Merge, Shape, Type
 
 FILE = Path(__file__).with_name("kubernetes-1.36.json")
-
 Asked = Callable[[], Shape]
 LEFT_OUT = frozenset({"CustomResourceDefinition", "ResourceSlice"})
 """Definitions hold schemas, whose names are anybody's, and slices are written by drivers."""

@@ -12,12 +12,11 @@ from decimal import Decimal
 
 import msgspec
 
-from tidegate.model.objects import Json
-from tidegate.world.facts import Cause
+from tidegate.model.k8s.objects import Json
+from tidegate.world.messages import Cause
 
 NOWHERE = "<nil>"
 """How the server names the field of a problem that it cannot place."""
-
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 LEAST_POWER, GREATEST_POWER = -4, 6
 """Beyond these powers of ten, Go writes floats with an exponent."""

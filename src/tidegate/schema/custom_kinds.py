@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from tidegate.model.objects import Kind
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.schema.builtin import served_kinds
 
 DNS_NAME = lazy_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

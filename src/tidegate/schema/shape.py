@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 
 class Merge(StrEnum):
@@ -94,7 +94,6 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 ANY = Shape(type=Type.ANY, merge=Merge.ATOMIC, is_open=True)
 """A place of which nothing is known: kept as it is, owned as one field."""
-
 DEDUCED = Shape(type=Type.ANY, merge=Merge.FIELDS, is_open=True)
 """A place that is what its value is: maps are owned field by field, all else as one field."""
 

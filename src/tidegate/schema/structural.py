@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_list, get_mapping
+from tidegate.model.k8s.json_fields import get_list, get_mapping
+from tidegate.model.k8s.objects import Json
 from tidegate.schema.builtin import object_meta
-from tidegate.schema.mending import NOTHING
+from tidegate.schema.defaulting import NOTHING
 from tidegate.schema.shape import Merge, Rules, Shape, Type
 
 Schema = dict[str, Json]
-
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 LIST_TYPE = "x-kubernetes-list-type"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 MAP_TYPE = "x-kubernetes-map-type"
-
 _TEXT = Shape(type=Type.STRING, merge=Merge.ATOMIC)
 _LISTS = {"map": Merge.KEYED, "set": Merge.SET}
 _RULES = {

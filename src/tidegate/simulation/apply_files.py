@@ -11,16 +11,14 @@ from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.documents import Document, read_documents, reject_duplicates
 from tidegate.errors import DocumentError, Location
 from tidegate.files import read_regular_file
-from tidegate.model.happening import TimelineEntry
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref, ServedKind
-from tidegate.model.rendering import Directory
+from tidegate.model.k8s.objects import Kind, Ref, ServedKind
+from tidegate.model.simulation.timeline import TimelineEntry
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.rendering import Directory
 from tidegate.render.plain import read_directory
 from tidegate.report.rollout.discretion import Redactor
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, List, RequestId, Selection, Verb, Watch, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import (
     ApiResources,
     ListPage,
     Message,
@@ -30,17 +28,13 @@ from tidegate.world.facts import (
     WatchEvent,
     is_error,
 )
-from tidegate.world.line import ResilientWorld
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Discover, List, RequestId, Selection, Verb, Watch, Write
+from tidegate.world.resilient import ResilientWorld
 
 DEFAULT_NAMESPACE = "default"
-
-
 RETRY_INTERVAL = Ms(SECOND)
-
-
 MAX_ATTEMPTS = 30
-
-
 WATCHED_KINDS = (
     Kind("", "v1", "Event"),
     Kind("", "v1", "PersistentVolumeClaim"),

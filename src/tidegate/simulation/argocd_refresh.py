@@ -23,19 +23,19 @@ import msgspec
 from msgspec import structs
 
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.model.event import Event, EventType, RolloutOutcome
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import Plan, PlannedUnit, step_items
-from tidegate.model.reading import get_text
-from tidegate.model.resync import Resync
-from tidegate.model.unit import Unit, UnitId
-from tidegate.model.uptake import RevisionSync
-from tidegate.plan.chains import plan_for_unit
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.plans.plan import Plan, PlannedUnit, step_items
+from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
+from tidegate.model.simulation.double_sync import Resync
+from tidegate.model.simulation.revision_sync import RevisionSync
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.model.units.unit import Unit, UnitId
+from tidegate.plan.build.chains import plan_for_unit
 from tidegate.planning.plan import PlanResult
 from tidegate.rollout.run import RolloutResult
 from tidegate.simulation.self_heal import RunSync
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 
 
 class DoubleSync(msgspec.Struct):

@@ -15,11 +15,16 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.session import ClusterTargets, Session
-from tidegate.model.absence import NEVER_ASSUMED, DependencyType, MissingDependency
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, format_kind_title
-from tidegate.model.objects import Kind
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.plans.missing_dependency import NEVER_ASSUMED, DependencyType, MissingDependency
+from tidegate.model.simulation.preinstalled import (
+    GivenCluster,
+    GivenKind,
+    GivenOperator,
+    format_kind_title,
+)
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.missing import find_missing
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.discovery.findings import (

@@ -13,32 +13,28 @@ from tidegate.clusters.session import ClusterTargets, Session, describe_targets,
 from tidegate.documents import read_documents
 from tidegate.errors import FileError, Location
 from tidegate.files import read_user_file
-from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.objects import Json, Kind, Ref, ServedKind
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.knowledge.catalog import KnownRows
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref, ServedKind
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.kinds import CONFIG_MAP, JOB, POD, REPLICA_SET, WORKLOADS
-from tidegate.sandbox.learning.custom import measure_operators
-from tidegate.sandbox.learning.measures import Measurements
-from tidegate.sandbox.learning.pods import measure_pods
-from tidegate.sandbox.learning.profile import build_profile_document, summarize
-from tidegate.sandbox.loose import InformerCache
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.measurements.measures import Measurements
+from tidegate.sandbox.measurements.operators import measure_operators
+from tidegate.sandbox.measurements.pods import measure_pods
+from tidegate.sandbox.measurements.profile import build_profile_document, summarize
+from tidegate.sandbox.node.profile_file import default_profile
+from tidegate.sandbox.remote import InformerCache
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.custom_kinds import builtin_groups
 from tidegate.workers.rendering import RenderSettings
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.facts import ListPage, NotServed, is_error
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import ListPage, NotServed, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Selection
 
 PAGE_SIZE = 500
-
-
 READ_KINDS = (POD, EVENT, JOB, REPLICA_SET, *WORKLOADS, CONFIG_MAP)
 """Kinds that are read besides custom resources: owners, operators and pods."""
-
-
 PROFILE_NAME = "learned"
 
 

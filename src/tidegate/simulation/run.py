@@ -16,27 +16,27 @@ from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import TidegateError
 from tidegate.health.judge import ARGO
-from tidegate.model.absence import MissingDependency
-from tidegate.model.drift import Drift
-from tidegate.model.event import Event, EventType, RolloutOutcome
-from tidegate.model.expectation import DurationEstimate
 from tidegate.model.finding import Finding
-from tidegate.model.ledger import ReleaseHistory
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import ClusterRef, Kind, Ref
-from tidegate.model.plan import Plan, PlannedUnit, managed_items, step_items
-from tidegate.model.resync import Resync
-from tidegate.model.semantics import Semantics
-from tidegate.model.unit import UnitId
-from tidegate.model.uptake import RevisionSync
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.plans.drift import Drift
+from tidegate.model.plans.missing_dependency import MissingDependency
+from tidegate.model.plans.plan import Plan, PlannedUnit, managed_items, step_items
+from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
+from tidegate.model.simulation.double_sync import Resync
+from tidegate.model.simulation.duration_estimate import DurationEstimate
+from tidegate.model.simulation.revision_sync import RevisionSync
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.release_history import ReleaseHistory
+from tidegate.model.units.semantics import Semantics
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import make_plan
 from tidegate.releases.history import build_history, has_releases, read_histories
-from tidegate.report.refusals import preflight_findings
+from tidegate.report.preflight import preflight_findings
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.reasons import WHY, explain_evidence
+from tidegate.report.rollout.explain import WHY, explain_evidence
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.replan import regenerates_during_rollout
 from tidegate.rollout.run import RolloutOptions, roll_out
@@ -53,22 +53,16 @@ from tidegate.workspace.completeness import incomplete_finding
 from tidegate.workspace.request import LoadRequest
 from tidegate.workspace.selection import find_approved_units
 from tidegate.workspace.workspace import Workspace
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get
-from tidegate.world.facts import Success
+from tidegate.world.messages import Success
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Get
 
 JOB = Kind("batch", "v1", "Job")
-
-
 WORKLOAD_KINDS = frozenset(
     {JOB, *(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))}
 )
-
-
 OBSERVATION_DELAYS = (Ms(MINUTE), Ms(10 * MINUTE))
 """Delays after which the health is read again: most objects become healthy soon."""
-
-
 SETTLED = frozenset({Health.HEALTHY, Health.SUSPENDED})
 
 
@@ -137,8 +131,6 @@ async def _current_verdict(cluster_ref: ClusterRef, unit: PlannedUnit, session: 
 
 
 HOLDER_IDENTITY = "simulation"
-
-
 NATIVE = "own"
 """Name for units that each follow the semantics of their dialect, where these differ."""
 

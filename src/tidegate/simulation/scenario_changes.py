@@ -16,17 +16,17 @@ from tidegate.clusters.sandboxes import as_sandbox
 from tidegate.clusters.session import Session
 from tidegate.errors import Location, ScenarioError
 from tidegate.files import PathEscapeError, resolve_within
-from tidegate.model.absence import MissingDependency
-from tidegate.model.commit import Commit
-from tidegate.model.drift import Drift
-from tidegate.model.event import Event
 from tidegate.model.finding import Finding
-from tidegate.model.moment import Ms
-from tidegate.model.plan import EdgeReason, Plan, PlanFragment
-from tidegate.model.rendering import NO_ROOT
-from tidegate.model.semantics import Semantics
-from tidegate.model.unit import UnitId
-from tidegate.model.uptake import RevisionSync
+from tidegate.model.plans.drift import Drift
+from tidegate.model.plans.missing_dependency import MissingDependency
+from tidegate.model.plans.plan import EdgeReason, Plan, PlanFragment
+from tidegate.model.rollouts.event import Event
+from tidegate.model.simulation.commit import Commit
+from tidegate.model.simulation.revision_sync import RevisionSync
+from tidegate.model.times import Ms
+from tidegate.model.units.rendering import NO_ROOT
+from tidegate.model.units.semantics import Semantics
+from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult, make_plan
 from tidegate.releases.history import HelmHistory, build_history, has_releases
 from tidegate.removal.moved_releases import with_moved_releases

@@ -16,14 +16,12 @@ import msgspec
 from tidegate.clusters.diffing import describe_overwritten_fields, find_difference
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
-from tidegate.engine.reach.writing import object_body
-from tidegate.model.change import DiffAction
-from tidegate.model.drift import Drift
-from tidegate.model.event import Event, EventType, RolloutOutcome
+from tidegate.engine.cluster.writes import object_body
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.moment import Ms, format_duration
-from tidegate.model.objects import ClusterRef, LiveObject
-from tidegate.model.plan import (
+from tidegate.model.k8s.objects import ClusterRef, LiveObject
+from tidegate.model.plans.change import DiffAction
+from tidegate.model.plans.drift import Drift
+from tidegate.model.plans.plan import (
     ItemAction,
     Plan,
     PlanFragment,
@@ -32,17 +30,17 @@ from tidegate.model.plan import (
     Step,
     step_items,
 )
-from tidegate.model.unit import UnitId
-from tidegate.plan.chains import filter_items, narrow_plan
-from tidegate.world.facts import is_error
+from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
+from tidegate.model.times import Ms, format_duration
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.build.chains import filter_items, narrow_plan
+from tidegate.world.messages import is_error
 
 if TYPE_CHECKING:
     from tidegate.sandbox.world import EditRecord, Sandbox
 
 
 WRITTEN = frozenset({EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED})
-
-
 RunSync = Callable[[Plan], Awaitable[RolloutOutcome]]
 """Rolls out a partial plan."""
 

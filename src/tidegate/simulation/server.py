@@ -21,19 +21,19 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from tidegate.apiserver.real_time_driver import RealTimeDriver, current_time
 from tidegate.apiserver.server import HOST, ApiServer, serve_http
-from tidegate.apiserver.switchboard import RealTimeDriver, current_time
 from tidegate.clusters.sandboxes import CONTEXT, KUBECONFIG, SimulationConfig, build_sandbox
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import ClusterError
-from tidegate.model.given import GivenCluster
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.simulation.preinstalled import GivenCluster
 from tidegate.schema.builtin import release, served_kinds
 from tidegate.simulation.apply_files import DEFAULT_NAMESPACE, cluster_scoped_kinds, read_objects
 from tidegate.simulation.daemon import lock_directory
-from tidegate.world.calls import Verb, Write
 from tidegate.world.protocol import World
+from tidegate.world.requests import Verb, Write
 
 
 class ServedWorld(msgspec.Struct, frozen=True):

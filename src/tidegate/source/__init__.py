@@ -4,13 +4,13 @@ access = Access(cache=Cache(default_cache_root()))
 snapshot = await fetch(GitSource("https://example.com/shop.git"), access)
 """
 
-from tidegate.source.access import Access, Checkout
+from tidegate.source.artifact_generator import keep_directories, put_together
 from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
-from tidegate.source.composing import keep_directories, put_together
 from tidegate.source.credentials import keyring_of, keyring_of_secret
 from tidegate.source.fetch import fetch, leave_out, with_digest
 from tidegate.source.ignore import leaves_out_texts
 from tidegate.source.local import find_checkouts, read_head, read_repository_map
+from tidegate.source.options import Access, Checkout
 from tidegate.source.vendored import VendoredCharts
 from tidegate.source.web import fetch_file
 

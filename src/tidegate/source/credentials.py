@@ -20,8 +20,8 @@ import msgspec
 
 from tidegate.errors import Location, SourceError
 from tidegate.files import read_regular_file
-from tidegate.model.secret import SecretValue
-from tidegate.model.source import Credentials
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.source import Credentials
 
 TOKEN_PREFIX = "TIDEGATE_TOKEN_"  # noqa: S105  (the name of a variable)
 USER_PREFIX = "TIDEGATE_USER_"

@@ -12,7 +12,7 @@ import msgspec
 
 from tidegate.errors import Location, SourceError, sanitize
 from tidegate.files import PathEscapeError, normalize_path
-from tidegate.model.source import (
+from tidegate.model.units.source import (
     BucketSource,
     ChartSource,
     GitSource,
@@ -21,10 +21,10 @@ from tidegate.model.source import (
     Snapshot,
     SourceRef,
 )
-from tidegate.source.access import Access, Checkout
 from tidegate.source.git.refs import branch_of, is_pinned, is_range
 from tidegate.source.ignore import kept_files
 from tidegate.source.local import fetch_local, fetch_own_chart
+from tidegate.source.options import Access, Checkout
 from tidegate.source.semver import is_in_range
 from tidegate.source.tree import digest_entries, look_at
 from tidegate.source.urls import same_repository
@@ -49,7 +49,7 @@ async def fetch(source: SourceRef, access: Access) -> Snapshot:
 
             return await fetch_oci(source, access)
         case BucketSource():
-            from tidegate.source.bucket.fetching import fetch_bucket
+            from tidegate.source.bucket.fetch import fetch_bucket
 
             return await fetch_bucket(source, access)
 
@@ -128,7 +128,7 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -
             raise SourceError("source.chart.missing", problem, location=where) from None
         local = await fetch_local(LocalSource(str(place)), access)
         if isinstance(source, BucketSource):
-            from tidegate.source.bucket.fetching import objects_kept
+            from tidegate.source.bucket.fetch import objects_kept
 
             kept = await asyncio.to_thread(objects_kept, source, local.root, local.files)
             local = await take_files(local, kept, access)
@@ -169,7 +169,7 @@ async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
 
 
 async def _fetch_git(source: GitSource, access: Access) -> Snapshot:
-    from tidegate.source.git.fetching import fetch_git
+    from tidegate.source.git.fetch import fetch_git
 
     return await fetch_git(source, access)
 

@@ -12,12 +12,12 @@ import msgspec
 
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, SourceError, sanitize
-from tidegate.model.source import ChartSource, Credentials, OciSource, Revision, Snapshot
-from tidegate.source.access import Access
+from tidegate.model.units.source import ChartSource, Credentials, OciSource, Revision, Snapshot
 from tidegate.source.archive import unpack
 from tidegate.source.cache import Kept
 from tidegate.source.credentials import authorization
 from tidegate.source.oci.artifacts import fetch_oci
+from tidegate.source.options import Access
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import CHART_LAYER, check_chart, check_digest
 from tidegate.source.web import Web, WebAsk, check_web_url, origin_of, shown, web_for

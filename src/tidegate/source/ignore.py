@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.globs import character_class, join_stars
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 FILE_NAME = ".sourceignore"
 ALWAYS_LEFT_OUT = (".git/", ".gitignore", ".gitmodules", ".gitattributes")

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
-from tidegate.model.source import LocalSource, Revision, Snapshot
-from tidegate.source.access import Access, Checkout
+from tidegate.model.units.source import LocalSource, Revision, Snapshot
 from tidegate.source.git.program import Git, git_for
 from tidegate.source.git.refs import commit_digest
+from tidegate.source.options import Access, Checkout
 from tidegate.source.tree import (
     TreeEntry,
     check_chart,

@@ -13,13 +13,12 @@ from itertools import zip_longest
 import msgspec
 
 from tidegate.errors import SourceError, sanitize
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 LONGEST_VERSION = 256
 LONGEST_RANGE = 512
 MOST_ALTERNATIVES = 32
 LARGEST_NUMBER = 2**64 - 1
-
 _NUMBER = r"([0-9]+)"
 _LABEL = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"

@@ -12,12 +12,11 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from tidegate.errors import Location, SourceError, sanitize
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 SCHEMES = frozenset({"https", "ssh", "http", "file"})
 LONGEST = 2048
 DEFAULT_PORTS = {"https": 443, "ssh": 22, "http": 80}
-
 _USER = lazy_regex(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 _HOST = lazy_regex(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)

@@ -12,8 +12,8 @@ import msgspec
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
 from tidegate.files import PathEscapeError, open_file, resolve_within
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.source import ChartSource
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.source import ChartSource
 from tidegate.source.semver import pick_highest, read_range
 
 CHART_FILE, PACKED = "Chart.yaml", ".tgz"

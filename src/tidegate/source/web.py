@@ -15,11 +15,11 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 
 from tidegate.errors import Location, SourceError, sanitize
-from tidegate.model.moment import SECOND
-from tidegate.model.source import Credentials
-from tidegate.source.access import Access, not_at_hand
+from tidegate.model.times import SECOND
+from tidegate.model.units.source import Credentials
 from tidegate.source.cache import CachedTree
 from tidegate.source.credentials import authorization
+from tidegate.source.options import Access, not_at_hand
 from tidegate.source.tree import MIB
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.health.budget import budget
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Order, Policy
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.unit import Dependency, Destination, Unit, UnitId
-from tidegate.plan.build import build_plan
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import Plan
+from tidegate.model.units.policy import Order, Policy
+from tidegate.model.units.unit import Dependency, Destination, Unit, UnitId
+from tidegate.plan.build.build import build_plan
 
 WAVE = "argocd.argoproj.io/sync-wave"
 USUAL = Policy()

@@ -15,11 +15,11 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Propagation, Ref
-from tidegate.world import calls, facts
-from tidegate.world.exchange import Dispatcher
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Propagation, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.world import messages, requests
+from tidegate.world.dispatcher import Dispatcher
 
 PATIENCE = Ms(30 * SECOND)
 ANSWERS = Ms(60 * SECOND)
@@ -36,7 +36,7 @@ class Options(TypedDict, total=False):
     subresource: str
     uid: str
     resource_version: str
-    patch_type: calls.PatchType
+    patch_type: requests.PatchType
     propagation: Propagation
 
 
@@ -55,50 +55,50 @@ class Desk:
         self.namespace = namespace
         self._identity = identity
         self._scopes: dict[Kind, bool] = {}
-        self._inbox: deque[facts.Message] = deque()
+        self._inbox: deque[messages.Message] = deque()
 
-    async def ask(self, *requests: calls.Request) -> tuple[facts.Outcome, ...]:
+    async def ask(self, *requests: requests.Request) -> tuple[messages.Outcome, ...]:
         """The outcomes of these; what a watch tells meanwhile is kept for `until`."""
         waiting = {self._submit(request): place for place, request in enumerate(requests)}
-        outcomes: dict[int, facts.Outcome] = {}
+        outcomes: dict[int, messages.Outcome] = {}
         deadline = Ms(self.world.now() + ANSWERS)
         while waiting:
             if self.world.now() >= deadline:
                 raise AssertionError(f"no answer to {len(waiting)} calls within {ANSWERS} ms")
             for fact in await self._party.wait(deadline):
-                if isinstance(fact, facts.Response) and fact.request_id in waiting:
+                if isinstance(fact, messages.Response) and fact.request_id in waiting:
                     outcomes[waiting.pop(fact.request_id)] = fact.outcome
                 else:
                     self._inbox.append(fact)
         return tuple(outcomes[place] for place in range(len(requests)))
 
-    async def apply(self, body: JsonObject, **options: Unpack[Options]) -> facts.Outcome:
-        return await self._write(calls.Verb.APPLY, body, {"manager": "tidegate", **options})
+    async def apply(self, body: JsonObject, **options: Unpack[Options]) -> messages.Outcome:
+        return await self._write(requests.Verb.APPLY, body, {"manager": "tidegate", **options})
 
-    async def create(self, body: JsonObject, **options: Unpack[Options]) -> facts.Outcome:
-        return await self._write(calls.Verb.CREATE, body, options)
+    async def create(self, body: JsonObject, **options: Unpack[Options]) -> messages.Outcome:
+        return await self._write(requests.Verb.CREATE, body, options)
 
-    async def replace(self, body: JsonObject, **options: Unpack[Options]) -> facts.Outcome:
-        return await self._write(calls.Verb.REPLACE, body, options)
+    async def replace(self, body: JsonObject, **options: Unpack[Options]) -> messages.Outcome:
+        return await self._write(requests.Verb.REPLACE, body, options)
 
     async def patch(
         self, ref: Ref, patch: JsonObject | list[Json], **options: Unpack[Options]
-    ) -> facts.Outcome:
-        write = calls.Write(
-            verb=calls.Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options
+    ) -> messages.Outcome:
+        write = requests.Write(
+            verb=requests.Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options
         )
         return (await self.ask(write))[0]
 
-    async def delete(self, ref: Ref, **options: Unpack[Options]) -> facts.Outcome:
-        return (await self.ask(calls.Write(verb=calls.Verb.DELETE, ref=ref, **options)))[0]
+    async def delete(self, ref: Ref, **options: Unpack[Options]) -> messages.Outcome:
+        return (await self.ask(requests.Write(verb=requests.Verb.DELETE, ref=ref, **options)))[0]
 
-    async def get(self, ref: Ref, *, view: calls.View = calls.View.FULL) -> facts.Outcome:
-        return (await self.ask(calls.Get(ref, view)))[0]
+    async def get(self, ref: Ref, *, view: requests.View = requests.View.FULL) -> messages.Outcome:
+        return (await self.ask(requests.Get(ref, view)))[0]
 
     async def page(
-        self, selection: calls.Selection, *, limit: int = 0, resume: str = ""
-    ) -> facts.Outcome:
-        return (await self.ask(calls.List(selection, limit, resume)))[0]
+        self, selection: requests.Selection, *, limit: int = 0, resume: str = ""
+    ) -> messages.Outcome:
+        return (await self.ask(requests.List(selection, limit, resume)))[0]
 
     async def ref(self, body: JsonObject) -> Ref:
         """Which object a body speaks of, in the desk's namespace unless it names another."""
@@ -108,12 +108,12 @@ class Desk:
         return Ref(kind, str(metadata.get("namespace", inside)), str(metadata.get("name", "")))
 
     def watch(
-        self, selection: calls.Selection, *, since: str = "", within: tuple[str, ...] = ()
-    ) -> calls.RequestId:
+        self, selection: requests.Selection, *, since: str = "", within: tuple[str, ...] = ()
+    ) -> requests.RequestId:
         """Begin to watch; `until` hears what it tells, `cancel` ends it."""
-        return self._submit(calls.Watch(selection, since, within))
+        return self._submit(requests.Watch(selection, since, within))
 
-    def cancel(self, ticket: calls.RequestId) -> bool:
+    def cancel(self, ticket: requests.RequestId) -> bool:
         """Forget a call or end a watch; what it has told already is kept for `until`."""
         return self._party.cancel(ticket)
 
@@ -123,11 +123,11 @@ class Desk:
             self._inbox.extend(await self._party.wait(until))
 
     async def until(
-        self, heard: Callable[[facts.Message], bool], *, within: Ms = PATIENCE
-    ) -> list[facts.Message]:
+        self, heard: Callable[[messages.Message], bool], *, within: Ms = PATIENCE
+    ) -> list[messages.Message]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
         deadline = Ms(self.world.now() + within)
-        told: list[facts.Message] = []
+        told: list[messages.Message] = []
         while True:
             while self._inbox:
                 told.append(self._inbox.popleft())
@@ -145,19 +145,19 @@ class Desk:
 
         There must be a line in between, whose watches begin with what is there.
         """
-        selection = calls.Selection(
+        selection = requests.Selection(
             ref.kind, ref.namespace, field_selector=f"metadata.name={ref.name}"
         )
         ticket = self.watch(selection)
         seen: LiveObject | None = None
         whole = False
 
-        def heard(fact: facts.Message) -> bool:
+        def heard(fact: messages.Message) -> bool:
             nonlocal seen, whole
             match fact:
-                case facts.WatchEvent(request_id=told) if told == ticket:
-                    seen = None if fact.type is facts.WatchEventType.DELETED else fact.live
-                case facts.Response(request_id=told) if told == ticket:
+                case messages.WatchEvent(request_id=told) if told == ticket:
+                    seen = None if fact.type is messages.WatchEventType.DELETED else fact.live
+                case messages.Response(request_id=told) if told == ticket:
                     whole = True
             return whole and holds(seen)
 
@@ -167,11 +167,11 @@ class Desk:
 
     async def eventually(
         self,
-        attempt: Callable[[], Awaitable[facts.Outcome]],
-        holds: Callable[[facts.Outcome], bool],
+        attempt: Callable[[], Awaitable[messages.Outcome]],
+        holds: Callable[[messages.Outcome], bool],
         *,
         within: Ms = PATIENCE,
-    ) -> facts.Outcome:
+    ) -> messages.Outcome:
         """The first outcome of which a claim holds, asked for again and again."""
         deadline = Ms(self.world.now() + within)
         while not holds(outcome := await attempt()):
@@ -181,34 +181,36 @@ class Desk:
             await self.rest(pause)
         return outcome
 
-    def _submit(self, request: calls.Request) -> calls.RequestId:
+    def _submit(self, request: requests.Request) -> requests.RequestId:
         return self._party.submit(request, identity=self._identity)
 
-    async def _write(self, verb: calls.Verb, body: JsonObject, options: Options) -> facts.Outcome:
+    async def _write(
+        self, verb: requests.Verb, body: JsonObject, options: Options
+    ) -> messages.Outcome:
         ref = await self.ref(body)
         metadata = read_metadata(body) | ({"namespace": ref.namespace} if ref.namespace else {})
         encoded = msgspec.json.encode({**body, "metadata": metadata})
-        return (await self.ask(calls.Write(verb=verb, ref=ref, body=encoded, **options)))[0]
+        return (await self.ask(requests.Write(verb=verb, ref=ref, body=encoded, **options)))[0]
 
     async def _is_namespaced(self, kind: Kind) -> bool:
         if kind not in self._scopes:
-            (catalogue,) = await self.ask(calls.Discover())
-            if isinstance(catalogue, facts.ApiResources):
+            (catalogue,) = await self.ask(requests.Discover())
+            if isinstance(catalogue, messages.ApiResources):
                 self._scopes = {served.kind: served.namespaced for served in catalogue.kinds}
         return self._scopes.get(kind, True)
 
 
-def _brief(fact: facts.Message) -> str:
+def _brief(fact: messages.Message) -> str:
     """A fact without its body, which may be long and may hold secrets."""
-    if isinstance(fact, facts.WatchEvent):
+    if isinstance(fact, messages.WatchEvent):
         return f"{fact.live.ref} {fact.type} at version {fact.live.resource_version}"
     return type(fact).__name__
 
 
-def _outcome_words(outcome: facts.Outcome) -> str:
+def _outcome_words(outcome: messages.Outcome) -> str:
     """An outcome without the objects in it."""
     words = type(outcome).__name__
-    return f"{words}: {outcome.message}" if facts.is_error(outcome) else words
+    return f"{words}: {outcome.message}" if messages.is_error(outcome) else words
 
 
 def read_metadata(body: JsonObject) -> JsonObject:
@@ -218,23 +220,23 @@ def read_metadata(body: JsonObject) -> JsonObject:
     return metadata
 
 
-def live_of(outcome: facts.Outcome) -> LiveObject:
+def live_of(outcome: messages.Outcome) -> LiveObject:
     """The object of an outcome that must have one."""
-    if not isinstance(outcome, facts.Success) or outcome.live is None:
+    if not isinstance(outcome, messages.Success) or outcome.live is None:
         raise AssertionError(f"expected an object, got {_outcome_words(outcome)}")
     return outcome.live
 
 
-def body_of(outcome: facts.Outcome) -> JsonObject:
+def body_of(outcome: messages.Outcome) -> JsonObject:
     """That object, read."""
     body: JsonObject = msgspec.json.decode(live_of(outcome).body)
     return body
 
 
-def items_of(outcome: facts.Outcome) -> tuple[LiveObject, ...]:
+def items_of(outcome: messages.Outcome) -> tuple[LiveObject, ...]:
     """The objects of a page that must have come."""
     match outcome:
-        case facts.ListPage():
+        case messages.ListPage():
             return outcome.items
         case _:
             raise AssertionError(f"expected a list, got {_outcome_words(outcome)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.clusters.session import Session
-from tidegate.model.unit import Unit
+from tidegate.model.units.unit import Unit
 from tidegate.planning.manifests import UnitManifests, read_valid_manifests
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.context import RenderContext

@@ -8,17 +8,17 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import RolloutSettings
+from tidegate.engine.context import RolloutSettings
+from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event, EventType, StepState
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.plan import Plan
-from tidegate.model.semantics import Semantics
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType, StepState
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.semantics import Semantics
 from tidegate.workers.jq import Jq
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 LONGEST = Ms(60 * MINUTE)
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from tidegate.clusters import sandboxes
 from tidegate.clusters.connect import WATCH_TIMEOUT, open_world
 from tidegate.clusters.sandboxes import KUBECONFIG
-from tidegate.model.moment import Ms
+from tidegate.model.times import Ms
 from tidegate.simulation.server import serve_world
 from tidegate.testing.desk import Desk
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import is_error
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 
 @asynccontextmanager

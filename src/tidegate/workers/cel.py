@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from tidegate.errors import ProcessError
 from tidegate.external.process import Limits
-from tidegate.external.serving import serve
-from tidegate.health.cel.exchange import Failing, write_cel_answer
-from tidegate.health.cel.machine import CelMachine
+from tidegate.external.worker_main import serve
+from tidegate.health.cel.interpreter import CelMachine
+from tidegate.health.cel.messages import Failing, write_cel_answer
 from tidegate.workers.scripts import LIMITS, ScriptWorkers, failure_reason, script_workers
 
 

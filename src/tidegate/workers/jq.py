@@ -19,25 +19,19 @@ from itertools import chain
 import msgspec
 
 from tidegate.errors import DialectError, Location, ProcessError, sanitize
-from tidegate.external.blocking import BlockingWorker
+from tidegate.external.blocking_worker import BlockingWorker
 from tidegate.external.process import MIB, Command, Limits
-from tidegate.model.ignoring import DifferencePathFinder, DifferencePaths
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
-from tidegate.model.plan import PlanItem
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.plan import PlanItem
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.ignore_differences import DifferencePathFinder, DifferencePaths
 from tidegate.workers import jq_worker
 from tidegate.workers.jq_worker import JqQuery, JqReply
 
 LIMITS = Limits(time=Ms(SECOND), memory=256 * MIB, output=16 * MIB)
 """Limits of one request. The time is that of Argo CD's `ignore.normalizer.jq.timeout`."""
-
-
 CACHE_SIZE = 1024
-
-
 TIMEOUT_CODE, START_CODE = "external.worker.timeout", "external.worker.start"
-
-
 _decode_reply = msgspec.msgpack.Decoder(JqReply).decode
 
 

@@ -16,25 +16,17 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.external.serving import serve
-from tidegate.model.ignoring import DifferencePath, DifferencePaths
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
+from tidegate.external.worker_main import serve
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.ignore_differences import DifferencePath, DifferencePaths
 
 CACHE_SIZE = 256
-
-
 MAX_DESCRIPTORS = 4
 """The three standard streams and the channel that `serve` makes of one: none is left for a file."""
-
-
 NO_PATH_PREFIX = "Invalid path expression"
 """How jq's message starts for an expression that makes values instead of naming paths."""
-
-
 NOT_A_PATH_MESSAGE = "it makes values, and names no place where one stands"
-
-
 CONDITIONAL = lazy_regex(r"//|\b(?:if|catch)\b")
 """Operators of expressions that make a value for one object and name a path in another."""
 

@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 
 from tidegate.errors import KnowledgeError, ProcessError
 from tidegate.external.process import Limits
-from tidegate.external.serving import serve
-from tidegate.health.lua.exchange import Broke, write_answer
-from tidegate.health.lua.machine import Machine, find_lua
+from tidegate.external.worker_main import serve
+from tidegate.health.lua.interpreter import Machine, find_lua
+from tidegate.health.lua.messages import Broke, write_answer
 from tidegate.workers.scripts import LIMITS, ScriptWorkers, failure_reason, script_workers
 
 

@@ -15,12 +15,12 @@ import msgspec
 
 from tidegate.documents import Document, DocumentReader, read_documents
 from tidegate.external.worker import Workers
-from tidegate.model.ledger import KnownRelease
-from tidegate.model.release import LookupResult
-from tidegate.model.source import Snapshot
-from tidegate.model.unit import Unit
+from tidegate.model.units.chart_request import LookupResult
+from tidegate.model.units.release_history import KnownRelease
+from tidegate.model.units.source import Snapshot
+from tidegate.model.units.unit import Unit
 from tidegate.render.helm import helm_workers
-from tidegate.render.jsonnet import jsonnet_workers
+from tidegate.render.jsonnet.client import jsonnet_workers
 from tidegate.render.sops import Keys
 from tidegate.source import (
     Cache,

@@ -16,15 +16,13 @@ from contextlib import asynccontextmanager
 from tidegate.errors import ProcessError
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 
 LIMITS = Limits(time=Ms(2 * SECOND), memory=256 * MIB, output=MIB)
 """Limits of one request.
 
 Scripts also have a step limit, which most reach in half a second or never.
 """
-
-
 CLOSED_MESSAGE = "scripts are no longer run"
 
 

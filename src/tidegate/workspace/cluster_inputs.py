@@ -9,7 +9,6 @@ from urllib.parse import unquote
 import msgspec
 
 from tidegate.clusters.session import Session
-from tidegate.dialect.helm.belonging import known_release, with_record
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,
@@ -18,22 +17,22 @@ from tidegate.dialect.helm.record import (
     record_ref,
     release_selector,
 )
+from tidegate.dialect.helm.record_owner import known_release, with_record
 from tidegate.documents import Document
 from tidegate.errors import Location, sanitize
 from tidegate.knowledge.settings import has_open_keys
-from tidegate.model.ledger import KnownRelease, ReleaseSpec
-from tidegate.model.objects import Kind, LiveObject, Ref, ServedKind
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.model.release import LOOKUP_NOT_FOUND, LookupResult
-from tidegate.model.unit import Unit
-from tidegate.render.helm.rendering import read_piece
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref, ServedKind
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.chart_request import LOOKUP_NOT_FOUND, LookupResult
+from tidegate.model.units.release_history import KnownRelease, ReleaseSpec
+from tidegate.model.units.unit import Unit
+from tidegate.render.helm.render import read_piece
 from tidegate.workers.rendering import ClusterDataResult
 from tidegate.workspace.rendering.sources import decode_data
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, Get, List, Selection, View
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import (
     ApiResources,
     ListPage,
     NotFound,
@@ -42,7 +41,8 @@ from tidegate.world.facts import (
     Success,
     is_error,
 )
-from tidegate.world.refusals import error_from_outcome
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Discover, Get, List, Selection, View
 
 
 class ClusterDataReader:

@@ -9,10 +9,11 @@ from posixpath import normpath
 
 import msgspec
 
-from tidegate.documents.decoding import decode_with_locations
+from tidegate.documents.decoder import decode_with_locations
 from tidegate.errors import DocumentError, Location
 from tidegate.files import PathEscapeError, open_file, resolve_within
-from tidegate.model.config import (
+from tidegate.model.k8s.objects import FieldPath, Kind
+from tidegate.model.units.config import (
     CONFIG_FILE,
     ChartMapping,
     ClusterMapping,
@@ -23,8 +24,7 @@ from tidegate.model.config import (
     LocatedText,
     RepositoryMapping,
 )
-from tidegate.model.expressions import HealthExpressions
-from tidegate.model.objects import FieldPath, Kind
+from tidegate.model.units.expressions import HealthExpressions
 from tidegate.source import Checkout
 from tidegate.source.ignore import is_ignored, read_rules
 from tidegate.workspace.config_schema import ConfigLocation, ConfigSchema, LintSchema, check_config

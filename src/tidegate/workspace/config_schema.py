@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents.decoding import FileProblem
+from tidegate.documents.decoder import FileProblem
 from tidegate.errors import FileError, redact_urls, sanitize
 from tidegate.files import PathEscapeError, PathViolation, normalize_path, resolve_within
-from tidegate.model.bands import Bands
 from tidegate.model.finding import Severity
-from tidegate.model.objects import FieldPath, Kind
+from tidegate.model.k8s.objects import FieldPath, Kind
+from tidegate.model.units.bands import Bands
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
 from tidegate.source.urls import without_password

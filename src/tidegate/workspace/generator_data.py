@@ -8,13 +8,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.decoding import decode_single
+from tidegate.documents.decoder import decode_single
 from tidegate.files import read_user_file
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 GeneratorResults: TypeAlias = tuple[dict[str, Json], ...]
-
-
 GeneratorData: TypeAlias = Mapping[str, Mapping[str, GeneratorResults]]
 """Results by the name of an ApplicationSet, and by that of a generator."""
 

@@ -15,19 +15,15 @@ from tidegate.documents import Document, find_location, find_locations, read_doc
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, TidegateError, parse_location
 from tidegate.files import PathEscapeError, resolve_within
-from tidegate.model.event import Event
 from tidegate.model.finding import Finding
-from tidegate.model.objects import FieldPath
-from tidegate.model.paths import resolve_server_path
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_text, get_value
+from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.objects import FieldPath
+from tidegate.model.k8s.paths import resolve_server_path
+from tidegate.model.rollouts.event import Event
+from tidegate.model.text.lazy_regex import lazy_regex
 
 TEMPLATE_FIELD_PREFIX, TEMPLATE_PATCH_PATH = "spec.template.", ("spec", "templatePatch")
-
-
 _KEYS = lazy_regex(r"\[[^\]]*\]|[^.\[\]]+")
-
-
 _DIRECTIVE = lazy_regex(r"\s*(?:\{\{.*\}\}\s*)?(?:#.*)?$")
 """Lines that set no field: blank lines, comments and template actions alone."""
 
@@ -102,21 +98,11 @@ def _indent(line: str) -> int:
 
 
 MAX_FILE_SIZE = 4_000_000
-
-
 NAME_DISTANCE = 12
 """Number of lines after its kind in which an object states its name."""
-
-
 TEMPLATES_DIRECTORY = "/templates/"
-
-
 PLAIN_KEY = lazy_regex(r"[^.\[\]]+(?![^\[]*\])")
-
-
 TEMPLATE_ACTION = lazy_regex(r"\{\{.*?\}\}")
-
-
 NAME_LINE = lazy_regex(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[^\s,{}#])+)""")
 
 

@@ -15,12 +15,10 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from tidegate.dialect.argo.ignoring import read_ignore_file
+from tidegate.dialect.argo.ignore_differences import read_ignore_file
 from tidegate.errors import Location, RenderError, UsageError
 from tidegate.files import read_user_file
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.policy import Policy
-from tidegate.model.release import (
+from tidegate.model.units.chart_request import (
     ChartRequest,
     FileParameter,
     InlineValues,
@@ -30,11 +28,20 @@ from tidegate.model.release import (
     ValuesLayer,
     ValuesUrl,
 )
-from tidegate.model.rendering import Directory, HelmOptions, Overlay, ToolDetection
-from tidegate.model.source import ChartSource, GitRef, GitRefKind, LocalSource, OciSource, SourceRef
-from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.model.units.ignore_differences import IgnoreDifference
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.rendering import Directory, HelmOptions, Overlay, ToolDetection
+from tidegate.model.units.source import (
+    ChartSource,
+    GitRef,
+    GitRefKind,
+    LocalSource,
+    OciSource,
+    SourceRef,
+)
+from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.render.scratch import scratch_directory
-from tidegate.report.places import PathResolver, add_root, prefer_root
+from tidegate.report.paths import PathResolver, add_root, prefer_root
 from tidegate.source.semver import read_range, read_version
 from tidegate.workers.jq import Jq
 from tidegate.workspace.generator_data import GeneratorData
@@ -74,14 +81,8 @@ def _resolve_dots(file: Path) -> Path:
 
 FILESYSTEM_ROOT = "/"
 """Root of files that the user names: they may be anywhere on this machine."""
-
-
 PACKED_CHART = ".tgz"
-
-
 STDIN, STDIN_FILE = "-", "stdin/stdin.yaml"
-
-
 GENERIC_DIRECTORIES = frozenset(
     [
         "base",

@@ -13,23 +13,15 @@ from pathlib import Path
 from tidegate.documents import read_documents
 from tidegate.errors import TidegateError
 from tidegate.files import read_user_file
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_list, get_mappings, get_text
-from tidegate.model.release import LOCAL_PREFIX
+from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.chart_request import LOCAL_PREFIX
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
 CHART_FILE = "Chart.yaml"
-
-
 FLUX_API_PREFIX = "kustomize.toolkit.fluxcd.io/"
-
-
 YAML_SUFFIXES = (".yaml", ".yml")
-
-
 REFERENCE_KEYS = ("resources", "bases", "components")
-
-
 MAX_VISITED = 100
 """Maximum number of directories that are visited, and of files that are read."""
 

@@ -8,16 +8,16 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from tidegate.dialect.masters import SOURCE_KINDS
-from tidegate.dialect.requests import source_reference
-from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.dialect.controllers.known import SOURCE_KINDS
+from tidegate.dialect.controllers.requests import source_reference
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.units import FLUX_NAMESPACE, is_dialect_kind
 from tidegate.documents import Document
 from tidegate.errors import Location, PlanError, UsageError, sanitize
-from tidegate.model.labels import Requirement, SelectorError, parse_label_selector
-from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref
-from tidegate.model.reading import get_labels, get_mapping, get_text
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.k8s.json_fields import get_labels, get_mapping, get_text
+from tidegate.model.k8s.labels import Requirement, SelectorError, parse_label_selector
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.report.units import UnitRow
 from tidegate.workspace.discovery.discover import matches_name
 from tidegate.workspace.discovery.ordering import child_waves, document_waves, sort_key

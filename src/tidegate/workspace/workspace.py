@@ -17,19 +17,19 @@ from msgspec.structs import replace
 
 from tidegate.clusters.reader import list_argocd_objects
 from tidegate.clusters.session import ClusterTargets, Session, open_session
-from tidegate.dialect.argo.customizing import read_argocd_config, with_argocd_config
+from tidegate.dialect.argo.argocd_cm import read_argocd_config, with_argocd_config
 from tidegate.dialect.semantics import with_controller_settings
 from tidegate.dialect.units import RESOURCE_HINT
 from tidegate.errors import Location, PlanError, UsageError
 from tidegate.health.lua import LuaRules
-from tidegate.model.capabilities import Capabilities
-from tidegate.model.config import ControllerSetting
-from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json
-from tidegate.model.policy import Policy, Tracking, with_force
-from tidegate.model.rendering import NO_ROOT
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.k8s.capabilities import Capabilities
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.config import ControllerSetting
+from tidegate.model.units.expressions import HealthExpressions
+from tidegate.model.units.policy import Policy, Tracking, with_force
+from tidegate.model.units.rendering import NO_ROOT
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.cluster_inputs import (
     ClusterDataReader,
@@ -46,8 +46,6 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.request import LoadRequest
 
 NO_CAPABILITIES = Capabilities()
-
-
 POLICY_FLAGS = (
     *("prunes", "consents", "allows_empty", "deletes_contents"),
     *("carries_on", "runs_hooks", "adopts_name"),

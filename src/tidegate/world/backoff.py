@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 
 INITIAL_DELAY = 100
 MAX_DELAY = 10 * SECOND

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, RequestId
-from tidegate.world.facts import Message
+from tidegate.model.times import Ms
+from tidegate.world.messages import Message
+from tidegate.world.requests import Call, RequestId
 
 
 class World(Protocol):

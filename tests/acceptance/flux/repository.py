@@ -16,8 +16,8 @@ from subprocess import CompletedProcess
 
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 
 Ran = CompletedProcess[str]
 UNIT = "Kustomization/flux-system/"

@@ -27,15 +27,15 @@ from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.health.budget import budget
-from tidegate.model.manifest import Manifests
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Policy
-from tidegate.model.semantics import FLUX, TIDEGATE, Semantics
-from tidegate.model.unit import Unit
-from tidegate.plan.build import build_plan
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.semantics import FLUX, TIDEGATE, Semantics
+from tidegate.model.units.unit import Unit
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
 from tidegate.testing.rollouts import Run

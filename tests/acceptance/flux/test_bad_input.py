@@ -12,8 +12,8 @@ from tests.faces.test_statuses import condition, told
 from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"
 EMPTY = "status.conditions.filter(e, e.type == 'Ready').{}(e, e.status == 'True')"

@@ -13,7 +13,7 @@ from tests.acceptance.flux.test_trees import of
 from tests.fakes.bucket_server import BucketServer
 from tests.fakes.repositories import setting
 from tests.fakes.web_server import listening
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from tests.acceptance.flux.repository import Layers
 from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import setting as an_object
 from tests.fakes.repositories import deployment, setting
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.acceptance.flux.repository import UNIT, Layers, begins, events
 from tests.acceptance.flux.stage import case
 from tests.acceptance.flux.test_sources import controller
 from tests.fakes.repositories import deployment, namespace, setting
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 READY = "dep.status.conditions.filter(e, e.type == 'Ready').exists(e, e.status == 'True')"
 SAME = "dep.metadata.name == 'a' && self.metadata.namespace == dep.metadata.namespace"

@@ -9,12 +9,12 @@ from tests.acceptance.flux.test_applying import NOTE, setting
 from tests.acceptance.stage import named
 from tests.promises.objects import held
 from tidegate.clusters.evaluator import prune_candidate
-from tidegate.health.budget import budget
-from tidegate.model.event import EventType
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json, JsonObject
-from tidegate.plan.build import plan_unit
-from tidegate.plan.deletion import build_deletion
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.rollouts.event import EventType
+from tidegate.plan.build.build import plan_unit
+from tidegate.plan.changes.delete_unit import build_deletion
 from tidegate.testing.rollouts import Run
 
 

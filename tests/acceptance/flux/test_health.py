@@ -6,10 +6,10 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import setting
 from tests.acceptance.stage import named
 from tests.rollouts.statuses import AT
-from tidegate.model.event import EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing.builders import a_deployment, a_job
 
 

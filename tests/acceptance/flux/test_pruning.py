@@ -8,12 +8,12 @@ from tests.acceptance.flux.stage import FluxStage, case, open_flux
 from tests.acceptance.flux.test_applying import NOTE, setting
 from tests.acceptance.stage import named
 from tests.promises.objects import held
-from tidegate.model.event import EventType
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.facts import Forbidden
+from tidegate.world.messages import Forbidden
 
 
 @case(23)

@@ -12,7 +12,7 @@ from tests.fakes.registry import FakeRegistry
 from tests.fakes.release_artifacts import LAYER, a_chart, release_of_artifact
 from tests.fakes.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
 from tests.fakes.web_server import listening_beside
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from tests.fakes.releases import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, record_secret
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.times import Ms
 
 JOB = Kind("batch", "v1", "Job")
 

@@ -12,7 +12,7 @@ from tests.acceptance.flux.stage import case
 from tests.fakes.canary_search import left_in_memory
 from tests.fakes.repositories import namespace
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 CANARY = "kea-winters-in-the-alps"
 SECRET = f"""\

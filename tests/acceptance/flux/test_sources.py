@@ -11,7 +11,7 @@ from tests.acceptance.flux.stage import case
 from tests.faces.test_statuses import CONFIG_MAP, condition
 from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 FLAG = "--no-cross-namespace-refs=true"
 

@@ -12,7 +12,7 @@ from tests.acceptance.flux.repository import UNIT, Layers
 from tests.acceptance.flux.stage import case
 from tests.acceptance.flux.test_sources import controller
 from tests.fakes.repositories import URL, setting
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 LIBRARY = "https://git.example.com/shop/library.git"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.flux.repository import Layers
 from tests.acceptance.flux.stage import case
 from tests.fakes.repositories import setting
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.acceptance.flux.repository import UNIT, Layers, begins, events
 from tests.acceptance.flux.stage import case
 from tests.acceptance.flux.test_sources import controller
 from tests.fakes.repositories import deployment, kustomization, setting
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 NAMES = "abcdef"
 FAILING = "behaviours:\n" + "".join(

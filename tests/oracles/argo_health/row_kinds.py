@@ -13,10 +13,10 @@ from random import Random
 from tests.oracles.argo_health.shapes import ABSENT, Shape, as_json
 from tidegate.health.argo import builtin_rows
 from tidegate.health.rows import HealthRow, judge_cases
-from tidegate.model.amounts import parse_amount
-from tidegate.model.objects import Json
-from tidegate.model.operators import CONDITIONS_PATH, Check, HealthCase
-from tidegate.model.paths import PathStep, find_value, parse_path
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.paths import PathStep, find_value, parse_path
+from tidegate.model.operators.amounts import parse_amount
+from tidegate.model.operators.rows import CONDITIONS_PATH, Check, HealthCase
 
 FEWEST, MOST, EACH, TRIES = 30, 90, 10, 40
 EXTRA: dict[str, dict[str, list[object]]] = {

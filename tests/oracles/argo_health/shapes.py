@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 Maker: TypeAlias = Callable[[Random], Json]
 Fields: TypeAlias = dict[str, Sequence[object] | Maker]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from plane.binaries.modules import fetch_module
 from tidegate.documents import read_documents
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json
 
 HERE = Path(__file__).parent
 PATTERNS = HERE.parents[1] / "data" / "health" / "argo-scripts.txt"

@@ -10,8 +10,8 @@ import msgspec
 from tests.oracles.kstatus import workloads
 from tests.oracles.kstatus.dice import ABSENT, Dice, Field, built
 from tests.oracles.kstatus.workloads import head, observed, standard
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.times import Ms
 
 SEED = 20
 NOW = Ms(1_800_000_000_000)

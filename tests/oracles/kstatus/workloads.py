@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracles.kstatus.dice import ABSENT, Dice, Field, built
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 
 def head(dice: Dice, api_version: str, kind: str) -> JsonObject:

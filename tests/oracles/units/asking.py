@@ -14,7 +14,7 @@ from typing import Self
 import msgspec
 
 from tests.units.expected import REPOS, URL
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tests.oracles.units.asking import Answer, Oracle
 from tests.units.expected import REPOS, URL, Expected, expected, identity, key_file
 from tidegate.documents import read_documents
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 Cluster = dict[str, JsonObject]
 

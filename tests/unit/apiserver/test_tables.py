@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.printed_rows import PrintedRow, recorded
-from tidegate.apiserver.catalogue import ServedKinds
-from tidegate.apiserver.printing.cells import human_duration
-from tidegate.apiserver.printing.tables import columns_for_kind, find_values
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_text
+from tidegate.apiserver.discovery import ServedKinds
+from tidegate.apiserver.printers.cells import human_duration
+from tidegate.apiserver.printers.tables import columns_for_kind, find_values
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
 
 HOUR = 3600
 NOBODY = ServedKinds(())

@@ -10,10 +10,10 @@ from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.policy import Policy
-from tidegate.model.rendering import ArgoDetails
-from tidegate.model.unit import Unit, UnitSource
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.rendering import ArgoDetails
+from tidegate.model.units.unit import Unit, UnitSource
 
 GIT = "https://git.example/shop.git"
 CHARTS = "https://charts.example"

@@ -6,10 +6,10 @@ from tidegate.dialect.argo.options import with_sync_options
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.policy import Order, Policy
-from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.units.policy import Order, Policy
+from tidegate.model.units.unit import Destination, Unit, UnitId
 
 HOOK = "argocd.argoproj.io/hook"
 POLICY = "argocd.argoproj.io/hook-delete-policy"

@@ -8,8 +8,8 @@ from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document, read_documents
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.unit import Unit
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io"
 HELM = "helm.toolkit.fluxcd.io"

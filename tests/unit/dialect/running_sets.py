@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidegate.dialect.argo.sets.applications import GenerationResult, generate_applications
-from tidegate.dialect.argo.sets.asking import (
+from tidegate.dialect.argo.appset.applications import GenerationResult, generate_applications
+from tidegate.dialect.argo.appset.queries import (
     FileContentQuery,
     FileListQuery,
     GeneratorInputs,
@@ -19,8 +19,8 @@ from tidegate.dialect.argo.sets.asking import (
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.errors import Location
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json, JsonObject
-from tidegate.render.go_texts import render_texts
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.render.helm.go_templates import render_texts
 
 NOTHING_KNOWN = GeneratorInputs()
 

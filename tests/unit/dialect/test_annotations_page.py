@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.dialect import tracking
 from tidegate.dialect.argo import hooks, options, waves
-from tidegate.model.objects import Json
-from tidegate.model.policy import ObjectOptions
-from tidegate.plan.waves import KIND_ORDER
+from tidegate.dialect.ownership import tracking
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.policy import ObjectOptions
+from tidegate.plan.build.waves import KIND_ORDER
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "annotations.md").read_text()
 NAMES = (

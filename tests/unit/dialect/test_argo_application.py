@@ -11,10 +11,10 @@ from tidegate.dialect.argo.application import read_application
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Severity
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.policy import Tracking
-from tidegate.model.source import ChartSource, GitSource
-from tidegate.model.unit import Destination, UnitId
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.units.policy import Tracking
+from tidegate.model.units.source import ChartSource, GitSource
+from tidegate.model.units.unit import Destination, UnitId
 
 CHART: JsonObject = {"repoURL": CHARTS, "chart": "redis", "targetRevision": "1.2.3"}
 SERVER = "https://kubernetes.default.svc"

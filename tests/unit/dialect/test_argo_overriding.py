@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.unit.dialect.applications import GIT, OWNER, WEB, details
 from tidegate.dialect.argo.source import apply_source_overrides, read_source
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.rendering import Overlay
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.units.rendering import Overlay
 
 
 def over(source: JsonObject, *overrides: JsonObject) -> JsonObject:

@@ -7,7 +7,7 @@ import pytest
 from tidegate.dialect.argo.settings import read_chart_values, read_settings
 from tidegate.documents import read_documents
 from tidegate.errors import Location
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 MAPS = """\
 apiVersion: v1

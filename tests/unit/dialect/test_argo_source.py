@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from tests.unit.dialect.applications import CHARTS, GIT, OWNER, WEB, a_source, codes, details
-from tidegate.dialect.argo.requests import explicit_tools, without_empty_blocks
+from tidegate.dialect.argo.render_requests import explicit_tools, without_empty_blocks
 from tidegate.dialect.argo.source import read_source
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.release import ChartRequest, Parameter, ParameterType
-from tidegate.model.rendering import (
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.units.chart_request import ChartRequest, Parameter, ParameterType
+from tidegate.model.units.rendering import (
     ArgoBuild,
     ArgoOverrides,
     ArgoPlugin,
@@ -23,7 +23,14 @@ from tidegate.model.rendering import (
     Tool,
     ToolDetection,
 )
-from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, OciSource, SourceRef
+from tidegate.model.units.source import (
+    ChartSource,
+    GitRef,
+    GitRefKind,
+    GitSource,
+    OciSource,
+    SourceRef,
+)
 
 ARTIFACT = "oci://registry.example/web"
 CHART: JsonObject = {"chart": "redis", "path": None, "targetRevision": "1.2.3"}

@@ -5,20 +5,24 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tidegate.dialect.argo.status import aggregate_health, application_status, sync_status
-from tidegate.model.account import (
+from tidegate.dialect.argo.status.application import (
+    aggregate_health,
+    application_status,
+    sync_status,
+)
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.rollouts.progress import (
     ObjectProgress,
     ObjectResult,
     SourceRevision,
     UnitPhase,
     UnitProgress,
 )
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.source import Revision
-from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health
+from tidegate.model.times import Ms
+from tidegate.model.units.source import Revision
+from tidegate.model.units.unit import UnitId
 
 OWN = UnitId("Application", "", "argocd", "shop")
 DEPLOYMENT, CONFIG = Kind("apps", "v1", "Deployment"), Kind("", "v1", "ConfigMap")

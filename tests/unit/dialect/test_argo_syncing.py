@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests.unit.dialect.applications import codes, declared, policy, unit
 from tidegate.dialect.argo.options import UNIT_OPTIONS, with_sync_options
-from tidegate.dialect.argo.syncing import UNLIMITED
+from tidegate.dialect.argo.sync_policy import UNLIMITED
 from tidegate.dialect.semantics import with_semantics
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.moment import MINUTE, SECOND
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.policy import Policy
-from tidegate.model.semantics import ARGOCD, TIDEGATE, Retry
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import MINUTE, SECOND
+from tidegate.model.units.ignore_differences import IgnoreDifference
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Retry
 
 SYNC_OPTIONS = [f"{name}={value}" for name, values in UNIT_OPTIONS.items() for value in values]
 ALL: JsonObject = {"prune": True, "selfHeal": True, "allowEmpty": True}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.dialect.flux.generator import read_artifact_generator
+from tidegate.dialect.flux.artifact_generator import read_artifact_generator
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.model.finding import Severity
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 BAD: dict[str, tuple[str, str, str, str]] = {
     "alias": ("@none/teams/{app}", "{app}", "pathPattern", "names no source of the generator"),

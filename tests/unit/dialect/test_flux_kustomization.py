@@ -10,12 +10,12 @@ from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.moment import MINUTE, SECOND
-from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.model.policy import GateScope, Order, Permission, Tracking
-from tidegate.model.rendering import (
+from tidegate.model.k8s.objects import Kind, Propagation, Ref
+from tidegate.model.times import MINUTE, SECOND
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.model.units.ignore_differences import IgnoreDifference
+from tidegate.model.units.policy import GateScope, Order, Permission, Tracking
+from tidegate.model.units.rendering import (
     DataReference,
     FluxDetails,
     FluxOverrides,
@@ -25,8 +25,8 @@ from tidegate.model.rendering import (
     Overlay,
     Substitution,
 )
-from tidegate.model.source import SourceObject
-from tidegate.model.unit import Destination, UnitId
+from tidegate.model.units.source import SourceObject
+from tidegate.model.units.unit import Destination, UnitId
 
 LEAST = """
 interval: 10m

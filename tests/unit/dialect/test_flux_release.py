@@ -9,20 +9,20 @@ from tests.unit.dialect.flux_objects import HELM, an_object, any_spec, field_of,
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.release import read_helm_release
 from tidegate.documents import Document
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.moment import MINUTE
-from tidegate.model.objects import Propagation
-from tidegate.model.policy import GateScope, Order, Tracking
-from tidegate.model.release import ChartRequest, InlineValues, ValuesFile
-from tidegate.model.rendering import (
+from tidegate.model.k8s.objects import Propagation
+from tidegate.model.times import MINUTE
+from tidegate.model.units.chart_request import ChartRequest, InlineValues, ValuesFile
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.model.units.policy import GateScope, Order, Tracking
+from tidegate.model.units.rendering import (
     DataReference,
     FluxDetails,
     FluxOverrides,
     ImageOverride,
     KustomizePatch,
 )
-from tidegate.model.source import SourceObject
-from tidegate.model.unit import Destination, UnitId
+from tidegate.model.units.source import SourceObject
+from tidegate.model.units.unit import Destination, UnitId
 
 LEAST = """
 interval: 10m

@@ -9,7 +9,7 @@ from tests.unit.dialect.flux_objects import SOURCE, an_object, any_spec, field_o
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.sources import read_flux_source, resolve_source
 from tidegate.documents import Document
-from tidegate.model.source import (
+from tidegate.model.units.source import (
     ChartSource,
     DeclaredSource,
     GitRef,

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.dialect.flux.status import inventory_id, kustomization_status
+from tidegate.dialect.flux.status.kustomization import inventory_id, kustomization_status
 from tidegate.dialect.times import format_go_duration
-from tidegate.model.account import (
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.rollouts.progress import (
     ObjectProgress,
     ObjectResult,
     SourceRevision,
@@ -16,12 +19,9 @@ from tidegate.model.account import (
     UnitPhase,
     UnitProgress,
 )
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.source import Revision
-from tidegate.model.unit import UnitId
-from tidegate.model.verdict import Health
+from tidegate.model.times import Ms
+from tidegate.model.units.source import Revision
+from tidegate.model.units.unit import UnitId
 
 OWN = UnitId("Kustomization", "", "flux-system", "apps")
 REVISION = "main@sha1:0123456789abcdef0123456789abcdef01234567"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.dialect.helm import belonging, book
+from tidegate.dialect.helm import history, record_owner
 from tidegate.dialect.helm.record import (
     MAX_SECRET_BYTES,
     ReleaseRecord,
@@ -22,16 +22,16 @@ from tidegate.dialect.helm.record import (
     record_secret,
 )
 from tidegate.errors import DialectError
-from tidegate.model.ledger import (
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import Ms
+from tidegate.model.units.release_history import (
     PendingRevision,
     ReleaseAction,
     ReleaseContents,
     ReleaseSpec,
     RevisionOutcome,
 )
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_text
 
 VALUES: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -59,7 +59,7 @@ class Storage:
     def stands(self) -> list[tuple[int, str]]:
         return [(number, one.status.value) for number, one in sorted(self.kept.items())]
 
-    def enter(self, told: book.RecordChanges) -> None:
+    def enter(self, told: history.RecordChanges) -> None:
         for one in (*told.changed, *told.created):
             body = record_secret(one, self.terms.storage, now=NOW)
             self.kept[one.number] = read_record(msgspec.json.decode(msgspec.json.encode(body)))
@@ -68,16 +68,16 @@ class Storage:
 
     def begin(self, wanted: ReleaseContents) -> PendingRevision:
         records = list(self.kept.values())
-        entering = book.plan_revision(wanted.key, records, self.terms, MARK)
+        entering = history.plan_revision(wanted.key, records, self.terms, MARK)
         if entering.is_due and not entering.is_resumed:
             self.enter(
-                book.start_revision(wanted, records, self.terms, MARK, pending=entering, now=NOW)
+                history.start_revision(wanted, records, self.terms, MARK, pending=entering, now=NOW)
             )
         return entering
 
     def end(self, entering: PendingRevision, *, passed: bool = True) -> None:
         records, ended = list(self.kept.values()), RevisionOutcome(passed, "it does not start")
-        self.enter(book.finish_revision(records, pending=entering, outcome=ended, now=NOW))
+        self.enter(history.finish_revision(records, pending=entering, outcome=ended, now=NOW))
 
 
 @given(st.dictionaries(st.text(), VALUES))
@@ -123,13 +123,15 @@ def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision
 def test_what_is_too_long_for_a_label_is_an_annotation_alone() -> None:
     mark = f"HelmRelease/shop/{'a' * 60}"
     record = ReleaseRecord(
-        {"name": "web", "version": 1}, {}, {belonging.UNIT: mark, belonging.CONTENT_KEY: "one"}
+        {"name": "web", "version": 1},
+        {},
+        {record_owner.UNIT: mark, record_owner.CONTENT_KEY: "one"},
     )
 
     again = read_record(record_secret(record, "shop", now=NOW))
 
     assert again.annotations == record.annotations
-    assert as_helm_writes(record, 1).annotations == {belonging.CONTENT_KEY: "one"}
+    assert as_helm_writes(record, 1).annotations == {record_owner.CONTENT_KEY: "one"}
 
 
 def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:

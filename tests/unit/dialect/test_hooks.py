@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.dialect.documents import HELM_HOOK, HELM_POLICY, HOOK, POLICY, noting
 from tidegate.dialect.argo.hooks import DeletionPhase, Hook, read_hook
-from tidegate.model.manifest import Phase
-from tidegate.model.objects import Json
-from tidegate.model.plan import HookPolicy
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import HookPolicy
 
 
 def hook_of(notes: dict[str, Json]) -> Hook:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.dialect.argo.ignoring import read_ignore_file
+from tidegate.dialect.argo.ignore_differences import read_ignore_file
 from tidegate.errors import DialectError, TidegateError
-from tidegate.model.ignoring import IgnoreDifference
+from tidegate.model.units.ignore_differences import IgnoreDifference
 
 ENTRIES = """\
 - group: apps

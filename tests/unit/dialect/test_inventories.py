@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.dialect.flux.status import inventory_id
-from tidegate.dialect.inventories import inventory_refs
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.dialect.flux.status.kustomization import inventory_id
+from tidegate.dialect.ownership.inventories import inventory_refs
+from tidegate.model.k8s.objects import Json, Kind, Ref
 
 NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,8}[a-z0-9])?", fullmatch=True)
 GROUPS = st.sampled_from(["", "apps", "rbac.authorization.k8s.io", "example.com"])

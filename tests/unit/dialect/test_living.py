@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.dialect.documents import HOOK, OPTIONS, SHOP, WAVE, noting
 from tidegate.dialect.argo.options import with_sync_options
-from tidegate.dialect.living import LiveOwnership, other_owner, read_live_ownership
-from tidegate.model.objects import Json
-from tidegate.model.plan import PlannedUnit
-from tidegate.model.policy import ObjectOptions, Permission, Policy
+from tidegate.dialect.ownership.live import LiveOwnership, other_owner, read_live_ownership
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.plan import PlannedUnit
+from tidegate.model.units.policy import ObjectOptions, Permission, Policy
 
 UNIT = "tidegate.dev/unit"
 WEB = PlannedUnit(id=SHOP)

@@ -17,11 +17,11 @@ from tests.unit.dialect.documents import (
 )
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Location
-from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import HookPolicy
-from tidegate.model.policy import Order, Permission
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.model.plans.plan import HookPolicy
+from tidegate.model.units.policy import Order, Permission
 
 KEEP = "helm.sh/resource-policy"
 UNIT = "tidegate.dev/unit"

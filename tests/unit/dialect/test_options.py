@@ -13,8 +13,8 @@ from tidegate.dialect.argo.options import (
     string_annotations,
     with_sync_options,
 )
-from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import ObjectOptions, Permission, Policy
+from tidegate.model.k8s.objects import Json, Propagation
+from tidegate.model.units.policy import ObjectOptions, Permission, Policy
 
 
 @pytest.mark.parametrize(

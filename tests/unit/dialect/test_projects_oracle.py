@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.permits import (
+from tidegate.dialect.argo.project_permissions import (
     check_application_namespace,
     check_destination,
     check_object,
@@ -21,11 +21,11 @@ from tidegate.dialect.argo.permits import (
 from tidegate.dialect.argo.projects import read_project
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.project import ProjectRequest, ProjectScope
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
-from tidegate.model.sync_window import find_blocking_window
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.times import Ms
+from tidegate.model.units.project import ProjectRequest, ProjectScope
+from tidegate.model.units.sync_window import find_blocking_window
 
 ANSWERS = Path(__file__).parents[2] / "data" / "projects" / "argo.jsonl.gz"
 RECORDED: list[dict[str, Json]] = [

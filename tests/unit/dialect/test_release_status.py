@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.flux.release_status import helm_release_status
-from tidegate.dialect.helm import belonging
+from tidegate.dialect.flux.status.release import helm_release_status
+from tidegate.dialect.helm import record_owner
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
-from tidegate.model.account import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
-from tidegate.model.drift import ObjectDrift
-from tidegate.model.event import RolloutOutcome
-from tidegate.model.ledger import DriftMode, ReleaseSpec, ReleaseTestSpec
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import get_mappings, get_text
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.plans.drift import ObjectDrift
+from tidegate.model.rollouts.event import RolloutOutcome
+from tidegate.model.rollouts.progress import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.release_history import DriftMode, ReleaseSpec, ReleaseTestSpec
+from tidegate.model.units.unit import UnitId
 
 DEPLOYED: dict[str, Json] = {
     "name": "web",
@@ -69,7 +69,7 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
 
 
 def test_what_a_tested_release_says_stays_as_it_is_when_nothing_is_new() -> None:
-    record = ReleaseRecord(DEPLOYED, annotations={belonging.TESTED: belonging.TESTS_PASSED})
+    record = ReleaseRecord(DEPLOYED, annotations={record_owner.TESTED: record_owner.TESTS_PASSED})
     account = UnitProgress(
         unit=UnitId("HelmRelease", "", "shop", "web"),
         phase=UnitPhase.FINISHED,

@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.running_sets import Runner, a_set
-from tidegate.dialect.argo.sets.applications import GenerationResult, strategic_merge
-from tidegate.dialect.argo.sets.policies import (
+from tidegate.dialect.argo.appset.applications import GenerationResult, strategic_merge
+from tidegate.dialect.argo.appset.policies import (
     OVERRIDE_SETTING,
     POLICY_SETTING,
     ApplicationSetPolicy,
     effective_policy,
     with_preserved_fields,
 )
-from tidegate.dialect.argo.sets.reading import (
+from tidegate.dialect.argo.appset.reader import (
     application_set_unit,
     application_units,
     read_application_set,
 )
-from tidegate.dialect.argo.sets.rolling import without_auto_sync
+from tidegate.dialect.argo.appset.rolling_sync import without_auto_sync
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 WEB: Json = {"list": {"elements": [{"name": "web"}]}}
 

@@ -7,7 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.unit.dialect.running_sets import Runner, a_set
-from tidegate.dialect.argo.sets.asking import (
+from tidegate.dialect.argo.appset.combined_generators import generate_parameters
+from tidegate.dialect.argo.appset.external_generators import slug
+from tidegate.dialect.argo.appset.parameters import deep_merge, go_format
+from tidegate.dialect.argo.appset.path_patterns import compile_file_pattern, list_directories
+from tidegate.dialect.argo.appset.queries import (
     FileContentQuery,
     FileListQuery,
     GeneratorContext,
@@ -17,12 +21,8 @@ from tidegate.dialect.argo.sets.asking import (
     RegisteredCluster,
     TemplateLanguage,
 )
-from tidegate.dialect.argo.sets.combined import generate_parameters
-from tidegate.dialect.argo.sets.given import slug
-from tidegate.dialect.argo.sets.parameters import deep_merge, go_format
-from tidegate.dialect.argo.sets.patterns import compile_file_pattern, list_directories
-from tidegate.dialect.argo.sets.templates import fill_text
-from tidegate.model.objects import Json, JsonObject
+from tidegate.dialect.argo.appset.templates import fill_text
+from tidegate.model.k8s.objects import Json, JsonObject
 
 URL = "https://git.example/shop.git"
 PLAIN, GO = TemplateLanguage(), TemplateLanguage(is_go=True)

@@ -13,13 +13,13 @@ import msgspec
 import pytest
 
 from tests.unit.dialect.running_sets import Runner
-from tidegate.dialect.argo.sets.applications import generate_from_entry, generator_context
-from tidegate.dialect.argo.sets.asking import GeneratorError, GeneratorInputs, RegisteredCluster
+from tidegate.dialect.argo.appset.applications import generate_from_entry, generator_context
+from tidegate.dialect.argo.appset.queries import GeneratorError, GeneratorInputs, RegisteredCluster
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.errors import Location, RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.render.helm import helm_workers
 
 ANSWERS = Path(__file__).parents[2] / "data" / "sets" / "argo.jsonl.gz"

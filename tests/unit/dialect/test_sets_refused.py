@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.test_sets_generators import a_list, git, params
-from tidegate.dialect.argo.sets.applications import strategic_merge
-from tidegate.dialect.argo.sets.asking import GeneratorError
-from tidegate.model.objects import Json, JsonObject
+from tidegate.dialect.argo.appset.applications import strategic_merge
+from tidegate.dialect.argo.appset.queries import GeneratorError
+from tidegate.model.k8s.objects import Json, JsonObject
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pytest
 
 from tests.unit.dialect.documents import a_document
 from tidegate.dialect.manifests import parse_all_manifests
-from tidegate.dialect.tracking import owning_unit, tracking_metadata
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.policy import Policy, Tracking
-from tidegate.model.reading import get_mapping
-from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.dialect.ownership.tracking import owning_unit, tracking_metadata
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.units.policy import Policy, Tracking
+from tidegate.model.units.unit import Destination, Unit, UnitId
 
 WEB = Ref(Kind("apps", "v1", "Deployment"), "shop", "web")
 OURS = UnitId.plain("shop", "web")

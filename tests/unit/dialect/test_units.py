@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.dialect.units import UnitFinder
 from tidegate.documents import read_documents
-from tidegate.model.unit import Destination, UnitId
+from tidegate.model.units.unit import Destination, UnitId
 
 REPOSITORY = """\
 apiVersion: argoproj.io/v1alpha1

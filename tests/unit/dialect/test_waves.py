@@ -7,7 +7,7 @@ import pytest
 from tests.unit.dialect.documents import WAVE, WEIGHT, a_document, noting
 from tidegate.dialect.argo.waves import live_wave, manifest_wave
 from tidegate.errors import DialectError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 
 @pytest.mark.parametrize(

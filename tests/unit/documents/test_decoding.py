@@ -9,9 +9,9 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from tidegate.documents.decoding import FileProblem, decode, decode_single, decode_with_locations
+from tidegate.documents.decoder import FileProblem, decode, decode_single, decode_with_locations
 from tidegate.errors import FileError, TidegateError
-from tidegate.model.moment import Duration, Ms, WholeSeconds
+from tidegate.model.times import Duration, Ms, WholeSeconds
 
 
 class Colour(StrEnum):

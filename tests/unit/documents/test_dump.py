@@ -9,7 +9,7 @@ import pytest
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import DocumentError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 BODY: Json = {
     "spec": {"replicas": 3, "on": "on", "empty": {}, "none": None, "list": []},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.documents import numerals
+from tidegate.documents import numbers
 
 
 @pytest.mark.parametrize(
@@ -27,21 +27,21 @@ from tidegate.documents import numerals
     ],
 )
 def test_a_number_is_printed_as_go_prints_it(number: float, text: str) -> None:
-    assert numerals.format_json(number) == text
+    assert numbers.format_json(number) == text
 
 
 def test_a_number_that_has_become_json_stays_what_it_is() -> None:
-    once = numerals.to_json_number(2**64 - 1)
+    once = numbers.to_json_number(2**64 - 1)
 
     assert once == 18446744073709552000
-    assert numerals.to_json_number(once) == once
+    assert numbers.to_json_number(once) == once
 
 
 @pytest.mark.parametrize(
     "text", ["", "-", "1.2.3", "0x", "1e", "12:30", "1 2", "\u0663", "1\u0663"]
 )
 def test_what_only_looks_like_a_number_is_none(text: str) -> None:
-    assert numerals.parse_number(text) is None
+    assert numbers.parse_number(text) is None
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_what_only_looks_like_a_number_is_none(text: str) -> None:
     ],
 )
 def test_a_float_that_is_a_key_has_32_bits(number: float, key: str | None) -> None:
-    assert numerals.format_key(number) == key
+    assert numbers.format_key(number) == key

@@ -13,7 +13,7 @@ from tidegate.documents import (
     reject_duplicates,
 )
 from tidegate.errors import DocumentError, Location
-from tidegate.model.objects import FieldPath
+from tidegate.model.k8s.objects import FieldPath
 
 LIST = """\
 # two objects

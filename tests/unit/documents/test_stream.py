@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.documents import read_documents
-from tidegate.documents.stream import SIZE_LIMIT, split_documents
+from tidegate.documents.split import SIZE_LIMIT, split_documents
 from tidegate.errors import DocumentError, Location
 
 TWO = "kind: A\ntext: é\n---\nkind: B\n"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.engine.reach.admission import (
+from tidegate.engine.cluster.preflight.admission import (
     AdmissionRule,
     AdmissionSubject,
     build_rules,
     covers_kind,
     selects,
 )
-from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref, ServedKind
+from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref, ServedKind
 
 GROUP = "admissionregistration.k8s.io"
 DEPLOYMENT = ServedKind(Kind("apps", "v1", "Deployment"), "deployments", True, (), ())

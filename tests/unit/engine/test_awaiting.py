@@ -8,20 +8,20 @@ from contextlib import closing
 from tests.unit.plan.orders import a_thing, no_budget, ref_of
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.engine.drive import drive
-from tidegate.model.event import EventType, StepState
-from tidegate.model.manifest import Manifests
-from tidegate.model.plan import Plan
-from tidegate.model.policy import GateScope, Policy
-from tidegate.model.unit import Dependency, Unit
-from tidegate.plan.build import build_plan, plan_unit
+from tidegate.engine.driver import drive
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.units.policy import GateScope, Policy
+from tidegate.model.units.unit import Dependency, Unit
+from tidegate.plan.build.build import build_plan, plan_unit
 from tidegate.testing import Desk, body_of
 from tidegate.testing.builders import USUAL, a_deployment, a_name, a_plan, a_unit
 from tidegate.testing.rollouts import Run, a_driver, governed, roll_out, settings_of
 from tidegate.workers.jq import Jq
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 THEIRS = ref_of("apps/v1 Deployment", "theirs")
 BRINGS = a_plan(a_unit(a_deployment("theirs"), name="other"))

@@ -6,11 +6,11 @@ import pytest
 from msgspec import structs
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import Apply, Failure, HealthChanged, Verify, VerifyFinished
-from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import ClusterRef
-from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, OnDisappear, Semantics
-from tidegate.model.verdict import Health, Verdict
+from tidegate.engine.messages import Apply, Failure, HealthChanged, Verify, VerifyFinished
+from tidegate.model.k8s.objects import ClusterRef
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, OnDisappear, Semantics
 from tidegate.testing.builders import a_deployment, a_plan
 
 DB, WEB = "shop/sync/0", "shop/sync/1"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import ReadStatus
-from tidegate.model.event import EventType, StepState
-from tidegate.model.reading import get_mapping
-from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
-from tidegate.model.verdict import Health
+from tidegate.engine.messages import ReadStatus
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.testing.builders import a_deployment, a_plan
 
 DB, WEB = "shop/sync/0", "shop/sync/1"

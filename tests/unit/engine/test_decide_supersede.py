@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import Expand, PlanSuperseded
-from tidegate.model.event import EventType, StepState
-from tidegate.model.plan import Plan, PlanFragment, Step, digest_step
-from tidegate.model.semantics import ARGOCD
-from tidegate.model.verdict import Health
+from tidegate.engine.messages import Expand, PlanSuperseded
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.plans.plan import Plan, PlanFragment, Step, digest_step
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.units.semantics import ARGOCD
 from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
 
 DB, WEB, CRY = "shop/sync/0", "shop/sync/1", "cry/sync/0"

@@ -6,20 +6,20 @@ from msgspec import structs
 
 from tests.fakes.decide_play import START, Play
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget
-from tidegate.engine.vocabulary import (
+from tidegate.engine.messages import (
     ApprovalGranted,
     DeleteHooks,
     Failure,
     HooksDeleted,
     StopRequested,
 )
-from tidegate.model.event import Event, EventType, StepState
-from tidegate.model.manifest import Manifests, Phase
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import ClusterRef
-from tidegate.model.plan import Barrier, ConcurrencyLimit, Plan
-from tidegate.model.verdict import Health
-from tidegate.plan.build import build_plan
+from tidegate.model.k8s.objects import ClusterRef
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.plans.manifest import Manifests, Phase
+from tidegate.model.plans.plan import Barrier, ConcurrencyLimit, Plan
+from tidegate.model.rollouts.event import Event, EventType, StepState
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.build.build import build_plan
 from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
 
 FAULT = Failure("Invalid", "spec.replicas: -1", final=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.script import ScriptedWorld, a_write
-from tidegate.engine.reach.errands import ApiCall, Pause, Procedure, ProcedureRunner, gather
-from tidegate.model.moment import Ms
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Delivery, LossReason, NoResponse, NotFound, Outcome, Success
+from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure, ProcedureRunner, gather
+from tidegate.model.times import Ms
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Delivery, LossReason, NoResponse, NotFound, Outcome, Success
 
 ASK = ApiCall("", a_write().request)
 LATE = NoResponse(

@@ -10,14 +10,14 @@ from msgspec import structs
 
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
-from tidegate.engine.drive import Driver
-from tidegate.engine.stored import UNIT_LABEL, resource_name
-from tidegate.model.event import EventType
-from tidegate.model.manifest import Manifests
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import Edge, EdgeReason, Plan
-from tidegate.plan.build import build_plan
+from tidegate.engine.driver import Driver
+from tidegate.engine.records.storage import UNIT_LABEL, resource_name
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Edge, EdgeReason, Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.faults import CallFault, Delay, FaultSelector, Frequency
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_deployment, a_unit, an_object, noted

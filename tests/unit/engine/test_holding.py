@@ -9,15 +9,15 @@ import pytest
 from tests.fakes.mortal import Absence, Landed
 from tests.fakes.rollout_cases import Case, Shape
 from tests.fakes.rollout_plays import NOTHING, Part, Stage, finished
-from tidegate.engine.heartbeat import LEASE, LEASE_DURATION
-from tidegate.engine.stored import SECRET, TIDEGATE_NAMESPACE
-from tidegate.model.event import EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.plan import Plan
-from tidegate.plan.build import build_plan
+from tidegate.engine.records.heartbeat import LEASE, LEASE_DURATION
+from tidegate.engine.records.storage import SECRET, TIDEGATE_NAMESPACE
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_unit
-from tidegate.world.facts import is_error
+from tidegate.world.messages import is_error
 
 CONFIG = Shape("ConfigMap", 0, 0, "well")
 SLOW = Shape("Deployment", 7_000, 0, "well")

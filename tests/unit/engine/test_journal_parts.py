@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.engine.reach.errands import Pause
-from tidegate.engine.record import ENTRIES_PER_PART, UnitRecord
-from tidegate.model.journal import JournalEntry
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.world.calls import Get, Request, Write
-from tidegate.world.facts import Conflict, NotFound, Outcome, Success
+from tidegate.engine.cluster.procedures import Pause
+from tidegate.engine.records.record import ENTRIES_PER_PART, UnitRecord
+from tidegate.model.k8s.objects import Kind, LiveObject, Ref
+from tidegate.model.rollouts.journal import JournalEntry
+from tidegate.model.times import Ms
+from tidegate.world.messages import Conflict, NotFound, Outcome, Success
+from tidegate.world.requests import Get, Request, Write
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 MANY = [f"m{number}" for number in range(ENTRIES_PER_PART + 1)]

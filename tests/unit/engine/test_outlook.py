@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.engine.reach.outlook import LiveCache
-from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref
-from tidegate.world.calls import RequestId
-from tidegate.world.facts import WatchEvent, WatchEventType
+from tidegate.engine.cluster.live_cache import LiveCache
+from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.world.messages import WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId
 
 REF = Ref(Kind("", "v1", "ConfigMap"), "default", "settings")
 SPOT = ClusterRef("", REF)

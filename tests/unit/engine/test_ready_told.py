@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes.quick_workloads import quick_sandbox
-from tidegate.model.event import EventType
+from tidegate.model.rollouts.event import EventType
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.testing.rollouts import roll_out

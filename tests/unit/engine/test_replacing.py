@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.engine.decide import decide
-from tidegate.engine.turns.rollout import Rollout
-from tidegate.engine.vocabulary import (
+from tidegate.engine.messages import (
     Apply,
     Command,
     ComparedObject,
@@ -19,9 +18,10 @@ from tidegate.engine.vocabulary import (
     WriteFinished,
     WrittenObject,
 )
-from tidegate.model.event import StepState
-from tidegate.model.moment import Ms
-from tidegate.model.objects import ClusterRef
+from tidegate.engine.state.rollout import Rollout
+from tidegate.model.k8s.objects import ClusterRef
+from tidegate.model.rollouts.event import StepState
+from tidegate.model.times import Ms
 from tidegate.testing.builders import a_job, a_plan
 
 OLD = WrittenObject("old", 1, "5")

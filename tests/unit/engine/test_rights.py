@@ -7,17 +7,25 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tidegate.engine.reach.checking import ComparedItem
-from tidegate.engine.reach.outlook import LiveCache
-from tidegate.engine.reach.rights import REVIEW, AccessReview, review_access
-from tidegate.engine.vocabulary import ComparedObject, CompareResult
-from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, LiveObject, Ref, ServedKind
-from tidegate.model.plan import ItemAction, PlannedUnit
-from tidegate.model.policy import Policy
-from tidegate.model.reading import get_text
+from tidegate.engine.cluster.access import REVIEW, AccessReview, review_access
+from tidegate.engine.cluster.compare import ComparedItem
+from tidegate.engine.cluster.live_cache import LiveCache
+from tidegate.engine.messages import ComparedObject, CompareResult
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import (
+    ClusterRef,
+    Json,
+    JsonObject,
+    Kind,
+    LiveObject,
+    Ref,
+    ServedKind,
+)
+from tidegate.model.plans.plan import ItemAction, PlannedUnit
+from tidegate.model.units.policy import Policy
 from tidegate.testing.builders import a_config_map, a_deployment, a_name, a_plan
-from tidegate.world.calls import Write
-from tidegate.world.facts import Outcome, ServerError, Success
+from tidegate.world.messages import Outcome, ServerError, Success
+from tidegate.world.requests import Write
 
 CONFIG_MAP, DEPLOYMENT = Kind("", "v1", "ConfigMap"), Kind("apps", "v1", "Deployment")
 PLURALS = {CONFIG_MAP: "configmaps", DEPLOYMENT: "deployments", REVIEW: "selfsubjectaccessreviews"}

@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 from tests.fakes.quick_workloads import quick_sandbox
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.engine.drive import Driver, drive
+from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import SECOND, Ms
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import settings_of
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, Get
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotFound, Outcome, Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import NotFound, Outcome, Success
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Discover, Get
+from tidegate.world.resilient import ResilientWorld
 
 READING = Ms(2)
 """How long a simulated server takes to answer."""

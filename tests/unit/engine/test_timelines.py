@@ -13,11 +13,11 @@ import pytest
 
 from tests.fakes.rollout_plays import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
-from tidegate.model.event import Event, EventType
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Policy
-from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, Semantics
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, Semantics
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_deployment, a_plan, a_unit, an_object, noted
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.engine.reach.errands import ApiCall, Procedure
-from tidegate.engine.reach.writing import REPLACE_TRIES, apply_object
+from tidegate.engine.cluster.procedures import ApiCall, Procedure
+from tidegate.engine.cluster.writes import REPLACE_TRIES, apply_object
 from tidegate.health.judge import Judge
-from tidegate.model.objects import ClusterRef, LiveObject, parse_live_object
-from tidegate.model.plan import PlanItem, PlannedUnit
-from tidegate.model.policy import ObjectOptions
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, parse_live_object
+from tidegate.model.plans.plan import PlanItem, PlannedUnit
+from tidegate.model.units.policy import ObjectOptions
 from tidegate.testing.builders import a_config_map, a_manifest, a_name
-from tidegate.world.calls import Get, Request, Verb, Write
-from tidegate.world.facts import AlreadyExists, Conflict, Forbidden, NotFound, Outcome, Success
+from tidegate.world.messages import AlreadyExists, Conflict, Forbidden, NotFound, Outcome, Success
+from tidegate.world.requests import Get, Request, Verb, Write
 
 UNIT = PlannedUnit(id=a_name("shop"))
 MANIFEST = a_manifest(a_config_map(color="red"))

@@ -14,9 +14,9 @@ import pytest
 
 from tests.unit.external.test_worker import ENOUGH, PROGRAM, program
 from tidegate.errors import ProcessError
-from tidegate.external.blocking import BlockingWorker
+from tidegate.external.blocking_worker import BlockingWorker
 from tidegate.external.process import MIB, Command, Limits
-from tidegate.model.moment import Ms
+from tidegate.model.times import Ms
 
 ALONE = """
 import sys

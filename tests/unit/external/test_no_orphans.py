@@ -18,7 +18,7 @@ import pytest
 
 from tidegate.errors import ProcessError
 from tidegate.external.process import Command, Limits, run
-from tidegate.model.moment import Ms
+from tidegate.model.times import Ms
 
 CHILDREN = "exec 3>pipe; sleep 600 & setsid sleep 600 & (setsid sh -c 'sleep 600 & sleep 600' &) ;"
 READY = "echo ready >&3;"

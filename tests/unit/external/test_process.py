@@ -12,7 +12,7 @@ import pytest
 
 from tidegate.errors import ProcessError
 from tidegate.external.process import MIB, Command, Limits, run
-from tidegate.model.moment import Ms
+from tidegate.model.times import Ms
 
 SECRET = "hunter2-hunter2"
 

@@ -14,7 +14,7 @@ import pytest
 from tidegate.errors import ProcessError
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import Ms
+from tidegate.model.times import Ms
 
 PROGRAM = """
 import os, signal, sys, time

@@ -11,23 +11,23 @@ from tests.fakes.sessions import a_session, ruled
 from tidegate.actions.delete import Deletion, finish_deletion, plan_deletion
 from tidegate.clusters.journal import StoredJournal, read_journal
 from tidegate.dialect.argo.options import with_sync_options
-from tidegate.engine.drive import drive
+from tidegate.engine.driver import drive
 from tidegate.inspection.diff import Preview, preview
-from tidegate.model.event import Event, EventType
-from tidegate.model.objects import Kind
-from tidegate.model.plan import Plan
-from tidegate.model.policy import Policy
-from tidegate.model.unit import Unit
-from tidegate.plan.build import plan_unit
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.unit import Unit
+from tidegate.plan.build.build import plan_unit
 from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family, a_read
 from tidegate.workspace.request import unit_for_path
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ListPage
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ListPage
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import List, Selection
 
 SECRET = Kind("", "v1", "Secret")
 SETTINGS = Kind("", "v1", "ConfigMap")

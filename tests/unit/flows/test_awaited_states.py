@@ -12,9 +12,9 @@ from tests.fakes.rule_pages import write_files
 from tests.fakes.served_cluster import served_cluster
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
-from tidegate.model.event import EventType, RolloutOutcome
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.semantics import TIDEGATE
+from tidegate.model.rollouts.event import EventType, RolloutOutcome
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.semantics import TIDEGATE
 from tidegate.simulation.run import SimulationOptions, SimulationResult, simulate
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.source import GitRef, GitRefKind, GitSource
+from tidegate.model.units.source import GitRef, GitRefKind, GitSource
 from tidegate.workspace.rendering.sources import RemoteBase, parse_base
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.fakes.sessions import a_session
 from tests.unit.render.helm_charts import data_of, write_chart
-from tidegate.model.capabilities import Capabilities
-from tidegate.model.release import DEFAULT_KUBE_VERSION
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.capabilities import Capabilities
+from tidegate.model.units.chart_request import DEFAULT_KUBE_VERSION
+from tidegate.model.units.unit import Unit
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
 from tidegate.workers.rendering import RenderSettings

@@ -11,7 +11,7 @@ from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.workspace.discovery.object_checks import check_objects
 
 TEXT = """\

@@ -26,24 +26,24 @@ from tests.unit.flows.deletions import (
 from tidegate.actions.delete import Deletion, plan_deletion, refuse_changed_deletions
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.engine.drive import drive
-from tidegate.engine.heartbeat import LEASE, lease_ref
-from tidegate.engine.stored import TIDEGATE_NAMESPACE, build_secret_write, read_head
+from tidegate.engine.driver import drive
+from tidegate.engine.records.heartbeat import LEASE, lease_ref
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, build_secret_write, read_head
 from tidegate.errors import PlanError
-from tidegate.model.event import EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.policy import Policy
-from tidegate.plan.build import plan_unit
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.policy import Policy
+from tidegate.plan.build.build import plan_unit
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.builders import an_object
 from tidegate.testing.families import a_read
 from tidegate.workspace.request import unit_for_path
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Success, is_error
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Success, is_error
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import Get, Verb, Write
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
 

@@ -23,13 +23,13 @@ from tests.unit.flows.deletions import (
 )
 from tidegate.actions.delete import finish_deletion, plan_deletion
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.engine.drive import Driver, drive
-from tidegate.model.event import Event, EventType
-from tidegate.model.unit import Unit
+from tidegate.engine.driver import Driver, drive
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.units.unit import Unit
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.families import a_read
-from tidegate.world.exchange import Dispatcher
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
 
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"

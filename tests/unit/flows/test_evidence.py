@@ -5,18 +5,18 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.change import MASK
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
+from tidegate.model.plans.change import MASK
+from tidegate.model.times import MINUTE, Ms
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.testing.builders import a_config_map, an_object
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import is_error
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import Verb, Write
 
 DIALS: JsonObject = {"env": [{"name": "DB_HOST", "value": "db"}]}
 NEEDS: JsonObject = {"envFrom": [{"secretRef": {"name": "missing"}}]}

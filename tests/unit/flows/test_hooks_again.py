@@ -9,9 +9,9 @@ import pytest
 from tests.fakes.sessions import a_session, ruled
 from tests.unit.flows.deletions import a_directory, a_hook, a_setting, run
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.event import Event, EventType
-from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
-from tidegate.model.unit import Unit
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.model.units.unit import Unit
 from tidegate.planning.plan import make_plan
 from tidegate.testing.families import a_family
 from tidegate.world.protocol import World

@@ -13,11 +13,11 @@ import pytest
 from tests.unit.plan.lives import find_paths
 from tidegate.errors import DialectError
 from tidegate.external.process import MIB, Limits
-from tidegate.model.ignoring import DifferencePaths, IgnoreDifference
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject, Kind, Ref
-from tidegate.model.plan import PlanItem
-from tidegate.plan.diff.ignoring import with_live_values
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.plans.plan import PlanItem
+from tidegate.model.times import Ms
+from tidegate.model.units.ignore_differences import DifferencePaths, IgnoreDifference
+from tidegate.plan.diff.ignore_differences import with_live_values
 from tidegate.workers.jq import Jq
 
 ITEM = PlanItem(ref=Ref(Kind("", "v1", "Secret"), "shop", "key"), origin="key.yaml:3")

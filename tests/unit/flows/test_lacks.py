@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.reader import builtin
-from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref
-from tidegate.model.plan import Plan
+from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
+from tidegate.model.plans.plan import Plan
 from tidegate.report.rollout.evidence import Evidence, StepRelation
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 JOB = Ref(Kind("batch", "v1", "Job"), "default", "migrate")
 DATABASE_KIND = Kind("kinda.rocks", "v1beta1", "Database")

@@ -10,8 +10,8 @@ from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import SETTINGS, a_setting, bring, names, run
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
-from tidegate.model.policy import Policy
-from tidegate.model.unit import Unit
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.unit import Unit
 from tidegate.planning.plan import make_plan
 from tidegate.testing.families import a_family
 from tidegate.workspace.request import unit_for_path

@@ -6,21 +6,21 @@ import asyncio
 
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.clusters.pacing import PacedWorld
-from tidegate.engine.drive import Driver, drive
+from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
 from tidegate.knowledge.reader import builtin
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.plan import Plan
-from tidegate.sandbox.first_objects import load_base_objects
-from tidegate.sandbox.living import build_controllers
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.bootstrap import load_base_objects
+from tidegate.sandbox.controller_set import build_controllers
+from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan
 from tidegate.testing.rollouts import settings_of
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
 
 PLAN = a_plan(a_config_map(), a_deployment("web"))
 SWIFT = 10_000.0

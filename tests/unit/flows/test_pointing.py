@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import RenderError
-from tidegate.model.release import ChartRequest, ValuesFile, ValuesUrl
-from tidegate.model.rendering import ToolDetection
-from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, LocalSource, OciSource
+from tidegate.model.units.chart_request import ChartRequest, ValuesFile, ValuesUrl
+from tidegate.model.units.rendering import ToolDetection
+from tidegate.model.units.source import (
+    ChartSource,
+    GitRef,
+    GitRefKind,
+    GitSource,
+    LocalSource,
+    OciSource,
+)
 from tidegate.workspace.request import unit_for_path
 
 

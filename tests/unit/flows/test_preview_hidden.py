@@ -11,8 +11,8 @@ from tests.unit.flows.deletions import SETTINGS, bring
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.inspection.diff import preview
-from tidegate.model.change import MASK, DiffAction
-from tidegate.model.objects import ClusterRef, Ref
+from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.plans.change import MASK, DiffAction
 from tidegate.render.sops import Keys
 from tidegate.testing.families import a_family
 from tidegate.workspace.request import unit_for_path

@@ -8,13 +8,13 @@ import msgspec
 
 from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring, preview_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import ClusterRef, Ref
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
+from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.plans.change import DiffAction
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import is_error
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import Verb, Write
 
 ONE = Ref(SETTINGS, "default", "one")
 

@@ -20,19 +20,19 @@ from tests.unit.flows.deletions import (
 )
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
-from tidegate.model.event import Event, EventType
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.model.units.unit import Unit
 from tidegate.planning.plan import make_plan
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.families import a_family
 from tidegate.testing.rollouts import PolicyChanges
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import is_error
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import is_error
+from tidegate.world.one_shot import send_requests
 from tidegate.world.protocol import World
+from tidegate.world.requests import Verb, Write
 
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 POD = Kind("", "v1", "Pod")

@@ -6,12 +6,12 @@ import pytest
 from msgspec import structs
 
 from tidegate.clusters.evaluator import prune_candidate
-from tidegate.dialect.tracking import tracking_metadata
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import PlannedUnit
-from tidegate.model.policy import Policy, Tracking
-from tidegate.model.project import DestinationRule, KindRule, Project, ProjectScope
-from tidegate.model.unit import UnitId
+from tidegate.dialect.ownership.tracking import tracking_metadata
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.plans.plan import PlannedUnit
+from tidegate.model.units.policy import Policy, Tracking
+from tidegate.model.units.project import DestinationRule, KindRule, Project, ProjectScope
+from tidegate.model.units.unit import UnitId
 
 WEB = UnitId("Application", "", "argocd", "web")
 ANYWHERE = DestinationRule(server="*", name="", namespace="*", where="team.yaml:5")

@@ -15,8 +15,8 @@ from tests.unit.render.helm_charts import a_release, data_of, names_of, write_ch
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.errors import RenderError, SourceError
 from tidegate.external.process import MIB
-from tidegate.model.release import ChartRequest
-from tidegate.model.rendering import Directory, Overlay
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.rendering import Directory, Overlay
 from tidegate.render.kustomize import Builder, build
 from tidegate.source import Cache, Kept
 from tidegate.workers.rendering import RenderSettings

@@ -9,7 +9,7 @@ import pytest
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.inspection.status import read_status
-from tidegate.model.verdict import Health
+from tidegate.model.k8s.verdict import Health
 from tidegate.testing.families import a_family
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import unit_for_path

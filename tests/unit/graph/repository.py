@@ -9,15 +9,15 @@ import msgspec
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import read_documents
 from tidegate.graph.build import build_graph
-from tidegate.graph.ground import GraphInputs
-from tidegate.model.graph import Graph, GraphEdge, GraphNode
-from tidegate.model.manifest import Manifests
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
-from tidegate.model.policy import Policy
-from tidegate.model.semantics import TIDEGATE, Semantics
-from tidegate.model.unit import Destination, Unit, UnitId
-from tidegate.plan.build import build_plan
+from tidegate.graph.inputs import GraphInputs
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.plans.graph import Graph, GraphEdge, GraphNode
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.times import Ms
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.semantics import TIDEGATE, Semantics
+from tidegate.model.units.unit import Destination, Unit, UnitId
+from tidegate.plan.build.build import build_plan
 from tidegate.planning.graph import graph_inputs
 
 
@@ -27,7 +27,7 @@ def ground() -> GraphInputs:
 
 
 def unit_of(name: str, *, rules: Semantics = TIDEGATE, depends: tuple[str, ...] = ()) -> Unit:
-    from tidegate.model.unit import Dependency  # noqa: PLC0415
+    from tidegate.model.units.unit import Dependency  # noqa: PLC0415
 
     return Unit(
         id=UnitId("", "", "shop", name),

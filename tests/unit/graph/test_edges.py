@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.graph.repository import edges_of, graph_of, graph_of_text, manifests_of, unit_of
 from tidegate.graph.missing import find_unmet_dependencies
-from tidegate.model.graph import EdgeKind, NodeKind
-from tidegate.model.operators import Effect, RequiredState
-from tidegate.model.semantics import ARGOCD
-from tidegate.model.unit import Strength
+from tidegate.model.operators.rows import Effect, RequiredState
+from tidegate.model.plans.graph import EdgeKind, NodeKind
+from tidegate.model.units.semantics import ARGOCD
+from tidegate.model.units.unit import Strength
 
 POD = """\
   template:

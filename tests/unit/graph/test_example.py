@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.graph.repository import graph_of_text, node
-from tidegate.graph.circles import find_cycles
+from tidegate.graph.cycles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
-from tidegate.graph.reach import RelativePosition, StepReachability, relative_position
+from tidegate.graph.reachability import RelativePosition, StepReachability, relative_position
 
 SHOP = """\
 apiVersion: batch/v1

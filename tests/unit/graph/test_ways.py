@@ -14,15 +14,15 @@ from tests.unit.graph.repository import (
     unit_of,
 )
 from tidegate.graph.build import build_graph
-from tidegate.graph.circles import find_cycles
+from tidegate.graph.cycles import find_cycles
 from tidegate.graph.paths import explain_wait, find_critical_path
-from tidegate.graph.reach import StepReachability
-from tidegate.model.graph import Graph, GraphStep, HealthCoverage
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.plan import Edge
-from tidegate.model.semantics import ARGOCD
-from tidegate.model.unit import UnitId
-from tidegate.plan.build import build_plan
+from tidegate.graph.reachability import StepReachability
+from tidegate.model.plans.graph import Graph, GraphStep, HealthCoverage
+from tidegate.model.plans.plan import Edge
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.semantics import ARGOCD
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.build.build import build_plan
 
 MOST = 14
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidegate.health.argo import judge
-from tidegate.model.objects import Json
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health, Verdict
 
 
 def verdict_on(body: dict[str, Json]) -> Verdict:

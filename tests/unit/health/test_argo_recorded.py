@@ -16,8 +16,8 @@ from tidegate.errors import sanitize
 from tidegate.health.argo import builtin_rows, judge
 from tidegate.health.argo.judge import RULES
 from tidegate.health.rows import HealthRow
-from tidegate.model.objects import Json, Kind
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.verdict import Health, Verdict
 
 ANSWERS = Path(__file__).parents[2] / "data" / "health" / "argo.jsonl.gz"
 SCRIPT_ERRORS = ("<string>:", "failed to convert conditions annotation")

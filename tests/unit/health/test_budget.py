@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.health.budget import budget, farewell
-from tidegate.model.objects import Json, JsonObject
+from tidegate.health.readiness_timeout import budget, farewell
+from tidegate.model.k8s.objects import Json, JsonObject
 
 MINUTES = 60
 A_STARTUP_PROBE: Json = {"initialDelaySeconds": 5, "periodSeconds": 10, "failureThreshold": 30}

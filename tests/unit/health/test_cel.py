@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from tidegate.errors import Location
-from tidegate.health.cel.exchange import (
+from tidegate.health.cel.interpreter import CelMachine
+from tidegate.health.cel.messages import (
     CelAnswer,
     CelQuestion,
     Chose,
@@ -17,11 +18,10 @@ from tidegate.health.cel.exchange import (
     read_cel_verdict,
     write_cel_answer,
 )
-from tidegate.health.cel.machine import CelMachine
 from tidegate.health.cel.rules import CelRules
-from tidegate.model.expressions import HealthExpressions
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.verdict import Health
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.units.expressions import HealthExpressions
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -14,11 +14,11 @@ from tests.unit.health.test_played import JUDGE, a_body, a_status
 from tidegate.health.argo import builtin_rows
 from tidegate.health.argo.judge import RULES
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.operators import Check, HealthCase, KindRow
-from tidegate.model.reading import get_mapping, get_value
-from tidegate.model.verdict import Health
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.operators.rows import Check, HealthCase, KindRow
+from tidegate.model.times import Ms
 
 BEYOND = [
     (row, kind)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tidegate.health.kstatus import judge, judge_with_pods, look_again
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.verdict import Health
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.times import Ms
 
 CREATED = Ms(1_800_000_000_000)
 STAMP = datetime.fromtimestamp(CREATED // 1000, UTC).isoformat()

@@ -15,7 +15,7 @@ import pytest
 from tests.oracles.kstatus.answers import Answer, digest_of, read_answers
 from tests.oracles.kstatus.bodies import NOW, Question, questions
 from tidegate.health.kstatus import judge, judge_with_pods
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.verdict import Health, Verdict
 
 ASKED = list(questions())
 TOLD = read_answers()

@@ -9,8 +9,8 @@ import resource
 
 import pytest
 
-from tidegate.health.lua.exchange import Broke, Question, Returned, ScriptAnswer
-from tidegate.health.lua.machine import KINDS_OF_LUA, LITTERED, MIB, Machine
+from tidegate.health.lua.interpreter import KINDS_OF_LUA, LITTERED, MIB, Machine
+from tidegate.health.lua.messages import Broke, Question, Returned, ScriptAnswer
 
 FINE = 'return {status = "Healthy"}'
 OPEN_FINE = """\

@@ -13,10 +13,10 @@ import msgspec
 from tidegate.errors import sanitize
 from tidegate.health.argo import judge
 from tidegate.health.lua import LuaRules, read_lua_rules, read_verdict
-from tidegate.health.lua.machine import Machine
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.verdict import Health, Verdict
+from tidegate.health.lua.interpreter import Machine
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.times import Ms
 
 ANSWERS = Path(__file__).parents[2] / "data" / "health" / "lua.jsonl"
 OUR_WORDS = ("its script says ", "bound to a volume")

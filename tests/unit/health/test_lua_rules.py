@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tidegate.health.lua import NO_RULES, LuaRules, Script, read_verdict
-from tidegate.health.lua.exchange import Broke, Returned, Silent, read_question, write_answer
-from tidegate.health.lua.machine import Machine
+from tidegate.health.lua.interpreter import Machine
+from tidegate.health.lua.messages import Broke, Returned, Silent, read_question, write_answer
 from tidegate.health.lua.patterns import compile_pattern
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.times import Ms
 
 APPLICATION = """\
 hs = {}

@@ -6,15 +6,15 @@ import asyncio
 
 from tidegate.external.process import MIB, Limits
 from tidegate.health.lua import LuaRules, Script, read_verdict
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.times import Ms
 from tidegate.sandbox.world import Sandbox
 from tidegate.workers.lua import lua_workers
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import RunWorker
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import RawResponse
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import RawResponse
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import RunWorker
 
 BODY: dict[str, Json] = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
 FINE = 'return {status = "Healthy", message = "as it is"}'

@@ -11,10 +11,9 @@ import pytest
 
 from tidegate.health.argo import builtin_rows
 from tidegate.health.argo.judge import RULES
-from tidegate.health.row_files import read_health_rows
-from tidegate.health.rows import HealthRow
+from tidegate.health.rows import HealthRow, read_health_rows
 from tidegate.knowledge.reader import builtin
-from tidegate.model.operators import WILDCARD, Check, HealthCase, KindRow
+from tidegate.model.operators.rows import WILDCARD, Check, HealthCase, KindRow
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "health-rows.md"
 

@@ -8,13 +8,13 @@ import pytest
 
 from tidegate.health.argo import builtin_rows
 from tidegate.health.judge import Judge
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.templates import NOW, render, scope_of
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import WILDCARD, KindRow
-from tidegate.model.verdict import Health
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.k8s.verdict import Health
+from tidegate.model.operators.rows import WILDCARD, KindRow
+from tidegate.model.times import Ms
 
 KNOWN = KnownRows.of(builtin().rows)
 JUDGE = Judge(KNOWN)

@@ -7,11 +7,10 @@ from msgspec import structs
 
 from tidegate.errors import TidegateError
 from tidegate.health.argo import judge
-from tidegate.health.row_files import read_health_rows
-from tidegate.health.rows import Rows, judge_cases, judge_row
-from tidegate.model.objects import Json
-from tidegate.model.operators import Check, HealthCase, KindRow, Stage
-from tidegate.model.verdict import Health, Verdict
+from tidegate.health.rows import Rows, judge_cases, judge_row, read_health_rows
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.operators.rows import Check, HealthCase, KindRow, Stage
 
 WIDGETS = """
 rows:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.health.since import last_write, made_by, ready_since
-from tidegate.model.moment import parse_timestamp
-from tidegate.model.objects import Json, JsonObject
+from tidegate.health.recorded_time import last_write, made_by, ready_since
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import parse_timestamp
 
 EARLY, LATE = "2026-11-17T10:00:00Z", "2026-11-17T10:00:07Z"
 

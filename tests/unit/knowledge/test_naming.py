@@ -8,12 +8,12 @@ import pytest
 
 from tidegate.documents.reader import read_first_value
 from tidegate.knowledge.fields import find_all, parse_places
-from tidegate.knowledge.naming import Mention, Naming
+from tidegate.knowledge.named_objects import Mention, Naming
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.settings import keys_of
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.operators import Knowledge, ReferenceRow
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.operators.rows import Knowledge, ReferenceRow
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import Shape
 

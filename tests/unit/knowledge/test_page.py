@@ -10,7 +10,7 @@ import pytest
 
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.knowledge.templates import FUNCTIONS
-from tidegate.model.operators import (
+from tidegate.model.operators.rows import (
     Check,
     KindRow,
     Need,

@@ -6,7 +6,7 @@ import pytest
 
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import read_knowledge
-from tidegate.model.moment import MINUTE, SECOND, Ms
+from tidegate.model.times import MINUTE, SECOND, Ms
 
 HEAD = """\
 rows:

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.documents.ready import digest_texts, read_precompiled
+from tidegate.documents.precompiled import digest_texts, read_precompiled
 from tidegate.health.argo.judge import READY as HEALTH
 from tidegate.health.argo.judge import Brought
 from tidegate.health.argo.judge import read_rows as read_health
 from tidegate.health.argo.judge import row_texts as health_texts
 from tidegate.knowledge.reader import READY as KNOWLEDGE
 from tidegate.knowledge.reader import read_rows, row_texts
-from tidegate.model.operators import Knowledge
+from tidegate.model.operators.rows import Knowledge
 
 Texts = dict[str, bytes]
 READY: list[tuple[Path, Texts, Callable[[Texts], object], object]] = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.operator_stage import an_operator
-from tidegate.knowledge.catalogue import speaks_for
-from tidegate.model.objects import Kind
+from tidegate.knowledge.catalog import speaks_for
+from tidegate.model.k8s.objects import Kind
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tidegate.knowledge.templates import render, render_text, scope_of, shows
-from tidegate.model.checks import check_passes
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.operators import Check
-from tidegate.model.paths import find_value, parse_path
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.paths import find_value, parse_path
+from tidegate.model.operators.checks import check_passes
+from tidegate.model.operators.rows import Check
 
 KIND = Kind("example.com", "v1", "Widget")
 BODY: JsonObject = {

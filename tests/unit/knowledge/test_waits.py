@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
-from tidegate.model.moment import SECOND, Ms
+from tidegate.model.times import SECOND, Ms
 
 
 def told(*waits: KubectlWait) -> list[str]:

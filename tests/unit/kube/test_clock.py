@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tidegate.kube.world import KubeWorld
-from tidegate.model.moment import HOUR, Ms
+from tidegate.model.times import HOUR, Ms
 
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system cannot tell")

@@ -19,8 +19,8 @@ from tidegate.kube.access.context import (
     TokenFile,
 )
 from tidegate.kube.config import load_target
-from tidegate.model.objects import Json
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.secret import SecretValue
 
 SECRET = "s3cr3t-s3cr3t"
 EXEC: dict[str, Json] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.kube.test_config import EXEC, SECRET, config, load, refused
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 B64 = "YXV0aG9yaXR5"
 USERS: list[tuple[str, dict[str, Json]]] = [

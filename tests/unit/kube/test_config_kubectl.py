@@ -17,7 +17,7 @@ from hypothesis import strategies as some
 from tidegate.errors import ConfigError
 from tidegate.kube.access.context import BasicAuth, BearerToken, ExecPlugin, KubeTarget, TokenFile
 from tidegate.kube.config import load_target
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 FILES = ("one/ca.crt", "one/sub/ca.crt", "two/ca.crt", "ca.crt")

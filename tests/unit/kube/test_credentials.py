@@ -17,8 +17,8 @@ from tidegate.kube.access.context import (
     TokenFile,
 )
 from tidegate.kube.credentials import impersonation_headers, make_auth_source
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.identity import ImpersonatedUser
 
 HERE = Location("config", 7)
 

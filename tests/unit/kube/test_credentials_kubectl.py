@@ -23,7 +23,7 @@ from tidegate.errors import ConfigError
 from tidegate.kube.config import load_target
 from tidegate.kube.credentials import make_auth_source
 from tidegate.kube.tls import make_context
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 Fields = dict[str, Json]

@@ -18,11 +18,11 @@ from tidegate.external.process import Limits
 from tidegate.kube.access.context import ExecPlugin, InteractiveMode
 from tidegate.kube.credentials import Auth, AuthSource, make_auth_source
 from tidegate.kube.transport import no_response_from_error
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
-from tidegate.model.secret import SecretValue
-from tidegate.world.facts import LossReason
-from tidegate.world.refusals import error_from_outcome
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.errors import error_from_outcome
+from tidegate.world.messages import LossReason
 
 V1 = "client.authentication.k8s.io/v1"
 SECRET = "s3cr3t-s3cr3t"

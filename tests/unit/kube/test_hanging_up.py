@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.fakes.certificates import issue
 from tidegate.errors import Location
 from tidegate.kube.access.context import Anonymous, KubeTarget
-from tidegate.kube.requests import HttpRequest
+from tidegate.kube.http_requests import HttpRequest
 from tidegate.kube.transport import InFlightRequest, Transport
 
 HERE = Location("config", 7)

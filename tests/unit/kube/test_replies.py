@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tidegate.kube.replies import HttpResponse, read_error, read_list_page, read_object
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.world.facts import (
+from tidegate.kube.http_responses import HttpResponse, read_error, read_list_page, read_object
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.times import Ms
+from tidegate.world.messages import (
     AlreadyExists,
     Cause,
     Conflict,

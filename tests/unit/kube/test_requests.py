@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tidegate.kube.requests import (
+from tidegate.kube.http_requests import (
     build_get,
     build_list,
     build_logs,
@@ -13,18 +13,8 @@ from tidegate.kube.requests import (
     build_write,
     object_path,
 )
-from tidegate.model.objects import Kind, Propagation, Ref, ServedKind
-from tidegate.world.calls import (
-    Get,
-    List,
-    Logs,
-    PatchType,
-    Selection,
-    Verb,
-    View,
-    Watch,
-    Write,
-)
+from tidegate.model.k8s.objects import Kind, Propagation, Ref, ServedKind
+from tidegate.world.requests import Get, List, Logs, PatchType, Selection, Verb, View, Watch, Write
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 DEPLOYMENTS = ServedKind(DEPLOYMENT, "deployments", True, (), ())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.kube.replies import LineSplitter, read_event
-from tidegate.model.objects import Kind, Ref
-from tidegate.world.calls import RequestId
-from tidegate.world.facts import Bookmark, Expired, WatchEnded, WatchEvent, WatchEventType
+from tidegate.kube.http_responses import LineSplitter, read_event
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.world.messages import Bookmark, Expired, WatchEnded, WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 TICKET = RequestId(1)

@@ -24,7 +24,7 @@ from tests.fakes.echo_server import echo_server
 from tidegate.errors import ConfigError, Location
 from tidegate.kube.access.context import Anonymous, ClientCertificate, KubeTarget
 from tidegate.kube.tls import certificate_expiry, expiry_error, make_context
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
 
 HERE = Location("config", 7)
 AUTHORITY = issue("authority", is_authority=True)

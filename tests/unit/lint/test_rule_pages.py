@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.rule_pages import FOLDER, PAGES, RulePage, write_files
-from tidegate.lint.catalogue import RULES
+from tidegate.lint.registry import RULES
 from tidegate.linting.run import LintOptions
 
 

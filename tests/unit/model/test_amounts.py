@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.amounts import evaluate_amount, parse_amount
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
+from tidegate.model.operators.amounts import evaluate_amount, parse_amount
 
 BODY: dict[str, Json] = {
     "spec": {"replicas": 3, "sets": [{"size": 2}, {"size": 3}], "text": "12", "on": True},

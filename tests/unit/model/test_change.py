@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.change import MASK, DiffAction, Difference, FieldChange, mask_fields
+from tidegate.model.plans.change import MASK, DiffAction, Difference, FieldChange, mask_fields
 
 
 @pytest.mark.parametrize(

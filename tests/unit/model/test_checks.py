@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.checks import check_passes
-from tidegate.model.objects import Json
-from tidegate.model.operators import Check
-from tidegate.model.paths import find_value, parse_path
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.paths import find_value, parse_path
+from tidegate.model.operators.checks import check_passes
+from tidegate.model.operators.rows import Check
 
 BODY: dict[str, Json] = {
     "metadata": {"annotations": {"a.b/c": "yes"}},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.labels import format_selector, parse_label_selector, selector_matches
-from tidegate.model.objects import Json
+from tidegate.model.k8s.labels import format_selector, parse_label_selector, selector_matches
+from tidegate.model.k8s.objects import Json
 
 
 @pytest.mark.parametrize(

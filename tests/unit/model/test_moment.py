@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.moment import (
+from tidegate.model.times import (
     Ms,
     format_duration,
     format_timestamp,

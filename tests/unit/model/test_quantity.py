@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from tidegate.model.objects import Json
-from tidegate.model.quantity import FORMAT_ERROR, SUFFIX_ERROR, parse_quantity, to_quantity
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.quantity import FORMAT_ERROR, SUFFIX_ERROR, parse_quantity, to_quantity
 
 READ = """
 0=0  1=1  +1=1  -1=-1  007=7  1.=1  .5=0.5  1.5=1.5  0.5=0.5  500m=0.5  1n=1e-9  0.1n=1e-9

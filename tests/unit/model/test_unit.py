@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.unit import UnitId
+from tidegate.model.units.unit import UnitId
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from tests.fakes.sequence_runs import NAMESPACE, Run, prepare
 from tests.fakes.write_sequences import GATE, Deed, Sequence, Step
 from tests.unit.plan.lives import fields_of
-from tidegate.model.change import DiffAction, Difference
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.change import DiffAction, Difference
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.seal import compute_fingerprint, content_digest
+from tidegate.plan.diff.fingerprint import compute_fingerprint, content_digest
 from tidegate.testing import Desk, body_of
-from tidegate.world.calls import Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Success
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Success
 from tidegate.world.protocol import World
+from tidegate.world.requests import Write
+from tidegate.world.resilient import ResilientWorld
 
 MANAGER = "anna"
 NOBODY: frozenset[str] = frozenset()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.ignoring import DifferencePaths
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
-from tidegate.plan.diff.owned import Fields, entry_fields, is_applied_by, managed_entries
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.units.ignore_differences import DifferencePaths
+from tidegate.plan.diff.owned_fields import Fields, entry_fields, is_applied_by, managed_entries
 from tidegate.workers.jq_worker import JqQuery, JqReply, evaluate
 
 OURS = "tidegate"

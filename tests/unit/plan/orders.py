@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.plan import HookPolicy, Plan, PlanItem, PlannedUnit, Step
-from tidegate.model.policy import ObjectOptions, Policy
-from tidegate.model.unit import Dependency, Destination, Unit
-from tidegate.plan.build import build_plan
-from tidegate.plan.pruning import PruneCandidate, prune_units
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import HookPolicy, Plan, PlanItem, PlannedUnit, Step
+from tidegate.model.times import Ms
+from tidegate.model.units.policy import ObjectOptions, Policy
+from tidegate.model.units.unit import Dependency, Destination, Unit
+from tidegate.plan.build.build import build_plan
+from tidegate.plan.changes.prune import PruneCandidate, prune_units
 from tidegate.testing.builders import USUAL, a_name
 
 DEFAULT = (HookPolicy.BEFORE_CREATION,)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import msgspec
 
 from tests.promises.objects import a_deployment, labelled
-from tidegate.model.change import Difference
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.plans.change import Difference
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
 from tidegate.testing import Desk, body_of
-from tidegate.world.calls import PatchType
-from tidegate.world.facts import Outcome, Success
+from tidegate.world.messages import Outcome, Success
+from tidegate.world.requests import PatchType
 
 OURS = "tidegate"
 

@@ -6,16 +6,16 @@ import pytest
 from tests.promises.objects import a_config_map, a_namespace
 from tests.unit.plan.lives import fields_of
 from tests.unit.plan.takeover import OURS, take_over
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.change import DiffAction
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
-from tidegate.plan.diff.owned import managed_entries
+from tidegate.plan.diff.owned_fields import managed_entries
 from tidegate.testing import Desk, body_of, sandbox_world
-from tidegate.world.calls import PatchType
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import Conflict
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Conflict
+from tidegate.world.requests import PatchType
+from tidegate.world.resilient import ResilientWorld
 
 
 async def a_desk() -> Desk:

@@ -15,8 +15,8 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.errors import PlanError
-from tidegate.model.manifest import Phase
-from tidegate.model.plan import Plan
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import Plan
 from tidegate.testing.builders import a_config_map, a_unit
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.plan.orders import links_of
-from tidegate.model.plan import Edge, EdgeReason, Plan, Step
-from tidegate.model.unit import Strength
-from tidegate.plan.chains import narrow_plan
+from tidegate.model.plans.plan import Edge, EdgeReason, Plan, Step
+from tidegate.model.units.unit import Strength
+from tidegate.plan.build.chains import narrow_plan
 from tidegate.testing.builders import a_name
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import Location, PlanError
-from tidegate.model.plan import Edge, Step
-from tidegate.plan.cycles import reject_cycles, sort_steps
+from tidegate.model.plans.plan import Edge, Step
+from tidegate.plan.build.cycles import reject_cycles, sort_steps
 from tidegate.testing.builders import a_name
 
 

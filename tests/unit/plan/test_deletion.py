@@ -15,13 +15,13 @@ from tests.unit.plan.orders import (
     step_of,
     told,
 )
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import HookPolicy, ItemAction, Plan
-from tidegate.model.policy import ObjectOptions, Permission, Policy
-from tidegate.model.reading import get_list
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import PruneCandidate
+from tidegate.model.k8s.json_fields import get_list
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import HookPolicy, ItemAction, Plan
+from tidegate.model.units.policy import ObjectOptions, Permission, Policy
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.testing.builders import STAGED, USUAL
 
 STAYS = ObjectOptions(delete=Permission.NO)

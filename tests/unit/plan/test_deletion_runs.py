@@ -6,12 +6,12 @@ import msgspec
 
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.model.event import EventType, StepState
-from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json
-from tidegate.model.plan import HookPolicy, Plan
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import PruneCandidate
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import HookPolicy, Plan
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.changes.prune import PruneCandidate
 from tidegate.testing.rollouts import Run, roll_out, settings_of
 
 HELD: Json = ["test.dev/held"]

@@ -18,14 +18,14 @@ from tests.promises.objects import (
     labelled,
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
-from tidegate.model.change import MASK, DiffAction, FieldChange
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.plans.change import MASK, DiffAction, FieldChange
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.seal import compute_fingerprint, content_digest
+from tidegate.plan.diff.fingerprint import compute_fingerprint, content_digest
 from tidegate.testing import Desk, body_of, sandbox_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 
 async def really_applied(body: JsonObject) -> JsonObject:

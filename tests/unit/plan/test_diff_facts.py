@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tidegate.model.objects import Json
-from tidegate.plan.diff.facts import BUILTIN_GROUPS, is_default
-from tidegate.plan.diff.owned import KEY_DEFAULTS
+from tidegate.model.k8s.objects import Json
+from tidegate.plan.diff.defaults import BUILTIN_GROUPS, is_default
+from tidegate.plan.diff.owned_fields import KEY_DEFAULTS
 from tidegate.plan.diff.values import QUANTITIES, QUANTITY_MAPS
 from tidegate.schema.builtin import Merging, merging_of, served_kinds, shape_of
 from tidegate.schema.shape import Merge, Shape, Type

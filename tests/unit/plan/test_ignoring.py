@@ -6,12 +6,12 @@ import pytest
 
 from tests.promises.objects import a_container, a_deployment, a_gate, a_pod_template, labelled
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied, find_paths
-from tidegate.model.change import DiffAction
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.plans.change import DiffAction
+from tidegate.model.units.ignore_differences import IgnoreDifference
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.ignoring import with_live_values, without_ignored
+from tidegate.plan.diff.ignore_differences import with_live_values, without_ignored
 
 GATE = a_gate("example.org", size=1)
 WEB = Ref(Kind("apps", "v1", "Deployment"), "shop", "web")

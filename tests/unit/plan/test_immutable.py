@@ -16,9 +16,9 @@ from tests.promises.objects import (
     a_stateful_set,
     an_object,
 )
-from tidegate.model.objects import JsonObject, Kind
+from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.schema.builtin import served_kinds
-from tidegate.schema.frozen import find_frozen, frozen_rows
+from tidegate.schema.immutable import find_frozen, frozen_rows
 
 BOUND: JsonObject = {"status": {"phase": "Bound"}}
 ESTABLISHED: JsonObject = {"status": {"conditions": [{"type": "Established", "status": "True"}]}}

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tests.unit.plan.orders import a_hook, a_nameless_hook, a_thing, no_budget
-from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.plan import HOOK_FINALIZER, PlanItem
-from tidegate.model.policy import ObjectOptions
-from tidegate.model.reading import get_list
-from tidegate.plan.items import make_item, with_hook_finalizer
+from tidegate.model.k8s.json_fields import get_list
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.model.plans.plan import HOOK_FINALIZER, PlanItem
+from tidegate.model.times import Ms
+from tidegate.model.units.policy import ObjectOptions
+from tidegate.plan.build.items import make_item, with_hook_finalizer
 
 
 def item_of(manifest: Manifest) -> PlanItem:

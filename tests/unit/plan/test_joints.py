@@ -10,16 +10,15 @@ from msgspec import structs
 from tests.fakes.joined_units import before, bring, joined, plan_of, setting
 from tests.unit.plan.orders import a_thing
 from tests.unit.plan.test_wire import KEY
-from tidegate.model.manifest import Phase
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import HookPolicy, Plan, PlannedUnit, step_items
-from tidegate.model.policy import GateScope, Order, Policy
-from tidegate.model.semantics import ARGOCD, FLUX
-from tidegate.plan.hooks import without_hooks
-from tidegate.plan.pruning import PruneCandidate, prune_units
-from tidegate.plan.selection import select_objects
-from tidegate.plan.settled import without_in_sync
-from tidegate.plan.wire import from_json, to_json
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import HookPolicy, Plan, PlannedUnit, step_items
+from tidegate.model.units.policy import GateScope, Order, Policy
+from tidegate.model.units.semantics import ARGOCD, FLUX
+from tidegate.plan.changes.narrow import without_hooks, without_in_sync
+from tidegate.plan.changes.prune import PruneCandidate, prune_units
+from tidegate.plan.changes.selection import select_objects
+from tidegate.plan.serialize import from_json, to_json
 from tidegate.testing.builders import a_name
 
 BY_ARGO = Policy(semantics=ARGOCD)

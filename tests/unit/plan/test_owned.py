@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tidegate.plan.diff.owned import Fields, merge_fields
+from tidegate.plan.diff.owned_fields import Fields, merge_fields
 
 
 def test_united_sets_have_all_that_was_in_either() -> None:

@@ -15,11 +15,11 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.errors import PlanError
-from tidegate.model.depends_on import AwaitedState
-from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.objects import ClusterRef
-from tidegate.model.plan import EdgeReason, ExternalDependency, Plan, Precedence, step_items
-from tidegate.plan.build import build_plan
+from tidegate.model.k8s.objects import ClusterRef
+from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.model.plans.plan import EdgeReason, ExternalDependency, Plan, Precedence, step_items
+from tidegate.model.units.depends_on import AwaitedState
+from tidegate.plan.build.build import build_plan
 from tidegate.testing.builders import STAGED, USUAL
 
 

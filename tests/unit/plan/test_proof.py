@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import ClusterRef, Kind, Ref
-from tidegate.model.plan import Edge, ItemAction
-from tidegate.model.proof import ObservedObject, OrderPair, PairState
-from tidegate.model.run import RunHead, RunObject, RunStep, RunUnit
-from tidegate.model.unit import UnitId
-from tidegate.plan.proof import prove_order
-from tidegate.plan.seen_order import ObservedOrder, OrderInputs
-from tidegate.plan.told_order import read_step_times
+from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
+from tidegate.model.plans.plan import Edge, ItemAction
+from tidegate.model.plans.verification import ObservedObject, OrderPair, PairState
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.run import RunHead, RunObject, RunStep, RunUnit
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.unit import UnitId
+from tidegate.plan.order.observed import ObservedOrder, OrderInputs
+from tidegate.plan.order.recorded import read_step_times
+from tidegate.plan.order.verification import prove_order
 
 UNIT = UnitId.plain("shop", "web")
 KIND = Kind("", "v1", "ConfigMap")

@@ -16,10 +16,10 @@ from tests.unit.plan.orders import (
     stale,
     told,
 )
-from tidegate.model.manifest import Phase
-from tidegate.model.plan import Plan, PlannedUnit
-from tidegate.model.policy import ObjectOptions, Permission
-from tidegate.plan.pruning import PruneCandidate, prune_units, reverse_waves
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import Plan, PlannedUnit
+from tidegate.model.units.policy import ObjectOptions, Permission
+from tidegate.plan.changes.prune import PruneCandidate, prune_units, reverse_waves
 from tidegate.testing.builders import STAGED, a_name
 
 LAST = ObjectOptions(last=True)

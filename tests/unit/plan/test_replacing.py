@@ -17,13 +17,13 @@ from tests.promises.objects import (
     labelled,
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry
-from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping
-from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.change import DiffAction
+from tidegate.plan.diff.replace import compare_replacement, replacement_fingerprint
 from tidegate.testing import Desk, body_of, sandbox_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 SETTINGS = a_config_map(color="red")
 

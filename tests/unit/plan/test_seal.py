@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
-from tidegate.model.objects import JsonObject
-from tidegate.plan.diff.seal import compute_fingerprint, content_digest
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.plan.diff.fingerprint import compute_fingerprint, content_digest
 from tidegate.testing import Desk, body_of, sandbox_world
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 
 async def drifted(patch: JsonObject) -> tuple[str, str]:

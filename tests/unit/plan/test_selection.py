@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.plan.orders import a_hook, a_thing, links_of, plan_of, told
 from tidegate.errors import PlanError, UsageError
-from tidegate.model.manifest import Phase
-from tidegate.model.plan import Plan
-from tidegate.plan.selection import select_objects
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import Plan
+from tidegate.plan.changes.selection import select_objects
 
 
 def a_shop() -> Plan:

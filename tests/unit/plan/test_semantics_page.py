@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from tidegate.model.moment import Ms, format_duration
-from tidegate.model.semantics import SEMANTICS_BY_NAME, UNLIMITED, Retry, Semantics
+from tidegate.model.times import Ms, format_duration
+from tidegate.model.units.semantics import SEMANTICS_BY_NAME, UNLIMITED, Retry, Semantics
 
 PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "semantics.md").read_text()
 COUNTS = frozenset({"limit", "factor", "heal_factor", "workers"})

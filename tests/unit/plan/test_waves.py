@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.unit.plan.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, told
-from tidegate.model.manifest import Manifest, Phase
-from tidegate.plan.waves import KIND_ORDER, group_by_wave
+from tidegate.model.plans.manifest import Manifest, Phase
+from tidegate.plan.build.waves import KIND_ORDER, group_by_wave
 
 
 def order_of(*manifests: Manifest, namespace: str = "") -> list[tuple[str, int, list[list[str]]]]:

@@ -19,11 +19,11 @@ from tests.unit.plan.orders import (
     stale,
 )
 from tidegate.errors import PlanError
-from tidegate.model.manifest import Phase
-from tidegate.model.objects import JsonObject, Ref
-from tidegate.model.plan import Plan, public_digest
-from tidegate.plan.deletion import build_deletion
-from tidegate.plan.wire import from_json, to_json
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import Plan, public_digest
+from tidegate.plan.changes.delete_unit import build_deletion
+from tidegate.plan.serialize import from_json, to_json
 
 KEY = b"a key of somebody's own"
 SECRET = a_thing("Secret", "login", data={"password": "aHVudGVyMg=="})

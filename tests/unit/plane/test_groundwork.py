@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plane.groundwork import is_open
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 READY: Json = {"conditions": [{"type": "Ready", "status": "True"}]}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from plane.schemas import write
-from tidegate.model.objects import Json, Kind, ServedKind
+from tidegate.model.k8s.objects import Json, Kind, ServedKind
 
 Schema = dict[str, Json]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from plane.parts.stages import kwok_documents
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 
 def a_stage(name: str) -> Mapping[str, Json]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidegate.documents import Document
-from tidegate.model.objects import Json
-from tidegate.model.release import ChartRequest, InlineValues, ValuesLayer
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.chart_request import ChartRequest, InlineValues, ValuesLayer
 
 CHARTS = Path(__file__).parents[2] / "data" / "charts"
 

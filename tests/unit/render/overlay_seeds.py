@@ -6,8 +6,8 @@ import random
 
 from tests.unit.render.overlays import OverlayCase
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json
-from tidegate.model.rendering import LoadRestriction
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.rendering import LoadRestriction
 
 WORDS = ("web", "db", "yes", "0777", "1e3", "null", "a b", "ä", "x: y", "- z", "", "#no", "~")
 NAMES = ("web", "db", "cache", "mail")

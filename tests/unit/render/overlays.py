@@ -11,8 +11,8 @@ import msgspec
 
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, LoadRestriction, Overlay
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.rendering import ArgoOverrides, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.kustomize import build, find_tool
 
 FOLDER = Path(__file__).parents[2] / "data" / "overlays"

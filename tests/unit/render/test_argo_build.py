@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.rendering import ArgoBuild
-from tidegate.render.argo_build import expand
+from tidegate.model.units.rendering import ArgoBuild
+from tidegate.render.argocd_variables import expand
 
 VARIABLES = {"A": "x", "B_2": "y", "1": "first"}
 

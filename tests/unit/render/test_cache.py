@@ -15,7 +15,7 @@ import pytest
 from tests.unit.render.helm_charts import write_chart
 from tidegate.documents import Document, read_documents
 from tidegate.errors import ConfigError, Location, RenderError, SourceError
-from tidegate.model.release import (
+from tidegate.model.units.chart_request import (
     ChartDependency,
     ChartRequest,
     FetchedChart,
@@ -25,9 +25,9 @@ from tidegate.model.release import (
     ValuesFile,
     ValuesText,
 )
-from tidegate.render.cache import RenderCache
-from tidegate.render.cache_keys import program_version, release_key
-from tidegate.render.own_key import OwnKey
+from tidegate.render.cache.keys import program_version, release_key
+from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.store import RenderCache
 
 NO_KEY = OwnKey({"HOME": "/nowhere"})
 OWN = OwnKey({"TIDEGATE_KEY": "0123456789abcdef"})
@@ -171,7 +171,7 @@ def test_a_repository_with_a_token_in_its_address_is_sealed() -> None:
 
 
 def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.render.cache.LARGEST", 1_000)
+    monkeypatch.setattr("tidegate.render.cache.store.LARGEST", 1_000)
     store = Texts()
     cache = RenderCache(store, OWN)
     cache.keep("key", [Document({"a": "x" * 100_000}, Location("a"))])

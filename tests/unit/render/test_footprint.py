@@ -12,10 +12,10 @@ import pytest
 
 from tests.unit.render.helm_charts import write_chart
 from tidegate.errors import RenderError
-from tidegate.model.release import ChartRequest, InlineValues, ValuesFile
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay
-from tidegate.render.cache_keys import overlay_key, release_key, request_text
-from tidegate.render.footprint import RACE, Footprint, KnownKeys, file_system_time
+from tidegate.model.units.chart_request import ChartRequest, InlineValues, ValuesFile
+from tidegate.model.units.rendering import ArgoOverrides, FluxOverrides, Overlay
+from tidegate.render.cache.keys import overlay_key, release_key, request_text
+from tidegate.render.inputs import RACE, Footprint, KnownKeys, file_system_time
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 

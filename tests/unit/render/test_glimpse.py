@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.unit.render.overlays import OverlayCase
-from tidegate.model.release import ChartRequest, InlineValues, Parameter, ValuesFile, ValuesText
-from tidegate.model.rendering import ArgoOverrides, KustomizePatch, Overlay
-from tidegate.render.glimpse import chart_may_hold, overlay_may_hold
-from tidegate.render.kustomize.gather import gather
+from tidegate.model.units.chart_request import (
+    ChartRequest,
+    InlineValues,
+    Parameter,
+    ValuesFile,
+    ValuesText,
+)
+from tidegate.model.units.rendering import ArgoOverrides, KustomizePatch, Overlay
+from tidegate.render.kustomize.collect import gather
+from tidegate.render.prescan import chart_may_hold, overlay_may_hold
 
 MARKS = re.compile(rb"sought")
 WEB = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"

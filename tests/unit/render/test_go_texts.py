@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import RenderError
-from tidegate.render.go_texts import render_texts, translated
 from tidegate.render.helm import helm_workers
+from tidegate.render.helm.go_templates import render_texts, translated
 
 
 @pytest.mark.parametrize(

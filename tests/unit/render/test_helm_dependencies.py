@@ -17,7 +17,7 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.release import ChartRequest, Parameter
+from tidegate.model.units.chart_request import ChartRequest, Parameter
 from tidegate.render.helm import helm_workers, render
 
 INDEX = """apiVersion: v1

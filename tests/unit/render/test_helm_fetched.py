@@ -17,8 +17,14 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.release import ChartDependency, ChartRequest, FetchedChart, Parameter
-from tidegate.render.helm import DependencyError, helm_workers, render, staging
+from tidegate.model.units.chart_request import (
+    ChartDependency,
+    ChartRequest,
+    FetchedChart,
+    Parameter,
+)
+from tidegate.render.helm import DependencyError, helm_workers, render
+from tidegate.render.helm.worker import staging
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import RenderError
-from tidegate.render.helm import files
-from tidegate.render.helm.files import check_chart, find, read_text
+from tidegate.render.helm.worker import files
+from tidegate.render.helm.worker.files import check_chart, find, read_text
 
 
 def refused(root: Path, path: str) -> RenderError:

@@ -13,8 +13,8 @@ from tests.unit.render.helm_charts import a_release, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import Ms
-from tidegate.model.release import ChartRequest, Parameter, ValuesFile
+from tidegate.model.times import Ms
+from tidegate.model.units.chart_request import ChartRequest, Parameter, ValuesFile
 from tidegate.render.helm import helm_workers, render
 
 TIGHT = Limits(time=Ms(2_000), memory=512 * MIB, output=MIB)

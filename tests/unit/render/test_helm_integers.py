@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.render.helm.integers import restore, template_below
 from tidegate.render.helm.parameters import Values, set_strings, set_typed
+from tidegate.render.helm.worker.integers import restore, template_below
 
 
 def test_without_an_integer_from_a_parameter_no_template_is_needed() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tidegate.documents import read_documents
 from tidegate.errors import RenderError
-from tidegate.model.objects import Json
-from tidegate.model.release import (
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.chart_request import (
     ChartRequest,
     FileParameter,
     Parameter,
@@ -19,7 +19,7 @@ from tidegate.model.release import (
 )
 from tidegate.render.helm import Reference, argo_layers, flux_layers
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.values import compose
+from tidegate.render.helm.worker.values import compose
 
 
 def read_yaml(text: str, name: str) -> Values:

@@ -15,8 +15,14 @@ from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, 
 from tidegate.errors import Location, RenderError
 from tidegate.external.process import Command, run
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json
-from tidegate.model.release import ChartRequest, InlineValues, Parameter, ValuesFile, ValuesText
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.chart_request import (
+    ChartRequest,
+    InlineValues,
+    Parameter,
+    ValuesFile,
+    ValuesText,
+)
 from tidegate.render.helm import helm_workers, render
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
@@ -252,7 +258,7 @@ async def test_without_the_sdk_the_error_says_what_to_install() -> None:
     script = (
         "import asyncio, sys, importlib.util as u\n"
         "found = u.find_spec\n"
-        "import tidegate.render.helm.rendering as r\n"
+        "import tidegate.render.helm.render as r\n"
         "r.find_spec = lambda name: None if name == 'helm_python' else found(name)\n"
         "async def main():\n"
         "    async with r.helm_workers(): pass\n"

@@ -12,7 +12,7 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import data_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.release import (
+from tidegate.model.units.chart_request import (
     ChartRequest,
     FileParameter,
     Parameter,

@@ -12,9 +12,9 @@ from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import Ms
-from tidegate.model.rendering import Directory, JsonnetOptions, JsonnetVariable
-from tidegate.render.jsonnet import jsonnet_workers, render_directory
+from tidegate.model.times import Ms
+from tidegate.model.units.rendering import Directory, JsonnetOptions, JsonnetVariable
+from tidegate.render.jsonnet.client import jsonnet_workers, render_directory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 

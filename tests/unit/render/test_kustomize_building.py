@@ -12,8 +12,8 @@ from tests.unit.render.overlays import OverlayCase, both_outputs, texts
 from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
-from tidegate.model.moment import Ms
-from tidegate.model.rendering import (
+from tidegate.model.times import Ms
+from tidegate.model.units.rendering import (
     ArgoOverrides,
     FetchedTree,
     FluxOverrides,
@@ -23,7 +23,7 @@ from tidegate.model.rendering import (
 )
 from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool
 from tidegate.render.kustomize.build import inputs_digest
-from tidegate.render.kustomize.gather import gather
+from tidegate.render.kustomize.collect import gather
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 WEB = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"

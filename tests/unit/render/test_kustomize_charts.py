@@ -16,11 +16,11 @@ from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.model.moment import Ms
-from tidegate.model.rendering import FetchedTree, HelmOptions, Overlay
+from tidegate.model.times import Ms
+from tidegate.model.units.rendering import FetchedTree, HelmOptions, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import RemoteError, build
-from tidegate.render.kustomize.inflation import read_words
+from tidegate.render.kustomize.charts import read_words
 from tidegate.render.scratch import MEMORY, PREFIX
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them

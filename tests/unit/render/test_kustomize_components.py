@@ -9,7 +9,7 @@ import pytest
 from tests.unit.render.overlays import OverlayCase
 from tidegate.documents import Document
 from tidegate.errors import RenderError
-from tidegate.model.rendering import ArgoOverrides, Overlay
+from tidegate.model.units.rendering import ArgoOverrides, Overlay
 from tidegate.render.kustomize import build
 
 FILES = {

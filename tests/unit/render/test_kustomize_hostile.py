@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.render.overlays import OverlayCase
 from tidegate.errors import DocumentError, RenderError
-from tidegate.model.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
-from tidegate.render.kustomize.gather import gather
+from tidegate.model.units.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
+from tidegate.render.kustomize.collect import gather
 
 PLUGIN = "apiVersion: builtin\nkind: {kind}\nmetadata: {{name: p}}\n{rest}\n"
 SECRET = "hunter2-hunter2"

@@ -10,8 +10,13 @@ import pytest
 
 from tidegate.documents import Document
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import JsonObject
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, ImageOverride, KustomizePatch
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.units.rendering import (
+    ArgoOverrides,
+    FluxOverrides,
+    ImageOverride,
+    KustomizePatch,
+)
 from tidegate.render.kustomize import add_common_metadata
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
 

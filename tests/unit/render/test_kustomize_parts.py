@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.render.overlays import OverlayCase, both_outputs
 from tidegate.errors import RenderError
-from tidegate.model.rendering import FluxOverrides
+from tidegate.model.units.rendering import FluxOverrides
 from tidegate.render.kustomize import build
-from tidegate.render.kustomize.gather import gather
-from tidegate.render.kustomize.parts import MOST, divide
+from tidegate.render.kustomize.collect import gather
+from tidegate.render.kustomize.file_parts import MOST, divide
 
 LONG = MOST + 40
 ODD = {

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.model.rendering import Overlay
-from tidegate.render.kustomize.gather import Gathering
-from tidegate.render.kustomize.refusal import refusal
+from tidegate.model.units.rendering import Overlay
+from tidegate.render.kustomize.collect import Gathering
+from tidegate.render.kustomize.errors import refusal
 from tidegate.render.kustomize.tree import Copy
 
 SCRATCH = "/dev/shm/tidegate-scratch-7-ab12_x/tree"  # noqa: S108  (nothing is written there)

@@ -9,7 +9,7 @@ import pytest
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, TidegateError
-from tidegate.model.rendering import Directory
+from tidegate.model.units.rendering import Directory
 from tidegate.render.plain import read_directory
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import read_documents
 from tidegate.errors import Location, RenderError
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
 from tidegate.render.sops import Keys, Seal, decrypt, decrypt_file
 
 PGP_KEY = (FOLDER / "pgp-key.asc").read_bytes()

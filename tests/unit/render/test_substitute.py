@@ -13,7 +13,7 @@ import pytest
 from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.substitute import OPT_OUT, Source, Variables, collect, substitute
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.rendering import Tool
-from tidegate.render.tool_choice import ALL_TOOLS, detected_tool
+from tidegate.model.units.rendering import Tool
+from tidegate.render.tool_detection import ALL_TOOLS, detected_tool
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.plans.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.course import RolloutProgress
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")

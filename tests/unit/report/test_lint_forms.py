@@ -12,16 +12,16 @@ from tests.fakes.schemas import Schema, json_flaws, xml_flaws
 from tests.fakes.tidegate_runs import ROOT
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json
-from tidegate.report.lint.documents import (
+from tidegate.model.k8s.objects import Json
+from tidegate.report.lint.output import (
     github_lines,
     junit_lines,
     lint_document,
+    lint_lines,
     markdown_lines,
     sarif_document,
 )
 from tidegate.report.lint.report import Excerpt, LintReport, UncheckedInput
-from tidegate.report.lint.text import lint_lines
 
 DATA = ROOT / "tests" / "data" / "lint"
 RECORDED = json.loads((DATA / "actions-core.json").read_text())["cases"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.change import MASK
-from tidegate.model.objects import Json
-from tidegate.report.masking import mask_secrets
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.change import MASK
+from tidegate.report.rendered import mask_secrets
 from tidegate.report.rollout.discretion import Redactor
 
 CANARY = "hunter2"

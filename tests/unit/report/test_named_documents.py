@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.report.applications import ApplicationRow, application_document
-from tidegate.report.reconciled import FluxRow, flux_document
+from tidegate.report.flux import FluxRow, flux_document
 
 CANARY = "c4n4ry"
 METADATA: Json = {

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.unit.report.telling import SHOP, a_ref, a_step, plan_of
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Plan
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.failure import explain_failure, failing_objects
+from tidegate.report.rollout.explain import explain_failure, failing_objects
 from tidegate.report.rollout.lines import RolloutLog
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
-from tidegate.report.rollout.rows import ASCII_SYMBOLS, UNICODE_SYMBOLS, plain_text, row_width
 from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, stopped_rows, summary_rows
+from tidegate.report.styled_text import ASCII_SYMBOLS, UNICODE_SYMBOLS, plain_text, row_width
 
 REFS = [a_ref("web"), a_ref("db"), a_ref("a-name-that-is-longer-than-some-screens-" * 4)]
 STEPS = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.model.change import MASK
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
+from tidegate.model.plans.change import MASK
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.testing.builders import a_plan, an_object
 

@@ -13,10 +13,10 @@ from tests.unit.report.telling import (
     failed,
     passed,
 )
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.objects import ClusterRef, Kind, Ref
-from tidegate.report.refusals import preflight_findings
+from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
+from tidegate.report.preflight import preflight_findings
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import (
     ContainerFailure,
@@ -27,9 +27,9 @@ from tidegate.report.rollout.evidence import (
     ProducerRef,
     StepRelation,
 )
-from tidegate.report.rollout.failure import explain_failure, failing_objects, refused_objects
-from tidegate.report.rollout.rows import Row, plain_text
+from tidegate.report.rollout.explain import explain_failure, failing_objects, refused_objects
 from tidegate.report.rollout.summary import NextCommands, killed_message, stopped_rows, summary_rows
+from tidegate.report.styled_text import Row, plain_text
 
 WEB, LATE = a_ref("web"), a_ref("late")
 ONE, TWO = a_step("wave 1", WEB), a_step("wave 2", LATE)

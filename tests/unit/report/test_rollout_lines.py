@@ -15,10 +15,10 @@ from tests.unit.report.telling import (
     ready,
     waits,
 )
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.plan import Step
-from tidegate.model.unit import UnitId
+from tidegate.model.plans.plan import Step
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.lines import RolloutLog
 
 WEB, DB = a_ref("web"), a_ref("db")

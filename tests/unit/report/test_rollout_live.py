@@ -13,12 +13,12 @@ from tests.unit.report.telling import (
     ready,
     waits,
 )
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.unit import UnitId
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
-from tidegate.report.rollout.rows import plain_text
+from tidegate.report.styled_text import plain_text
 
 WEB, DB = a_ref("web"), a_ref("db")
 ONE, TWO = a_step("wave 1", WEB, DB), a_step("wave 2", a_ref("late"))

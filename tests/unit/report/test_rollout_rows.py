@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.unit.report.telling import SHOP
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Step
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.plans.plan import Step
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.times import Ms
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.names import (
     format_limit,
@@ -20,7 +20,7 @@ from tidegate.report.rollout.names import (
     shorten_wait_message,
     step_name,
 )
-from tidegate.report.rollout.rows import (
+from tidegate.report.styled_text import (
     Span,
     Style,
     justify,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.unit import UnitId
+from tidegate.model.units.unit import UnitId
 from tidegate.report.waves import PhaseRow, WaveInventory, waves_lines
 
 UNITS = tuple(UnitId("Application", "", "argocd", f"component-{number}") for number in range(9))

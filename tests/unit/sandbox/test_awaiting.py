@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.stage import Stage, a_container, a_pod, a_probe, a_stage, at
 from tests.promises.objects import a_definition, a_gate, an_object
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.testing import live_of

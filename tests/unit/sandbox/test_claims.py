@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.small_cluster import SmallCluster, an_object
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
 from tidegate.sandbox.kinds import CLAIM, VOLUME

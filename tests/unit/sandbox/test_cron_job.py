@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
-from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.kinds import CRON_JOB, JOB

@@ -14,12 +14,12 @@ from tests.traces.workloads import (
     rolling,
     scale,
 )
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_int
+from tidegate.model.k8s.json_fields import get_int
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_active, is_ready
-from tidegate.sandbox.controllers.reaction import ObjectReader
-from tidegate.sandbox.controllers.workloads.rollout import HISTORY, REVISION
+from tidegate.sandbox.controllers.workloads.deployment_state import HISTORY, REVISION
 from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 
 SECOND_IMAGE = a_template(image="app:2")

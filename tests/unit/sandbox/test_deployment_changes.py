@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.workloads import WEB, a_template, a_workload, rolling
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import MINUTE, Ms
+from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_active
-from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.kinds import POD
 
 

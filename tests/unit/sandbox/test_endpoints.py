@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.fakes.small_cluster import SHOP, SmallCluster, an_object, notes
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.selectors import ENDPOINTS, HEADLESS, MANAGED_BY
 from tidegate.sandbox.kinds import ENDPOINT_SLICE, POD, SERVICE_NAME_LABEL
 

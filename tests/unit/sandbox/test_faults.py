@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.times import Ms
 from tidegate.sandbox.faults import (
     CONFLICT,
     ERROR,
@@ -32,7 +32,7 @@ from tidegate.sandbox.faults import (
     TimedFault,
     request_verb,
 )
-from tidegate.world.calls import (
+from tidegate.world.requests import (
     Call,
     Discover,
     Get,

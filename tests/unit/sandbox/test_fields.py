@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.fields import (
     EMPTY,
     LEAF,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Propagation, Ref
-from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Propagation, Ref
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
-from tidegate.sandbox.controllers.batch.order import INDEX, TRACKING
+from tidegate.sandbox.controllers.batch.job_spec import INDEX, TRACKING
 from tidegate.sandbox.kinds import JOB, POD
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_int, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
-from tidegate.sandbox.controllers.batch.order import (
+from tidegate.sandbox.controllers.batch.job_spec import (
     FAILURES,
     INDEX,
     format_indexes,

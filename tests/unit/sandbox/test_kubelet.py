@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.stage import POD, a_container, a_pod, a_stage, at
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.sandbox.physics.profile import ContainerProfile, Profile
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.node.profile import ContainerProfile, Profile
 from tidegate.testing import live_of
-from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import Conflict
+from tidegate.world.messages import Conflict
+from tidegate.world.requests import Verb, Write
 
 
 def a_task(name: str = "web", policy: str = "Never", **spec: Json) -> JsonObject:

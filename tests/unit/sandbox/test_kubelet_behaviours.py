@@ -8,9 +8,8 @@ import pytest
 
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.errors import TidegateError
-from tidegate.model.moment import Ms
-from tidegate.sandbox.forms import BehaviourSpec
-from tidegate.sandbox.physics.profile import (
+from tidegate.model.times import Ms
+from tidegate.sandbox.node.profile import (
     ContainerFailure,
     ContainerIdentity,
     ContainerRule,
@@ -19,6 +18,7 @@ from tidegate.sandbox.physics.profile import (
     Profile,
 )
 from tidegate.sandbox.scenario import read_scenario
+from tidegate.sandbox.scenario_faults import BehaviourSpec
 
 
 def rule_of(text: str) -> ContainerRule:

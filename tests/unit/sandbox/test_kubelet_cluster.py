@@ -6,15 +6,15 @@ import pytest
 
 from tests.fakes.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
 from tests.promises.objects import an_object
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.bootstrap import load_base_objects
+from tidegate.sandbox.controller_set import CONTROLLERS
 from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
-from tidegate.sandbox.first_objects import load_base_objects
-from tidegate.sandbox.living import CONTROLLERS
-from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
+from tidegate.sandbox.node.profile import ContainerRule, ContainerSelector
 from tidegate.testing import body_of, items_of
-from tidegate.world.calls import Selection
-from tidegate.world.facts import NotFound, Success
+from tidegate.world.messages import NotFound, Success
+from tidegate.world.requests import Selection
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet")

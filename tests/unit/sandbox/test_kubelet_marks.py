@@ -6,13 +6,13 @@ import pytest
 
 from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tests.promises.objects import a_service
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
-from tidegate.sandbox.physics.kubelet import states
-from tidegate.sandbox.physics.kubelet.states import ASSUMED_ANNOTATION
-from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.node.kubelet import states
+from tidegate.sandbox.node.kubelet.states import ASSUMED_ANNOTATION
+from tidegate.sandbox.node.profile import ContainerRule, ContainerSelector
+from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.testing import live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]

@@ -6,8 +6,8 @@ import pytest
 
 from tests.fakes.stage import Stage, a_container, a_pod, a_stage, at
 from tests.promises.objects import an_object
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import JsonObject
-from tidegate.sandbox.physics.kubelet.scene import ProbeTimes, predict_probes
-from tidegate.sandbox.physics.profile import ContainerProfile, Profile
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.node.kubelet.container_context import ProbeTimes, predict_probes
+from tidegate.sandbox.node.profile import ContainerProfile, Profile
 
 
 def seen(container: JsonObject, up: int | None) -> tuple[int | None, int | None, int | None]:

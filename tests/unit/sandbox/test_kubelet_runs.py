@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_stage, at
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref
-from tidegate.sandbox.physics.profile import ContainerFailure, ContainerRule, ContainerSelector
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.node.profile import ContainerFailure, ContainerRule, ContainerSelector
 from tidegate.testing import live_of
-from tidegate.world.calls import Logs, PatchType
-from tidegate.world.facts import Invalid, Outcome, RawResponse
+from tidegate.world.messages import Invalid, Outcome, RawResponse
+from tidegate.world.requests import Logs, PatchType
 
 WEB = Ref(POD, "shop", "web")
 

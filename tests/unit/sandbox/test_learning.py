@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import FileError
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.simulation.learn_profile import learn_from_file
 
 BOUND, BEGAN, READY, ENDED = (f"2026-11-16T08:00:{second:02}Z" for second in (0, 6, 15, 48))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import JsonObject, LiveObject
-from tidegate.sandbox.first_objects import load_base_objects
-from tidegate.sandbox.living import build_controllers
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.model.k8s.objects import JsonObject, LiveObject
+from tidegate.model.times import MINUTE, Ms
+from tidegate.sandbox.bootstrap import load_base_objects
+from tidegate.sandbox.controller_set import build_controllers
+from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.resilient import ResilientWorld
 
 
 def a_cluster() -> Desk:

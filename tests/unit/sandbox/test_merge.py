@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.sequence_answers import gate_shape
 from tests.promises.objects import DEPLOYMENT, SERVICE
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.ownership.merge import merge
 from tidegate.schema.builtin import shape_of

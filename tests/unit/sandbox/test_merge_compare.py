@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.sequence_answers import gate_shape
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import (
     Comparison,
     collect_all_fields,

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.sequence_answers import shape_for
 from tests.fakes.sequence_runs import Run, named, prepare
 from tests.fakes.write_sequences import Deed, Sequence, Step, random_sequences
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import collect_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
     EMPTY,
@@ -22,8 +22,8 @@ from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape
 from tidegate.testing import Desk
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import NotFound
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import NotFound
 
 SEQUENCES = random_sequences(80, seed=7)
 

@@ -8,13 +8,13 @@ import pytest
 from tests.fakes.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
 from tests.promises.objects import SECRET, a_namespace
 from tidegate.knowledge.reader import builtin, read_knowledge
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.node.profile import StageRule, StageSelector
 from tidegate.sandbox.operators.interpreter import apply_stage_rules
-from tidegate.sandbox.physics.profile import StageRule, StageSelector
 from tidegate.testing import items_of, live_of
-from tidegate.world.calls import Selection
+from tidegate.world.requests import Selection
 
 WIDGET = Kind("widgets.example.com", "v1", "Widget")
 SEALED = Kind("bitnami.com", "v1alpha1", "SealedSecret")

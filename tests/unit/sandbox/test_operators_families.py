@@ -6,9 +6,9 @@ import pytest
 
 from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
 DATABASE = Kind("kinda.rocks", "v1beta1", "Database")

@@ -6,16 +6,18 @@ import msgspec
 import pytest
 
 from tests.promises.objects import a_namespace, an_object
-from tidegate.knowledge.catalogue import pluralize_kind, serves
+from tidegate.knowledge.catalog import pluralize_kind, serves
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.operators import KindRow, Operator, Stage
-from tidegate.model.reading import get_mapping, get_mappings
-from tidegate.sandbox.first_objects import load_base_objects
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.operators.rows import KindRow, Operator, Stage
+from tidegate.model.times import MINUTE, Ms
+from tidegate.sandbox.bootstrap import load_base_objects
+from tidegate.sandbox.controller_set import build_controllers
 from tidegate.sandbox.kinds import WORKLOADS
-from tidegate.sandbox.living import build_controllers
-from tidegate.sandbox.operators.given import (
+from tidegate.sandbox.node.profile_file import default_profile
+from tidegate.sandbox.operators.availability import is_available
+from tidegate.sandbox.operators.preinstalled import (
     InstalledOperator,
     crds_for_row,
     instant_start_rules,
@@ -24,15 +26,13 @@ from tidegate.sandbox.operators.given import (
     settle_preinstalled,
     workload_body,
 )
-from tidegate.sandbox.operators.presence import is_available
-from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import Discover
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources
-from tidegate.world.line import ResilientWorld
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources
+from tidegate.world.requests import Discover
+from tidegate.world.resilient import ResilientWorld
 
 OPERATORS = {operator.name: operator for operator in builtin().operators}
 DEPLOYMENT = Kind("apps", "v1", "Deployment")

@@ -8,8 +8,8 @@ from tests.fakes.operator_stage import OperatorStage
 from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin, read_knowledge
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.sandbox.operators.presence import unready_reason
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.sandbox.operators.availability import unready_reason
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.testing import live_of
 

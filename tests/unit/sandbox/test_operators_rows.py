@@ -9,10 +9,10 @@ import pytest
 from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.templates import shows
-from tidegate.model.checks import all_checks_pass
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.operators import WILDCARD, KindRow
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.operators.checks import all_checks_pass
+from tidegate.model.operators.rows import WILDCARD, KindRow
+from tidegate.model.times import MINUTE, Ms
 from tidegate.schema.builtin import served_kinds
 
 OWN = frozenset(served.kind.group for served in served_kinds())

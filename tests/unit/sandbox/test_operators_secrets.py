@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import SECRET, SERVICE, a_service, an_object
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import JsonObject, Kind, Propagation, Ref
+from tidegate.model.k8s.objects import JsonObject, Kind, Propagation, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
 
 ISSUER = Kind("cert-manager.io", "v1", "Issuer")
 CERTIFICATE = Kind("cert-manager.io", "v1", "Certificate")

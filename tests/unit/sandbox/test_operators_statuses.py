@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidegate.knowledge.templates import NOW
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.times import Ms
 from tidegate.sandbox.operators.interpreter import fill_times, stage_status
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.sequence_answers import gate_shape, shape_for
 from tests.fakes.write_sequences import GATE
 from tests.promises.objects import CONFIG_MAP, DEPLOYMENT
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.fields import EMPTY, field_set_from_paths, to_fields_v1
 from tidegate.sandbox.ownership.owners import (
     ManagedFields,
@@ -30,9 +30,9 @@ from tidegate.sandbox.ownership.rules import (
     get_reset_fields,
     update_managed_fields,
 )
-from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Merge, Shape, Type
-from tidegate.world.facts import Cause, FieldOwner
+from tidegate.schema.types import find_typed_problems
+from tidegate.world.messages import Cause, FieldOwner
 
 SHAPE = shape_for(CONFIG_MAP)
 TERMS = WriteScope(shape=SHAPE, version="v1", blank=build_blank(SHAPE))

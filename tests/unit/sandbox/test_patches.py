@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.server.patches import PatchError, apply_json_patch, apply_merge_patch
 
 BODY: Json = {"a": {"b": 1}, "list": ["x", "y"], "odd/key": {"til~de": 2}}

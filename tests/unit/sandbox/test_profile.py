@@ -11,12 +11,12 @@ import pytest
 from tidegate.documents import read_documents
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
-from tidegate.model.expectation import DurationEstimate
-from tidegate.model.moment import SECOND, Ms, format_duration
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mapping, get_mappings
-from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
-from tidegate.sandbox.physics.profile import (
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json
+from tidegate.model.simulation.duration_estimate import DurationEstimate
+from tidegate.model.times import SECOND, Ms, format_duration
+from tidegate.sandbox.node.kubelet.states import DIAL_FAILS, DIAL_POLLS
+from tidegate.sandbox.node.profile import (
     ContainerIdentity,
     ContainerProfile,
     ContainerRule,
@@ -26,7 +26,7 @@ from tidegate.sandbox.physics.profile import (
     StageRule,
     StageSelector,
 )
-from tidegate.sandbox.physics.profile_file import (
+from tidegate.sandbox.node.profile_file import (
     DEFAULT_PROFILE_FILE,
     DURATIONS,
     default_profile,

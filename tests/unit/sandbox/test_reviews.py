@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Discover, Verb, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import ApiResources, NotServed
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, NotServed
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Discover, Verb, Write
 
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.knowledge.reader import builtin
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.model.k8s.objects import Json, Kind, Propagation, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.bootstrap import load_base_objects
+from tidegate.sandbox.controller_set import build_controllers
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
     index_by_kind,
 )
-from tidegate.sandbox.first_objects import load_base_objects
-from tidegate.sandbox.living import build_controllers
-from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.sandbox.server.store import StoreEvent
 from tidegate.sandbox.world import START, Sandbox, to_create_write
-from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import is_error
+from tidegate.world.messages import is_error
+from tidegate.world.requests import Verb, Write
 
 POD = Kind("", "v1", "Pod")
 SECRET = Kind("", "v1", "Secret")

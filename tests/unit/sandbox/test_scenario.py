@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import TidegateError
-from tidegate.model.given import GivenKind, GivenOperator
-from tidegate.model.moment import Ms
+from tidegate.model.simulation.preinstalled import GivenKind, GivenOperator
+from tidegate.model.times import Ms
 from tidegate.sandbox.faults import (
     CONFLICT,
     ERROR,

@@ -9,12 +9,12 @@ from typing import get_args
 
 import pytest
 
-from tidegate.model.given import GivenCluster
-from tidegate.sandbox.edit_forms import EditSpec
+from tidegate.model.simulation.preinstalled import GivenCluster
 from tidegate.sandbox.faults import VERBS, FaultSelector
-from tidegate.sandbox.forms import FREQUENCY_KEYS, BehaviourSpec, FaultSpec
-from tidegate.sandbox.physics.profile import ContainerSelector
+from tidegate.sandbox.node.profile import ContainerSelector
 from tidegate.sandbox.scenario import Scenario, read_scenario
+from tidegate.sandbox.scenario_edits import EditSpec
+from tidegate.sandbox.scenario_faults import FREQUENCY_KEYS, BehaviourSpec, FaultSpec
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
 FAULTS, REST = PAGE.split("## What befalls containers")

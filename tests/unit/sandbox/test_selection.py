@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.labels import SelectorError
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.k8s.labels import SelectorError
+from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.sandbox.server.streams import build_predicate
-from tidegate.world.calls import Selection
+from tidegate.sandbox.server.watches import build_predicate
+from tidegate.world.requests import Selection
 
 POD = Kind("", "v1", "Pod")
 

@@ -7,11 +7,11 @@ from itertools import groupby
 from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.case import Change
 from tests.traces.workloads import DB, a_template, a_workload, an_account, scale
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.pods import is_ready
-from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
 from tidegate.sandbox.controllers.workloads.stateful_set import REVISION_LABEL
 from tidegate.sandbox.kinds import CLAIM, POD

@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.k8s.objects import Json, Kind
 from tidegate.sandbox.ownership.layout import get_layout
 from tidegate.sandbox.server.patches import PatchError
-from tidegate.sandbox.server.strategic import apply_strategic_patch
+from tidegate.sandbox.server.strategic_merge import apply_strategic_patch
 from tidegate.schema.builtin import shape_of
 
 SHAPE = shape_of(Kind("", "v1", "Pod"))

@@ -17,8 +17,8 @@ from tests.promises.objects import (
     a_namespace,
 )
 from tidegate.errors import ScenarioError
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.k8s.objects import Json, Kind, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.cluster import ServerTiming
 from tidegate.sandbox.faults import (
     DISCONNECTED,
@@ -39,10 +39,8 @@ from tidegate.sandbox.faults import (
 )
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Desk, items_of, live_of
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Call, Get, RequestId, RunWorker, Selection, Verb, Watch, Write
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import (
     Bookmark,
     Expired,
     Message,
@@ -57,6 +55,8 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Call, Get, RequestId, RunWorker, Selection, Verb, Watch, Write
 
 EVERYWHERE = Selection(CONFIG_MAP, "default", label_selector="watched=yes")
 WEB = Ref(CONFIG_MAP, "default", "web")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.k8s.objects import Json, Kind
 from tidegate.schema.builtin import object_meta, release, served_kinds, shape_of
 from tidegate.schema.shape import Merge, Shape, Type, child
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.k8s.objects import Json, Kind
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.causes import number, quoted
-from tidegate.schema.checks import find_problems
+from tidegate.schema.crd_validation import find_problems
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shape_from
 

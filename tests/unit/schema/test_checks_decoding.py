@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.builtin import object_meta, shape_of
-from tidegate.schema.decoding import find_decode_problem, find_typed_problems
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shape_from
-from tidegate.world.facts import Cause
+from tidegate.schema.types import find_decode_problem, find_typed_problems
+from tidegate.world.messages import Cause
 
 UNSTRUCTURED = '&value.valueUnstructured{Value:map[string]interface {}{"a":[]interface {}{1}}}'
 CONTAINER = "Container.spec.template.spec.containers"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.validation.requirements import find_unmet
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")

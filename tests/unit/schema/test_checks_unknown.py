@@ -7,9 +7,9 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.objects import JsonObject, Kind
+from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.schema.builtin import shape_of
-from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
+from tidegate.schema.defaulting import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shape_from
 

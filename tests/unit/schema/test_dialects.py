@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from plane.dialect_schemas import MODULES
 from tests.fakes.dialect_bodies import BODIES
-from tidegate.model.objects import FieldPath, Json, JsonObject, Kind
-from tidegate.schema.dialects import FILE, check_object, known_versions
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
+from tidegate.schema.custom_resources import FILE, check_object, known_versions
 
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

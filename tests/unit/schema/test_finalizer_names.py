@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Kind
+from tidegate.model.k8s.objects import Kind
 from tidegate.schema.validation.names import find_name_problems
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.schema.fit import Misfit, find_misfit, read_definition
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.schema.violations import Misfit, find_misfit, read_definition
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 
 GATE = Kind("example.org", "v1", "Gate")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.promises.objects import POD, a_claim, a_container, a_definition, a_job, an_object
-from tidegate.model.objects import JsonObject, Kind
-from tidegate.schema.frozen import find_changed
+from tidegate.model.k8s.objects import JsonObject, Kind
+from tidegate.schema.immutable import find_changed
 
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 BOUND: JsonObject = {"status": {"phase": "Bound"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.shape import Merge, Shape, Type, child
 from tidegate.schema.structural import shape_from, shapes_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.schema.validation.definitions import find_definition_problems
-from tidegate.world.facts import Cause
+from tidegate.world.messages import Cause
 
 ROOT = "spec.validation.openAPIV3Schema"
 

@@ -12,12 +12,12 @@ from tests.fakes.bucket_server import BucketServer
 from tests.fakes.fetching import an_access
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import SecretValue
-from tidegate.model.source import BucketSource, Credentials, Snapshot
-from tidegate.source.access import Checkout
-from tidegate.source.bucket.signing import AccessKey, sign
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.source import BucketSource, Credentials, Snapshot
+from tidegate.source.bucket.signature import AccessKey, sign
 from tidegate.source.credentials import GivenKey, Keyring
 from tidegate.source.fetch import fetch
+from tidegate.source.options import Checkout
 from tidegate.source.tree import TreeLimits
 
 OBJECTS = {

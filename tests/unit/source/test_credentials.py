@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import SourceError
-from tidegate.model.secret import SecretValue
-from tidegate.model.source import Credentials
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.source import Credentials
 from tidegate.source.credentials import (
     NOTHING,
     Environment,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import SourceError
-from tidegate.model.braces import (
+from tidegate.model.operators.placeholders import (
     could_match,
     fill_placeholders,
     placeholder_names,
     placeholder_regex,
 )
-from tidegate.model.source import ArtifactDiscovery, SourceObject
-from tidegate.source.discovering import find_directory
+from tidegate.model.units.source import ArtifactDiscovery, SourceObject
+from tidegate.source.artifact_directories import find_directory
 
 REPO = SourceObject("GitRepository", "flux-system", "platform")
 FILES = ("apps/Auth/envs/dev/a.yaml", "apps/pay/envs/prod/deep/b.yaml", "apps/pay/c.yaml", "d.yaml")

@@ -12,7 +12,7 @@ from tests.fakes.fetching import an_access
 from tests.fakes.git_server import Repository
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.source import (
+from tidegate.model.units.source import (
     ChartSource,
     GitRef,
     GitRefKind,
@@ -28,9 +28,9 @@ from tidegate.source import (
     leave_out,
     with_digest,
 )
-from tidegate.source.access import Checkout
 from tidegate.source.fetch import uses_working_tree
 from tidegate.source.local import read_repository_map
+from tidegate.source.options import Checkout
 from tidegate.source.web import FILE
 
 OURS = "https://example.com/acme/shop"

@@ -13,10 +13,10 @@ from tests.fakes.fetching import an_access
 from tests.fakes.git_server import GitServer, Repository
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import SecretValue
-from tidegate.model.source import Credentials, GitRef, GitRefKind, GitSource
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.source import Credentials, GitRef, GitRefKind, GitSource
 from tidegate.source.credentials import GivenKey
-from tidegate.source.git.fetching import fetch_git
+from tidegate.source.git.fetch import fetch_git
 from tidegate.source.tree import TreeLimits
 
 

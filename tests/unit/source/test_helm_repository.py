@@ -16,8 +16,8 @@ from tests.fakes.fetching import an_access
 from tests.fakes.registry import FakeRegistry
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import SecretValue
-from tidegate.model.source import ChartSource, Credentials, Revision
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.source import ChartSource, Credentials, Revision
 from tidegate.source.credentials import GivenKey
 from tidegate.source.helm_repository import fetch_chart, join_url, read_index
 from tidegate.source.tree import CHART_LAYER

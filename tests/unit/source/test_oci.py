@@ -12,8 +12,8 @@ from tests.fakes.fetching import an_access
 from tests.fakes.registry import FakeRegistry, digest_of
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import SecretValue
-from tidegate.model.source import ChartSource, Credentials, OciSource
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.source import ChartSource, Credentials, OciSource
 from tidegate.source.credentials import GivenKey
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 from tidegate.source.tree import CHART_LAYER

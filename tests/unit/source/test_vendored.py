@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.chart_archives import a_chart
 from tests.fakes.fetching import an_access
 from tidegate.errors import SourceError
-from tidegate.model.source import ChartSource, GitSource, OciSource, SourceRef
+from tidegate.model.units.source import ChartSource, GitSource, OciSource, SourceRef
 from tidegate.source import Access, Checkout, VendoredCharts, fetch
 from tidegate.source.vendored import VendoredChart, pick_vendored
 

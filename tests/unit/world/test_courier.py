@@ -6,10 +6,8 @@ import pytest
 from msgspec import structs
 
 from tests.fakes.script import a_get, a_write
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.world.calls import Call, RequestId, Verb
-from tidegate.world.courier import RequestScheduler
-from tidegate.world.facts import (
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.world.messages import (
     Conflict,
     Delivery,
     Forbidden,
@@ -20,6 +18,8 @@ from tidegate.world.facts import (
     Success,
     TooManyRequests,
 )
+from tidegate.world.requests import Call, RequestId, Verb
+from tidegate.world.scheduler import RequestScheduler
 
 NOW = Ms(1_000_000)
 NOT_SENT = NoResponse(Delivery.NOT_SENT, LossReason.CONNECTION_REFUSED, "connection refused")

@@ -7,11 +7,9 @@ import asyncio
 import pytest
 
 from tests.fakes.script import CONFIG_MAP, ScriptedWorld, a_live, a_ref
-from tidegate.model.moment import SECOND, Ms
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Get, RequestId, Selection, Watch
-from tidegate.world.exchange import Client, Dispatcher
-from tidegate.world.facts import (
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.dispatcher import Client, Dispatcher
+from tidegate.world.messages import (
     ListPage,
     Message,
     Response,
@@ -20,6 +18,8 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Get, RequestId, Selection, Watch
 
 GET = Get(a_ref())
 WATCH = Watch(Selection(CONFIG_MAP))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.fakes.script import CONFIG_MAP, ScriptedWorld, a_get, a_live, a_write
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.world.ask import send_requests
-from tidegate.world.calls import Call, Get, List, RequestId, Selection, Verb, Watch
-from tidegate.world.exchange import Dispatcher
-from tidegate.world.facts import (
+from tidegate.model.times import MINUTE, Ms
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import (
     Delivery,
     Expired,
     Forbidden,
@@ -24,7 +22,9 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
-from tidegate.world.line import ResilientWorld
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import Call, Get, List, RequestId, Selection, Verb, Watch
+from tidegate.world.resilient import ResilientWorld
 
 LOST = NoResponse(Delivery.MAYBE_SENT, LossReason.DISCONNECTED, "connection reset")
 TICKET = RequestId(5)

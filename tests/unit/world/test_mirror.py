@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.fakes.script import CONFIG_MAP, a_live, a_ref
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.world.calls import List, RequestId, Selection, Watch
-from tidegate.world.facts import (
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.world.messages import (
     Delivery,
     Expired,
     Forbidden,
@@ -18,7 +17,8 @@ from tidegate.world.facts import (
     WatchEvent,
     WatchEventType,
 )
-from tidegate.world.mirror import PAGE_SIZE, Reflector, ReflectorAction
+from tidegate.world.reflector import PAGE_SIZE, Reflector, ReflectorAction
+from tidegate.world.requests import List, RequestId, Selection, Watch
 
 NOW = Ms(1_000_000)
 EVERYWHERE = Selection(CONFIG_MAP)

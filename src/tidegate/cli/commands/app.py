@@ -232,7 +232,7 @@ def wait(
     if sum(map(bool, (names, flags["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
     from tidegate.cli.waiting import DesiredState, wait_for_applications
-    from tidegate.model.verdict import Health
+    from tidegate.model.k8s.verdict import Health
 
     requested = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
     healths = frozenset(state for state, is_requested in requested.items() if is_requested)

@@ -58,7 +58,7 @@ def generate(file: Path, params: bool, **flags: Unpack[Flags]) -> int:  # noqa: 
     from tidegate.actions.appset import generate_appsets
     from tidegate.cli.asking import load_request, render_settings
     from tidegate.cli.running import run_async
-    from tidegate.report.sets import appset_texts
+    from tidegate.report.appset import appset_texts
 
     generated = run_async(generate_appsets(load_request(str(file), flags), render_settings(flags)))
     progress_line.clear()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidegate.cli.doing import ProgressLine
     from tidegate.cli.screen import Screen
     from tidegate.clusters.session import Session
-    from tidegate.model.event import RolloutOutcome
+    from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.workspace.request import LoadRequest
 
 NOTHING_MESSAGE = "nothing to delete"
@@ -78,8 +78,8 @@ def delete(what: str, **flags: Unpack[Flags]) -> int:
 def _confirm_deletion(deletions: Deletions) -> None:
     """Show what would be deleted, and ask."""
     from tidegate.cli.consent import confirm
-    from tidegate.report.deletion import deletion_lines
     from tidegate.report.findings import finding_lines, warning_from_error
+    from tidegate.report.plan import deletion_lines
 
     retained = [ref for deletion in deletions.units for ref in deletion.remaining]
     unconfirmed = [ref for deletion in deletions.units for ref in deletion.unconfirmed]
@@ -123,7 +123,7 @@ async def _delete_units(
     from tidegate.actions.delete import finish_deletion
     from tidegate.cli.rolling import show_rollout
     from tidegate.controllers.takeover import report_still_paused, take_over_for_delete
-    from tidegate.model.event import RolloutOutcome
+    from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.releases.history import build_uninstall_history
     from tidegate.rollout.run import RolloutOptions
     from tidegate.workspace.rendering.result import require_deployable

@@ -19,7 +19,7 @@ def explain(code: str, output: str) -> None:
       tidegate explain ORD003 -o json
     """
     from tidegate.linting.run import rule_page
-    from tidegate.report.lint.page import rule_page_lines
+    from tidegate.report.lint.output import rule_page_lines
 
     documented_rule = rule_page(code)
     options.print_result(output, [documented_rule], rule_page_lines(documented_rule.page))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidegate.clusters.session import Session
     from tidegate.inspection.status import UnitStatus
     from tidegate.model.finding import Finding
-    from tidegate.report.reconciled import FluxRow
+    from tidegate.report.flux import FluxRow
     from tidegate.workspace.workspace import Workspace
 
     RowReader = Callable[[Session, Workspace], Awaitable[list[FluxRow]]]
@@ -88,7 +88,7 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
       tidegate get all -A -o json
       tidegate get ks --watch
     """
-    from tidegate.report.reconciled import flux_document, flux_lines
+    from tidegate.report.flux import flux_document, flux_lines
 
     noun = NOUN_ALIASES.get(which, which)
     if noun not in KINDS_BY_NOUN:
@@ -153,7 +153,7 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
     """Return a function that reads the selected objects and compares them with the cluster."""
     from tidegate.cli.naming import load_unit_trees, select_unit_ids
     from tidegate.inspection.status import read_desired_and_live, read_unit_statuses
-    from tidegate.report.reconciled import FluxRow
+    from tidegate.report.flux import FluxRow
     from tidegate.workspace.selection import parse_selector
 
     kinds, path = KINDS_BY_NOUN[noun], flags["place"]
@@ -191,8 +191,8 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
 
 
 def _flux_row(status: UnitStatus) -> FluxRow:
-    from tidegate.model.verdict import Health
-    from tidegate.report.reconciled import FluxRow
+    from tidegate.model.k8s.verdict import Health
+    from tidegate.report.flux import FluxRow
     from tidegate.report.rollout.names import count_noun
 
     differing = sum(not object_status.is_synced for object_status in status.objects)

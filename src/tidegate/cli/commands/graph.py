@@ -13,10 +13,10 @@ from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import show_progress
 from tidegate.cli.saying import print_document, print_line
 from tidegate.cli.unit_options import HEALTH, PLAIN_UNIT, SELECTION, SIMULATION, Flags, with_options
-from tidegate.report.places import location_text
+from tidegate.report.paths import location_text
 
 if TYPE_CHECKING:
-    from tidegate.report.graph.picture import GraphView
+    from tidegate.report.graph.layout import GraphView
 
 FORMATS = ["text", "mermaid", "dot", "json", "svg", "html"]
 
@@ -77,11 +77,10 @@ def _output_lines(output: str, view: GraphView) -> Iterator[str]:
     import msgspec
 
     from tidegate.report.graph.diagrams import dot_lines, mermaid_lines
-    from tidegate.report.graph.document import graph_document
-    from tidegate.report.graph.drawing import svg_lines
+    from tidegate.report.graph.layout import build_diagram
     from tidegate.report.graph.page import html_lines
-    from tidegate.report.graph.picture import build_diagram
-    from tidegate.report.graph.words import graph_lines
+    from tidegate.report.graph.svg import svg_lines
+    from tidegate.report.graph.text import graph_document, graph_lines
 
     match output:
         case "json":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidegate.actions.jobs import JobRerun
     from tidegate.cli.doing import ProgressLine
     from tidegate.clusters.session import Session
-    from tidegate.model.event import RolloutOutcome
+    from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.report.jobs import JobRow
     from tidegate.workspace.request import LoadRequest
     from tidegate.workspace.workspace import Workspace

@@ -89,7 +89,7 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
     from tidegate.linting.run import LintOptions
     from tidegate.linting.run import lint as lint_repository
     from tidegate.model.finding import Severity
-    from tidegate.model.semantics import SEMANTICS_BY_NAME
+    from tidegate.model.units.semantics import SEMANTICS_BY_NAME
 
     if flags["update_baseline"] and flags["baseline"] is None:
         raise click.BadParameter("it needs `--baseline FILE`", param_hint="--update-baseline")
@@ -135,23 +135,23 @@ def _report_lines(report: LintReport, output_format: str) -> Iterable[str]:
     import msgspec
 
     from tidegate.cli.window import is_interactive, max_line_width
-    from tidegate.report.lint import documents
-    from tidegate.report.lint.text import lint_lines
+    from tidegate.report.lint import output
+    from tidegate.report.lint.output import lint_lines
 
     def encode(document: object) -> list[str]:
         return [msgspec.json.encode(document).decode()]
 
     match output_format:
         case "json":
-            return encode(documents.lint_document(report))
+            return encode(output.lint_document(report))
         case "sarif":
-            return encode(documents.sarif_document(report))
+            return encode(output.sarif_document(report))
         case "junit":
-            return documents.junit_lines(report)
+            return output.junit_lines(report)
         case "github":
-            return documents.github_lines(report)
+            return output.github_lines(report)
         case "markdown":
-            return documents.markdown_lines(report)
+            return output.markdown_lines(report)
         case _:
             use_color = is_interactive(sys.stdout, os.environ) and not os.environ.get("NO_COLOR")
             return lint_lines(report, max_width=max_line_width(sys.stdout), use_color=use_color)

@@ -22,8 +22,8 @@ from tidegate.cli.unit_options import (
 )
 
 if TYPE_CHECKING:
-    from tidegate.model.event import RolloutOutcome
-    from tidegate.model.semantics import Semantics
+    from tidegate.model.rollouts.event import RolloutOutcome
+    from tidegate.model.units.semantics import Semantics
     from tidegate.report.simulation import EngineRun
     from tidegate.simulation.run import SimulationResult
 
@@ -64,9 +64,8 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
     from tidegate.cli.asking import cluster_targets, load_request, render_settings
     from tidegate.cli.assuming import print_assumptions
     from tidegate.cli.running import run_async
-    from tidegate.model.expectation import DurationEstimate
-    from tidegate.report.simulation import comparison_lines
-    from tidegate.report.spread import duration_range_lines
+    from tidegate.model.simulation.duration_estimate import DurationEstimate
+    from tidegate.report.simulation import comparison_lines, duration_range_lines
     from tidegate.simulation.run import SimulationOptions
     from tidegate.simulation.run import simulate as run_simulation
 
@@ -98,7 +97,7 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
 def _exit_code(results: set[RolloutOutcome]) -> int:
     """Return the exit code of the outcomes of all engines."""
     from tidegate.cli.exits import OUTCOME_CODES
-    from tidegate.model.event import RolloutOutcome
+    from tidegate.model.rollouts.event import RolloutOutcome
 
     if results == {RolloutOutcome.PASSED}:
         return 0
@@ -130,7 +129,7 @@ def _engine_run(result: SimulationResult, *, with_durations: bool) -> EngineRun:
 
 def _parse_engines(text: str) -> list[Semantics | None]:
     """Return the semantics by name; None is the native engine of each unit."""
-    from tidegate.model.semantics import SEMANTICS_BY_NAME
+    from tidegate.model.units.semantics import SEMANTICS_BY_NAME
 
     engines: dict[str, Semantics | None] = {**SEMANTICS_BY_NAME, "own": None}
     names = [name.strip() for name in text.split(",")]
@@ -148,7 +147,7 @@ def _run_documents(runs: list[EngineRun]) -> Iterator[object]:
     import msgspec
 
     from tidegate.report.rollout.documents import event_document
-    from tidegate.report.simulation_document import engine_result_document
+    from tidegate.report.simulation import engine_result_document
 
     for run in runs:
         labels = {"engine": run.name} | ({"expecting": run.durations} if run.durations else {})

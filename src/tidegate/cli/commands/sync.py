@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidegate.controllers.takeover import TakeoverResult
     from tidegate.inspection.diff import Preview
     from tidegate.inspection.saved_plan import SavedPlan
-    from tidegate.model.event import RolloutOutcome
+    from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.planning.plan import PlanResult, PreparedRollout
     from tidegate.report.rollout.course import RolloutProgress
     from tidegate.rollout.record import RunRecorder
@@ -178,7 +178,7 @@ class _ConfirmedPlan(NamedTuple):
 
     def check_recorder(self, result: RolloutOutcome) -> None:
         """Report an incomplete run record; raises if nothing else went wrong."""
-        from tidegate.model.event import RolloutOutcome
+        from tidegate.model.rollouts.event import RolloutOutcome
 
         if self.recorder is not None and (fault := self.recorder.error()):
             if result is RolloutOutcome.PASSED:
@@ -226,7 +226,7 @@ async def _run_sync(
     from tidegate.cli.consent import print_target
     from tidegate.cli.exits import OUTCOME_CODES
     from tidegate.cli.rolling import on_screen
-    from tidegate.model.policy import PreflightMode
+    from tidegate.model.units.policy import PreflightMode
     from tidegate.rollout.run import RolloutOptions
     from tidegate.workspace.selection import find_approved_units
 
@@ -304,7 +304,7 @@ async def _run_rollout(
     from tidegate.actions.sync import can_plan_change, delete_removed_records, replan
     from tidegate.cli.rolling import show_rollout
     from tidegate.controllers.takeover import take_over
-    from tidegate.model.event import RolloutOutcome
+    from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.releases.history import build_history
     from tidegate.rollout.status_writer import build_statuses
 

@@ -26,8 +26,8 @@ from tidegate.cli.window import max_line_width
 if TYPE_CHECKING:
     from tidegate.clusters.session import Session
     from tidegate.model.finding import Finding
-    from tidegate.model.run import RunRecord
-    from tidegate.report.proof import OrderVerification
+    from tidegate.model.rollouts.run import RunRecord
+    from tidegate.report.verification import OrderVerification
     from tidegate.workspace.workspace import Workspace
 
 BROKEN, MISSING = 3, 4
@@ -53,7 +53,7 @@ def verify(what: str, **flags: Unpack[Flags]) -> int:
     progress_line = show_progress("looking at what was rolled out", quiet=flags["output"] == "json")
     from tidegate.cli.consent import print_target
     from tidegate.inspection.verify import verify_record
-    from tidegate.report.proof import verification_document, verification_lines
+    from tidegate.report.verification import verification_document, verification_lines
     from tidegate.rollout.record import read_run_record
 
     record, since = flags["record"], flags["since"]
@@ -105,7 +105,7 @@ def _verify_cluster(
 def _print_record(run_record: RunRecord | None, flags: Flags) -> None:
     from tidegate.cli.consent import target_names
     from tidegate.cli.saying import print_line
-    from tidegate.report.proof import display_timestamp
+    from tidegate.report.verification import display_timestamp
 
     if run_record is None:
         return

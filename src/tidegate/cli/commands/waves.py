@@ -11,7 +11,7 @@ from tidegate.cli.completing import complete_path
 from tidegate.cli.doing import show_progress
 from tidegate.cli.saying import print_line
 from tidegate.cli.unit_options import PLAIN_UNIT, SELECTION, Flags, with_options
-from tidegate.report.places import location_text
+from tidegate.report.paths import location_text
 
 
 @click.command()

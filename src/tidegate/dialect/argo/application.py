@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tidegate.dialect.argo.finding_collector import FindingCollector
 from tidegate.dialect.argo.options import string_annotations
-from tidegate.dialect.argo.requests import without_empty_blocks
+from tidegate.dialect.argo.render_requests import without_empty_blocks
 from tidegate.dialect.argo.source import SourceContext, read_source
-from tidegate.dialect.argo.syncing import read_policy
-from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.argo.sync_policy import read_policy
 from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
 from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import FieldPath, JsonObject, Propagation
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.project import ProjectRequest
-from tidegate.model.reading import get_labels, get_list, get_mapping, get_text, get_value
-from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.model.k8s.json_fields import get_labels, get_list, get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import FieldPath, JsonObject, Propagation
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.project import ProjectRequest
+from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 
 KIND = "Application"
 IN_CLUSTER_SERVER, IN_CLUSTER_NAME = "https://kubernetes.default.svc", "in-cluster"

@@ -13,10 +13,10 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.dialect.argo.options import split_list, string_annotations
-from tidegate.model.manifest import Phase
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import HookPolicy
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.plans.plan import HookPolicy
 
 HOOK = "argocd.argoproj.io/hook"
 DELETE_POLICY = "argocd.argoproj.io/hook-delete-policy"

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 import msgspec
 
 from tidegate.errors import sanitize
-from tidegate.model.objects import JsonObject, Propagation
-from tidegate.model.policy import ObjectOptions, Permission, Policy
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject, Propagation
+from tidegate.model.units.policy import ObjectOptions, Permission, Policy
 
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 RESOURCE_POLICY = "helm.sh/resource-policy"

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from tidegate.dialect.argo.requests import is_true, string_list
-from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.argo.finding_collector import FindingCollector
+from tidegate.dialect.argo.render_requests import is_true, string_list
 from tidegate.documents import Document
 from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.moment import Ms, parse_duration
-from tidegate.model.objects import FieldPath, JsonObject
-from tidegate.model.project import (
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import FieldPath, JsonObject
+from tidegate.model.times import Ms, parse_duration
+from tidegate.model.units.project import (
     DestinationRule,
     KindRule,
     NameRule,
@@ -22,9 +23,8 @@ from tidegate.model.project import (
     ServiceAccountRule,
     WindowRule,
 )
-from tidegate.model.reading import get_list, get_mapping, get_text, get_value
-from tidegate.model.schedule import ScheduleError, parse_schedule, parse_time_zone
-from tidegate.model.sync_window import SyncWindow
+from tidegate.model.units.schedule import ScheduleError, parse_schedule, parse_time_zone
+from tidegate.model.units.sync_window import SyncWindow
 
 KIND = "AppProject"
 LIST_FIELDS = (

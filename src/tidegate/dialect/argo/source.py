@@ -8,7 +8,8 @@ from posixpath import normpath
 
 import msgspec
 
-from tidegate.dialect.argo.requests import (
+from tidegate.dialect.argo.finding_collector import FindingCollector
+from tidegate.dialect.argo.render_requests import (
     BLOCKS,
     explicit_tools,
     is_true,
@@ -16,16 +17,22 @@ from tidegate.dialect.argo.requests import (
     read_request,
     report_unsupported,
 )
-from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import FieldPath, Json, JsonObject, Kind
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_text
-from tidegate.model.rendering import ArgoBuild
-from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, OciSource, SourceRef
-from tidegate.model.unit import UnitSource
-from tidegate.schema.dialects import shape_of
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.rendering import ArgoBuild
+from tidegate.model.units.source import (
+    ChartSource,
+    GitRef,
+    GitRefKind,
+    GitSource,
+    OciSource,
+    SourceRef,
+)
+from tidegate.model.units.unit import UnitSource
+from tidegate.schema.custom_resources import shape_of
 from tidegate.schema.shape import Shape, child
 
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from tidegate.dialect.argo.options import string_annotations
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Location, sanitize
-from tidegate.model.objects import JsonObject
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
 
 WAVE = "argocd.argoproj.io/sync-wave"
 WEIGHT = "helm.sh/hook-weight"

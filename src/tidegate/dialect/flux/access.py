@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.errors import redact_urls, sanitize
-from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import FluxDetails
-from tidegate.model.semantics import FLUX
-from tidegate.model.source import SourceObject
-from tidegate.model.unit import Unit, UnitSource
+from tidegate.model.units.config import ControllerSetting
+from tidegate.model.units.rendering import FluxDetails
+from tidegate.model.units.semantics import FLUX
+from tidegate.model.units.source import SourceObject
+from tidegate.model.units.unit import Unit, UnitSource
 
 NO_CROSS_NAMESPACE_REFS, NO_REMOTE_BASES = "no-cross-namespace-refs", "no-remote-bases"
 CONTROLLERS = {"Kustomization": "kustomize-controller", "HelmRelease": "helm-controller"}

@@ -6,16 +6,16 @@ import json
 import posixpath
 from collections.abc import Collection, Iterator
 
-from tidegate.dialect.flux.part import FieldReader
-from tidegate.model.expressions import HealthExpressions
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.objects import Kind
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.release import ValuesFile
-from tidegate.model.rendering import DataReference, ImageOverride, KustomizePatch
-from tidegate.model.source import SourceObject
-from tidegate.model.unit import Dependency, UnitId
+from tidegate.dialect.flux.field_reader import FieldReader
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.chart_request import ValuesFile
+from tidegate.model.units.expressions import HealthExpressions
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.model.units.ignore_differences import IgnoreDifference
+from tidegate.model.units.rendering import DataReference, ImageOverride, KustomizePatch
+from tidegate.model.units.source import SourceObject
+from tidegate.model.units.unit import Dependency, UnitId
 
 REPOSITORY = "HelmRepository"
 CHART_SOURCES = (REPOSITORY, "GitRepository", "Bucket")

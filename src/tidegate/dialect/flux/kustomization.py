@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.dialect.declared import Declarations
+from tidegate.dialect.flux.field_reader import FieldReader, FluxResource, open_resource
 from tidegate.dialect.flux.fields import (
     read_cluster,
     read_dependencies,
@@ -19,23 +20,29 @@ from tidegate.dialect.flux.fields import (
     read_references,
     read_source,
 )
-from tidegate.dialect.flux.part import FieldReader, FluxResource, open_resource
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.model.policy import GateScope, ObjectOptions, Order, Permission, Policy, Tracking
-from tidegate.model.reading import get_labels
-from tidegate.model.rendering import (
+from tidegate.model.k8s.json_fields import get_labels
+from tidegate.model.k8s.objects import Kind, Propagation, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.policy import (
+    GateScope,
+    ObjectOptions,
+    Order,
+    Permission,
+    Policy,
+    Tracking,
+)
+from tidegate.model.units.rendering import (
     FluxDetails,
     FluxOverrides,
     LoadRestriction,
     Overlay,
     Substitution,
 )
-from tidegate.model.semantics import FLUX, UNLIMITED, Retry
-from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.model.units.semantics import FLUX, UNLIMITED, Retry
+from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 
 SOURCES = ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact")
 MIRROR_PRUNE, DELETE, WAIT_FOR_TERMINATION, ORPHAN = (

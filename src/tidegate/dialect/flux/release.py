@@ -8,6 +8,7 @@ from hashlib import sha256
 import msgspec
 
 from tidegate.dialect.declared import Declarations
+from tidegate.dialect.flux.field_reader import FieldReader, FluxResource, open_resource
 from tidegate.dialect.flux.fields import (
     REPOSITORY,
     read_chart,
@@ -21,11 +22,15 @@ from tidegate.dialect.flux.fields import (
     read_references,
     read_source,
 )
-from tidegate.dialect.flux.part import FieldReader, FluxResource, open_resource
-from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
-from tidegate.model.ledger import (
+from tidegate.model.k8s.json_fields import get_labels
+from tidegate.model.k8s.objects import Json, Propagation
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.chart_request import ChartRequest, ValuesFile
+from tidegate.model.units.policy import ObjectOptions, Order, Policy, Tracking
+from tidegate.model.units.release_history import (
     CrdPolicy,
     DriftMode,
     ReleaseAction,
@@ -33,15 +38,10 @@ from tidegate.model.ledger import (
     ReleaseSpec,
     ReleaseTestSpec,
 )
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import ObjectOptions, Order, Policy, Tracking
-from tidegate.model.reading import get_labels
-from tidegate.model.release import ChartRequest, ValuesFile
-from tidegate.model.rendering import FluxDetails, FluxOverrides
-from tidegate.model.semantics import FLUX, UNLIMITED, Retry
-from tidegate.model.source import SourceObject
-from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.model.units.rendering import FluxDetails, FluxOverrides
+from tidegate.model.units.semantics import FLUX, UNLIMITED, Retry
+from tidegate.model.units.source import SourceObject
+from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 
 CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
 NO_HOOKS = "nohooks"

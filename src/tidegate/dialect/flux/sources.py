@@ -8,12 +8,12 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from tidegate.dialect.declared import Declarations
+from tidegate.dialect.flux.field_reader import FieldReader, FluxResource, open_resource
 from tidegate.dialect.flux.fields import read_chart
-from tidegate.dialect.flux.part import FieldReader, FluxResource, open_resource
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
-from tidegate.model.objects import Json
-from tidegate.model.source import (
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.source import (
     ArtifactCopy,
     BucketSource,
     ChartSource,

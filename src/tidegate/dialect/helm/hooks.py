@@ -11,10 +11,10 @@ from collections.abc import Collection
 import msgspec
 
 from tidegate.dialect.argo.hooks import HELM_HOOK, Hook
-from tidegate.model.ledger import ReleaseAction, ReleaseSpec, ReleaseTestSpec
-from tidegate.model.manifest import Phase
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.manifest import Phase
+from tidegate.model.units.release_history import ReleaseAction, ReleaseSpec, ReleaseTestSpec
 
 TEST_EVENTS = frozenset({"test", "test-success"})
 """Events of tests; `test-success` is the name in Helm 2."""

@@ -11,15 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from tidegate.documents.ready import read_precompiled
+from tidegate.documents.precompiled import read_precompiled
 from tidegate.health.argo import projects, provided, workloads
 from tidegate.health.argo.pods import judge_pod
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, is_held, say
-from tidegate.health.row_files import read_health_rows
-from tidegate.health.rows import HealthRow, Rows, judge_cases
-from tidegate.model.objects import JsonObject, Kind
-from tidegate.model.reading import get_text, get_value
-from tidegate.model.verdict import Verdict
+from tidegate.health.rows import HealthRow, Rows, judge_cases, read_health_rows
+from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.objects import JsonObject, Kind
+from tidegate.model.k8s.verdict import Verdict
 
 Judge: TypeAlias = Callable[[JsonObject], Verdict]
 Brought: TypeAlias = tuple[HealthRow, ...]
@@ -27,7 +26,6 @@ HERE = Path(__file__).parent
 READY = HERE / "rows.ready"
 GATEWAY = "gateway.networking.k8s.io"
 ANY = "*"
-
 RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
     ("apps", "Deployment"): {"v1": workloads.judge_deployment},
     ("apps", "ReplicaSet"): {"v1": workloads.judge_replica_set},
@@ -59,7 +57,6 @@ RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
     ("argoproj.io", "Rollout"): {ANY: projects.judge_rollout},
 }
 """By group and kind, then by version: Argo CD's engine knows no other versions of its own kinds."""
-
 SHORT_NAMES = {"HorizontalPodAutoscaler": "HPA"}
 
 

@@ -16,9 +16,9 @@ from tidegate.health.argo.verdicts import (
     is_true,
     say,
 )
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.verdict import Verdict
 
 IGNORES_POLICY = "argocd.argoproj.io/ignore-restart-policy"
 

@@ -19,10 +19,17 @@ from tidegate.health.argo.verdicts import (
     is_true,
     say,
 )
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.json_fields import (
+    get_int,
+    get_list,
+    get_mapping,
+    get_mappings,
+    get_text,
+    get_value,
+)
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.text.lazy_regex import lazy_regex
 
 WORKLOAD_GENERATION = "rollout.argoproj.io/workload-generation"
 BAD_PROGRESS = ("RolloutAborted", "ProgressDeadlineExceeded")

@@ -18,13 +18,12 @@ from tidegate.health.argo.verdicts import (
     is_true,
     say,
 )
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_list, get_mappings, get_text, get_value
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.verdict import Health, Verdict
 
 CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 """Where version 1 keeps what has been a part of the status since version 2."""
-
 BAD_REASONS = {
     "AbleToScale": ("FailedGetScale", "FailedUpdateScale"),
     "ScalingActive": (

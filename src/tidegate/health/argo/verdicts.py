@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from tidegate.errors import sanitize
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import EMPTY_MAPPING, get_int, get_list, get_mapping, get_mappings
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.json_fields import (
+    EMPTY_MAPPING,
+    get_int,
+    get_list,
+    get_mapping,
+    get_mappings,
+)
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.verdict import Health, Verdict
 
 HEALTHY, PROGRESSING, DEGRADED = Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED
 SUSPENDED, UNKNOWN = Health.SUSPENDED, Health.UNKNOWN

@@ -20,8 +20,7 @@ from tidegate.health.argo.verdicts import (
     is_unobserved,
     say,
 )
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import (
+from tidegate.model.k8s.json_fields import (
     EMPTY_MAPPING,
     get_int,
     get_list,
@@ -29,7 +28,8 @@ from tidegate.model.reading import (
     get_text,
     get_value,
 )
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.verdict import Verdict
 
 TOO_LATE = "ProgressDeadlineExceeded"
 WAITING = "Waiting for rollout to finish"

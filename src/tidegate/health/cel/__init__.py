@@ -1,6 +1,6 @@
 """Health by expressions in CEL, as Flux has them."""
 
-from tidegate.health.cel.exchange import read_cel_verdict
+from tidegate.health.cel.messages import read_cel_verdict
 from tidegate.health.cel.rules import NO_EXPRESSIONS, CelRules
 
 __all__ = ["NO_EXPRESSIONS", "CelRules", "read_cel_verdict"]

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.health.cel.exchange import CelQuestion, write_cel_question
-from tidegate.model.expressions import HealthExpressions
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_text, get_value
-from tidegate.world.calls import RunWorker
+from tidegate.health.cel.messages import CelQuestion, write_cel_question
+from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.units.expressions import HealthExpressions
+from tidegate.world.requests import RunWorker
 
 CEL_WORK = "cel"
 """What a world calls the work of evaluating expressions."""

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_int
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.json_fields import get_int
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.verdict import Health, Verdict
 
 _T = TypeVar("_T")
 _END = 2**63

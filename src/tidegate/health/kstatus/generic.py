@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import current, failed, in_progress
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_text, get_value
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.verdict import Health, Verdict
 
 NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", is_checked=False)
 """No condition that kstatus knows: it takes the object for current, which proves nothing."""

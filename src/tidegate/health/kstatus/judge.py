@@ -14,17 +14,15 @@ import msgspec
 from tidegate.health.kstatus import generic, workloads
 from tidegate.health.kstatus.fields import UnreadableError
 from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
-from tidegate.model.moment import Ms
-from tidegate.model.objects import JsonObject, Kind
-from tidegate.model.reading import get_int, get_text
-from tidegate.model.verdict import Health, Verdict
+from tidegate.model.k8s.json_fields import get_int, get_text
+from tidegate.model.k8s.objects import JsonObject, Kind
+from tidegate.model.k8s.verdict import Health, Verdict
+from tidegate.model.times import Ms
 
 GroupKind = tuple[str, str]
-
 POD: GroupKind = ("", "Pod")
 JOB: GroupKind = ("batch", "Job")
 ASKS_ITS_PODS: frozenset[GroupKind] = frozenset({("apps", "StatefulSet"), ("apps", "ReplicaSet")})
-
 RULES: Mapping[GroupKind, Callable[[JsonObject], Verdict]] = MappingProxyType(
     {
         ("", "ConfigMap"): generic.judge_at_once,

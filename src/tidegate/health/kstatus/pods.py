@@ -8,10 +8,10 @@ import msgspec
 
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import current, failed, in_progress
-from tidegate.model.moment import SECOND, Ms, add_duration
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_text
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.verdict import Verdict
+from tidegate.model.times import SECOND, Ms, add_duration
 
 SCHEDULE_WINDOW = Ms(15 * SECOND)
 """For so long after its creation a pod without a place is not scheduled yet; then it failed."""

@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import Condition, current, failed, in_progress
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_int, get_text, get_value
-from tidegate.model.verdict import Verdict
+from tidegate.model.k8s.json_fields import get_int, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.k8s.verdict import Verdict
 
 _NO_DEADLINE = 2**31 - 1
 """What the Deployment controller takes for `no progress deadline`."""

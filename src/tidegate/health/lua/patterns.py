@@ -9,7 +9,7 @@ import re
 
 from tidegate.errors import KnowledgeError, Location, sanitize
 from tidegate.globs import compile_glob
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 SIGNS = frozenset("*?[{\\")
 _PIECE = lazy_regex(r"\\.|\[!?[^\]\[]+\]|[{},*?\[\]\\]|[^{},*?\[\]\\]+", re.DOTALL)

@@ -17,12 +17,12 @@ import msgspec
 
 from tidegate.errors import Location
 from tidegate.health.argo.verdicts import is_held
-from tidegate.health.lua.exchange import Question, write_question
+from tidegate.health.lua.messages import Question, write_question
 from tidegate.health.lua.patterns import compile_pattern, is_pattern, literal_size
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_text, get_value
-from tidegate.world.calls import RunWorker
+from tidegate.model.k8s.json_fields import get_text, get_value
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.requests import RunWorker
 
 WORK = "lua"
 """What a world calls the work of running a script."""

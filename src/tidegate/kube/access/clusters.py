@@ -14,9 +14,9 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from tidegate.errors import ConfigError, Location
-from tidegate.kube.access.stanza import ConfigEntry
-from tidegate.model.objects import Json
-from tidegate.model.secret import SecretValue
+from tidegate.kube.access.entries import ConfigEntry
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.secret import SecretValue
 
 SCHEMES = ("http", "https")
 DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -14,8 +14,8 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.units.identity import ImpersonatedUser
 
 
 class Anonymous(msgspec.Struct, frozen=True):

@@ -16,13 +16,12 @@ from tidegate.external.process import MIB, Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.kube.access.context import ClientCertificate, ExecPlugin, InteractiveMode
 from tidegate.kube.access.users import check_token
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.times import MINUTE, Ms
 
 NON_INTERACTIVE_LIMITS = Limits(time=Ms(2 * MINUTE), output=MIB)
 INTERACTIVE_LIMITS = Limits(time=Ms(10 * MINUTE), output=MIB)
 """The user may have to find a phone and type a code."""
-
 MIN_REDACTED_LENGTH = 4
 """Minimum length of a value that is redacted: shorter ones are part of many words."""
 MANUAL_HINT = "see the manual of the plugin"

@@ -24,10 +24,10 @@ from tidegate.kube.access.context import (
     Login,
     TokenFile,
 )
-from tidegate.kube.access.stanza import ConfigEntry, read_file
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.secret import SecretValue
+from tidegate.kube.access.entries import ConfigEntry, read_file
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.identity import ImpersonatedUser
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"

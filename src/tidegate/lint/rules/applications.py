@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.documents import Document
+from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.names import join_limited
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import LintContext, LintObject
-from tidegate.lint.words import join_limited
+from tidegate.lint.rules.ignored_annotations import WAVE
 from tidegate.model.finding import Severity
-from tidegate.model.objects import FieldPath, JsonObject
-from tidegate.model.policy import Order
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.semantics import ChildGates
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import FieldPath, JsonObject
+from tidegate.model.units.policy import Order
+from tidegate.model.units.semantics import ChildGates
+from tidegate.model.units.unit import UnitId
 
 ARGO = "argoproj.io"
 HEALTH_SETTING = "resource.customizations.health.argoproj.io_Application"

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
+from tidegate.lint.context import LintContext, LintFile, LintObject
+from tidegate.lint.names import join_limited, object_name
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import LintContext, LintFile, LintObject
-from tidegate.lint.words import join_limited, object_name
+from tidegate.lint.rules.ignored_annotations import WAVE
 from tidegate.model.finding import Severity
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.plan import ItemAction
-from tidegate.model.reading import get_list, get_mapping, get_text, get_value
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.plans.plan import ItemAction
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.unit import UnitId
 
 OVERLAY_KINDS = frozenset({"Kustomization", "Component"})
 UNIT_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
+from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.names import join_limited, object_name
 from tidegate.lint.pods import LONG_RUNNING_KINDS, containers, ready_window
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.scene import LintContext, LintObject
-from tidegate.lint.words import join_limited, object_name
 from tidegate.model.finding import Severity
-from tidegate.model.moment import SECOND, Ms, format_duration, parse_duration
-from tidegate.model.policy import GateScope, Tracking
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.rendering import ArgoPlugin
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.times import SECOND, Ms, format_duration, parse_duration
+from tidegate.model.units.policy import GateScope, Tracking
+from tidegate.model.units.rendering import ArgoPlugin
+from tidegate.model.units.unit import Unit
 
 KUSTOMIZATION, HELM_RELEASE = "Kustomization", "HelmRelease"
 PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tidegate.lint.cast import DependencyIndex, dependency_index, is_required, needs_ready
+from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.dependencies import DependencyIndex, dependency_index, is_required, needs_ready
+from tidegate.lint.names import join_limited, object_name, step_name
 from tidegate.lint.pods import claim_names
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.scene import LintContext, LintObject
 from tidegate.lint.snippets import health_check_snippets
-from tidegate.lint.words import join_limited, object_name, step_name
 from tidegate.model.finding import Severity
-from tidegate.model.graph import NO_STEP
-from tidegate.model.operators import Effect
-from tidegate.model.plan import Step
-from tidegate.model.policy import Order
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.operators.rows import Effect
+from tidegate.model.plans.graph import NO_STEP
+from tidegate.model.plans.plan import Step
+from tidegate.model.units.policy import Order
+from tidegate.model.units.unit import UnitId
 
 PAUSE_FIELDS = {
     ("batch", "Job"): "suspend",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.names import object_name, step_name
 from tidegate.lint.pods import (
     LONG_RUNNING_KINDS,
     containers,
@@ -13,12 +15,10 @@ from tidegate.lint.pods import (
     start_window,
 )
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.scene import LintContext, LintObject
-from tidegate.lint.words import object_name, step_name
 from tidegate.model.finding import Severity
-from tidegate.model.plan import HookPolicy
-from tidegate.model.policy import Order
-from tidegate.model.reading import get_int, get_mapping, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_value
+from tidegate.model.plans.plan import HookPolicy
+from tidegate.model.units.policy import Order
 
 OPTIONS = "argocd.argoproj.io/sync-options"
 MIN_TTL = 30

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from tidegate.lint.cast import DependencyIndex, dependency_index
+from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.dependencies import DependencyIndex, dependency_index
+from tidegate.lint.names import join_limited, object_name, step_name
 from tidegate.lint.pods import LONG_RUNNING_KINDS
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
-from tidegate.lint.rules.awaited import missing_health_check_targets, missing_service_accounts
-from tidegate.lint.rules.beside import parallel_definitions, parallel_definitions_by_name
-from tidegate.lint.rules.proofs import deadlocks
-from tidegate.lint.scene import LintContext, LintObject
-from tidegate.lint.words import join_limited, object_name, step_name
+from tidegate.lint.rules.deadlocks import deadlocks
+from tidegate.lint.rules.flux_references import (
+    missing_health_check_targets,
+    missing_service_accounts,
+)
+from tidegate.lint.rules.parallel_crds import parallel_definitions, parallel_definitions_by_name
 from tidegate.model.finding import Severity
-from tidegate.model.graph import EdgeKind, GraphEdge, NodeKind
-from tidegate.model.policy import Tracking
-from tidegate.model.reading import get_int, get_mapping, get_text
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
+from tidegate.model.plans.graph import EdgeKind, GraphEdge, NodeKind
+from tidegate.model.units.policy import Tracking
+from tidegate.model.units.unit import UnitId
 
 SKIP_DRY_RUN_OPTION = "SkipDryRunOnMissingResource=true"
 CRD_KIND = "CustomResourceDefinition"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.errors import Location
+from tidegate.lint.context import LintContext
 from tidegate.lint.rule import Diagnostic, rule
-from tidegate.lint.scene import LintContext
 from tidegate.model.finding import Severity
-from tidegate.model.moment import format_duration
-from tidegate.model.semantics import ARGOCD
+from tidegate.model.times import format_duration
+from tidegate.model.units.semantics import ARGOCD
 
 
 @rule(

@@ -11,9 +11,9 @@ from typing import cast
 
 import msgspec
 
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.plan.diff.owned import (
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.plan.diff.owned_fields import (
     APPLY_OPERATION,
     Fields,
     entry_fields,

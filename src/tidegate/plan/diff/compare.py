@@ -7,29 +7,29 @@ that is in sync is harmless.
 
 from __future__ import annotations
 
-from tidegate.model.change import MASK, DiffAction, Difference, FieldChange
-from tidegate.model.objects import JsonObject
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.change import MASK, DiffAction, Difference, FieldChange
 from tidegate.plan.diff.adoption import (
     DEFAULT_ADOPTED,
     adoptable_fields,
     is_adopted,
     unadopted_fields,
 )
-from tidegate.plan.diff.facts import BUILTIN_GROUPS
-from tidegate.plan.diff.owned import (
+from tidegate.plan.diff.compare_fields import FieldComparison
+from tidegate.plan.diff.defaults import BUILTIN_GROUPS
+from tidegate.plan.diff.fingerprint import compute_fingerprint as fingerprint_of
+from tidegate.plan.diff.fingerprint import content_digest, is_secret
+from tidegate.plan.diff.owned_fields import (
     Fields,
     entry_fields,
     is_applied_by,
     managed_entries,
     merge_fields,
 )
-from tidegate.plan.diff.places import FieldDifference, field_names, format_path
-from tidegate.plan.diff.seal import compute_fingerprint as fingerprint_of
-from tidegate.plan.diff.seal import content_digest, is_secret
+from tidegate.plan.diff.paths import FieldDifference, field_names, format_path
 from tidegate.plan.diff.values import format_pair, is_zero, normalize_secret, word_set
-from tidegate.plan.diff.walk import FieldComparison
-from tidegate.schema.frozen import find_frozen
+from tidegate.schema.immutable import find_frozen
 
 UNOWNED_METADATA = word_set(
     "clusterName creationTimestamp deletionGracePeriodSeconds deletionTimestamp generateName "

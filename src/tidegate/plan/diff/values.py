@@ -10,10 +10,10 @@ import base64
 import msgspec
 
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.quantity import to_quantity
-from tidegate.model.reading import get_mapping
-from tidegate.plan.diff.owned import Scalar
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.k8s.quantity import to_quantity
+from tidegate.plan.diff.owned_fields import Scalar
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -11,8 +11,8 @@ import re
 
 from tidegate.documents.dump import block_lines
 from tidegate.documents.scalars import resolve
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
 
 _NOT_PRINTED = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff"

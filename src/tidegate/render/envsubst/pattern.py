@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from tidegate.documents.scalars import replace_invalid_bytes
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 
 _CHUNK = lazy_regex(rb"(\**)((?:\\.|\\$|\[(?:\\.|\\$|[^\]\\])*\]?|[^*\\\[])*)", re.DOTALL)
 

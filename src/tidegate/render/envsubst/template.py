@@ -17,11 +17,10 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.documents.scalars import replace_invalid_bytes
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.envsubst.pattern import trim_prefix, trim_suffix
 
 NESTING_LIMIT = 100
-
 _DEFAULT_SIGNS = "=-?+"
 _NUMBER = lazy_regex(rb"[+-]?[0-9]+")
 _INT64 = 2**63

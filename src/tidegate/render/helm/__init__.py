@@ -6,8 +6,7 @@ async with helm_workers() as workers:
     documents = await render(release, workers)
 """
 
-from tidegate.render.helm.answers import DependencyError, LookupsError
-from tidegate.render.helm.rendering import helm_workers, render
+from tidegate.render.helm.render import helm_workers, render
 from tidegate.render.helm.value_files import (
     Reference,
     RemoteValuesError,
@@ -17,6 +16,7 @@ from tidegate.render.helm.value_files import (
     find_value_files,
     flux_layers,
 )
+from tidegate.render.helm.worker_replies import DependencyError, LookupsError
 
 __all__ = [
     "DependencyError",

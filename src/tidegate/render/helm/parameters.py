@@ -12,16 +12,14 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tidegate.errors import RenderError, sanitize
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
 
 MAX_INDEX = 65536
 MAX_LEVEL = 30
 INT64 = range(-(2**63), 2**63)
-
 _INTEGER = lazy_regex(r"[+-]?[0-9]+", re.ASCII)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-
 Values: TypeAlias = dict[str, Json]
 
 

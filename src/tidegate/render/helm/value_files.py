@@ -24,8 +24,8 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, normalize_path
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.release import (
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.chart_request import (
     FileParameter,
     InlineValues,
     Parameter,
@@ -34,9 +34,9 @@ from tidegate.model.release import (
     ValuesLayer,
     ValuesText,
 )
-from tidegate.render.argo_build import expand
+from tidegate.render.argocd_variables import expand
 from tidegate.render.globs import find_matches, is_pattern
-from tidegate.render.helm.files import astray
+from tidegate.render.helm.worker.files import astray
 
 _BARE_COMMA = lazy_regex(r"(?<!\\),")
 _URL = lazy_regex(r"([A-Za-z][A-Za-z0-9+.-]*)://")

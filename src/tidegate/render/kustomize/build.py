@@ -18,17 +18,17 @@ from tidegate.errors import Location, ProcessError, RenderError, TidegateError, 
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
-from tidegate.model.objects import JsonObject
-from tidegate.model.rendering import HelmOptions, Overlay
-from tidegate.render.engines import NO_NETWORK
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.units.rendering import HelmOptions, Overlay
 from tidegate.render.kustomize import output
-from tidegate.render.kustomize.gather import Gathering, gather
-from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
+from tidegate.render.kustomize.charts import ENVIRONMENT, PROGRAM, Inflation
+from tidegate.render.kustomize.collect import Gathering, gather
+from tidegate.render.kustomize.errors import refusal
+from tidegate.render.kustomize.file_parts import are_distinct, divide
 from tidegate.render.kustomize.kustomization import Chart
-from tidegate.render.kustomize.parts import are_distinct, divide
-from tidegate.render.kustomize.refusal import refusal
 from tidegate.render.kustomize.tree import Input
 from tidegate.render.scratch import scratch_directory
+from tidegate.render.workers import NO_NETWORK
 
 Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
 

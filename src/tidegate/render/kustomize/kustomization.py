@@ -20,9 +20,9 @@ import msgspec
 from tidegate.documents import Document, find_location, read_documents
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import FieldPath, Json, JsonObject
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_list, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.kustomize.tree import Use
 
 
@@ -38,7 +38,6 @@ class PathRole(Enum):
 
 Visit: TypeAlias = Callable[[PathRole, str, FieldPath], str]
 """Is told a path and the field it stands in, and says what shall stand there instead."""
-
 PATH_FIELDS = {
     "resources": PathRole.RESOURCE,
     "bases": PathRole.RESOURCE,
@@ -76,7 +75,6 @@ KEYS_OF_A_PLAIN_LIST = frozenset({"apiVersion", "kind", "metadata", "resources",
 """What a directory of plugins may hold: more could make paths that nobody has seen before."""
 DEFAULT_HOME = "charts"
 FIELDS = {name.casefold(): name for name in (*PATH_FIELDS, *ENTRY_FIELDS, *OTHER_FIELDS)}
-
 _SCHEMES = ("ssh://", "https://", "http://", "file://")
 _FILE_SCHEME = lazy_regex(r"https?:", re.IGNORECASE)
 _USER = lazy_regex(r"[a-zA-Z][a-zA-Z0-9-]*@")

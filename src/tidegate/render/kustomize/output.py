@@ -8,10 +8,10 @@ import msgspec
 
 from tidegate.documents import Document, DocumentReader, read_documents
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_list, get_mapping, get_text
-from tidegate.render.kustomize.gather import Gathering
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.render.kustomize.collect import Gathering
 
 ORIGIN = "config.kubernetes.io/origin"
 _SEES_ANNOTATIONS = lazy_regex(

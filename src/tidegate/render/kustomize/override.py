@@ -9,11 +9,16 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, sanitize
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_list, get_mapping, get_mappings
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, ImageOverride, KustomizePatch
-from tidegate.render.argo_build import expand
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.rendering import (
+    ArgoOverrides,
+    FluxOverrides,
+    ImageOverride,
+    KustomizePatch,
+)
+from tidegate.render.argocd_variables import expand
 
 _TAGGED = lazy_regex(r"(.*):([a-zA-Z0-9._-]*|\*)")
 _KEEP = "*"

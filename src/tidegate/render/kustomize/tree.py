@@ -19,14 +19,13 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, PathViolation, normalize_path, open_file, resolve_within
-from tidegate.render.footprint import Closeness, Footprint, Signs, is_link
+from tidegate.render.inputs import Closeness, Footprint, Signs, is_link
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
 KUSTOMIZATION_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 LARGEST_TREE = 256 * 1024 * 1024
 """Bytes of all files that one overlay may reach."""
 MOST_FILES = 20_000
-
 Where: TypeAlias = Callable[[], Location]
 """Finds the place to blame; it is asked only when there is something to blame."""
 

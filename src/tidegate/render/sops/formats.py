@@ -11,15 +11,14 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.documents.build import parse_document
-from tidegate.documents.stream import split_documents
+from tidegate.documents.split import split_documents
 from tidegate.errors import DocumentError, Location, RenderError
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.sops.metadata import KEY
 
 DOTENV_PREFIX = "sops_"
 DEFAULT_SECTION = "DEFAULT"
-
 _STEP = lazy_regex(r"__(map|list)_")
 
 

@@ -15,8 +15,8 @@ import msgspec
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.files import read_regular_file
-from tidegate.model.objects import Json
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.secret import SecretValue
 from tidegate.render.sops.metadata import Metadata
 from tidegate.render.sops.tree import missing_extra
 
@@ -25,7 +25,6 @@ SHOWN_RECIPIENTS = 5
 WRONG_KEY = "render.sops.wrong-key"
 WITHOUT_KEY = frozenset({"render.sops.key", "render.sops.offline", "render.sops.extra", WRONG_KEY})
 """Errors about what nothing of ours opens: a preview goes on without it."""
-
 _PROGRAM_ONLY = ("SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_")
 _PASSED_ON = (
     *("SOPS_", "AWS_", "GOOGLE_", "CLOUDSDK_", "AZURE_", "VAULT_", "GNUPG", "GPG_", "HUAWEI"),

@@ -12,10 +12,9 @@ from collections.abc import Callable
 import msgspec
 
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 KEY = "sops"
-
 _UNENCRYPTED_SUFFIX = "_unencrypted"
 _CLASSES = {
     "[:alnum:]": "0-9A-Za-z",
@@ -36,8 +35,6 @@ _RECIPIENT_NAMES = {
     "hc_vault": "vault_address",
     "hckms": "key_id",
 }
-
-
 _SERVICES = ("kms", "gcp_kms", "azure_kv", "hc_vault", "hckms")
 
 

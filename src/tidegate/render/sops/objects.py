@@ -20,12 +20,13 @@ from tidegate.documents import Document, read_documents
 from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.render.sops.formats import Format, detect, format_of, load
 from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
 from tidegate.render.sops.metadata import KEY, read_metadata
 from tidegate.render.sops.program import ask_program
+from tidegate.render.sops.serialize import write
 from tidegate.render.sops.tree import (
     CipherError,
     Seal,
@@ -35,14 +36,12 @@ from tidegate.render.sops.tree import (
     replace_encrypted,
     type_of,
 )
-from tidegate.render.sops.writing import write
 
 SIZE_LIMIT = 5 * 1024 * 1024
 """Bytes of one encrypted file; Flux takes no more."""
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
 PLACEHOLDER = "tidegate-placeholder"
 """What stands for a string. It can also be a name or a label."""
-
 _BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "1970-01-01T00:00:00Z"}
 _ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tidegate.errors import Location, ProcessError, RenderError
 from tidegate.external.process import Command, run
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.secret import SecretValue
+from tidegate.model.k8s.secret import SecretValue
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops.formats import Format
 from tidegate.render.sops.keys import Keys, locked, needs_program, out_of_reach

@@ -18,8 +18,8 @@ import msgspec
 
 from tidegate.documents.document import format_path
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.patterns import lazy_regex
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.sops.metadata import KEY, Metadata, chooser
 
 _Change: TypeAlias = Callable[[Json, FieldPath], Json]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.model.unit import Strength
-from tidegate.report.graph.picture import Diagram, DiagramArrow, DiagramBox
+from tidegate.model.units.unit import Strength
+from tidegate.report.graph.layout import Diagram, DiagramArrow, DiagramBox
 
 
 def mermaid_lines(diagram: Diagram) -> Iterator[str]:

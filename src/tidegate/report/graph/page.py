@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from tidegate.report.graph.drawing import svg_lines
-from tidegate.report.graph.picture import Diagram, GraphView
-from tidegate.report.graph.words import critical_path_lines, cycle_lines, missing_lines
+from tidegate.report.graph.layout import Diagram, GraphView
+from tidegate.report.graph.svg import svg_lines
+from tidegate.report.graph.text import critical_path_lines, cycle_lines, missing_lines
 
 STYLE = """\
 :root{color-scheme:light dark}

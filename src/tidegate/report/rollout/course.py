@@ -12,11 +12,18 @@ from functools import lru_cache
 import msgspec
 
 from tidegate.errors import sanitize
-from tidegate.model.event import FINAL_STATES, NOT_NEEDED, OPTED_OUT, Event, EventType, StepState
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, Step, step_items
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.plan import Plan, Step, step_items
+from tidegate.model.rollouts.event import (
+    FINAL_STATES,
+    NOT_NEEDED,
+    OPTED_OUT,
+    Event,
+    EventType,
+    StepState,
+)
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.report.rollout.names import (
     shorten_unit_names,
     step_name,

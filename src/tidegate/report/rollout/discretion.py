@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.change import MASK, FieldChange
-from tidegate.model.event import Event
-from tidegate.model.objects import FieldPath, Json, Ref
-from tidegate.model.plan import Plan, PlanFragment, step_items
-from tidegate.model.secret import is_secret_kind, leaf_texts, secret_field_paths, value_at_path
+from tidegate.model.k8s.objects import FieldPath, Json, Ref
+from tidegate.model.k8s.secret import is_secret_kind, leaf_texts, secret_field_paths, value_at_path
+from tidegate.model.plans.change import MASK, FieldChange
+from tidegate.model.plans.plan import Plan, PlanFragment, step_items
+from tidegate.model.rollouts.event import Event
 
 MIN_LENGTH = 5
 """Shorter values occur in ordinary words by chance; redacting them would hide the words."""

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.model.change import DiffAction, FieldChange
-from tidegate.model.event import Event, EventType
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.model.unit import UnitId
-from tidegate.report.places import location_text
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.plans.change import DiffAction, FieldChange
+from tidegate.model.plans.plan import Edge, ItemAction
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.run import RUN_KIND, RUN_VERSION, RunHead, RunObject, RunStep, RunUnit
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
+from tidegate.report.paths import location_text
 
 JSON_VERSION = 1
 """Version of all JSON documents."""
@@ -106,4 +108,152 @@ def event_from_document(document: EventDocument, units: Mapping[str, UnitId]) ->
         location=document.where,
         operation=document.operation,
         fields=document.fields,
+    )
+
+
+class RunObjectDocument(
+    ObjectIdentity, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """JSON form of `RunObject`."""
+
+    deed: ItemAction = ItemAction.APPLY
+    hook: bool = False
+    gates: bool = True
+
+
+class RunStepDocument(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """JSON form of `RunStep`."""
+
+    id: str
+    unit: str
+    cluster: str = ""
+    phase: str = "sync"
+    wave: int = 0
+    stage: str = ""
+    part: int = 0
+    objects: tuple[RunObjectDocument, ...] = ()
+
+
+class RunUnitDocument(
+    msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="camel"
+):
+    """JSON form of `RunUnit`: the unit id and its parts."""
+
+    unit: str
+    kind: str = ""
+    home: str = ""
+    """Cluster that has the unit resource."""
+    namespace: str = ""
+    name: str = ""
+    cluster: str = ""
+    brought_by: str = ""
+    wave: int | None = None
+    manager: str = ""
+    sparing: bool = False
+
+
+class RunHeadDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """First line of a run record."""
+
+    kind: str = RUN_KIND
+    version: int = RUN_VERSION
+    digest: str = ""
+    at: Ms = Ms(0)
+    target: tuple[str, ...] = ()
+    simulated: bool = False
+    units: tuple[RunUnitDocument, ...] = ()
+    steps: tuple[RunStepDocument, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+def run_head_document(head: RunHead) -> RunHeadDocument:
+    return RunHeadDocument(
+        digest=head.digest,
+        at=head.at,
+        target=head.target,
+        simulated=head.is_simulated,
+        units=tuple(map(_unit_document, head.units)),
+        steps=tuple(map(_step_document, head.steps)),
+        edges=head.edges,
+    )
+
+
+def _unit_document(unit: RunUnit) -> RunUnitDocument:
+    unit_id = unit.id
+    return RunUnitDocument(
+        unit=str(unit_id),
+        kind=unit_id.kind,
+        home=unit_id.cluster,
+        namespace=unit_id.namespace,
+        name=unit_id.name,
+        cluster=unit.cluster,
+        brought_by=str(unit.parent) if unit.parent else "",
+        wave=unit.wave,
+        manager=unit.manager,
+        sparing=unit.out_of_sync_only,
+    )
+
+
+def _step_document(step: RunStep) -> RunStepDocument:
+    objects = tuple(
+        RunObjectDocument(
+            **msgspec.structs.asdict(ObjectIdentity.from_ref(item.ref)),
+            deed=item.action,
+            hook=item.is_hook,
+            gates=item.is_gating,
+        )
+        for item in step.objects
+    )
+    return RunStepDocument(
+        id=step.id,
+        unit=str(step.unit),
+        cluster=step.cluster,
+        phase=step.phase,
+        wave=step.wave,
+        stage=step.stage,
+        part=step.part,
+        objects=objects,
+    )
+
+
+def run_head_from_document(document: RunHeadDocument) -> RunHead:
+    """Return the head of a JSON document. Raises KeyError for an unknown unit."""
+    unit_ids = {
+        unit.unit: UnitId(unit.kind, unit.home, unit.namespace, unit.name)
+        for unit in document.units
+    }
+    return RunHead(
+        digest=document.digest,
+        at=document.at,
+        target=document.target,
+        is_simulated=document.simulated,
+        units=tuple(_unit_from_document(unit, unit_ids) for unit in document.units),
+        steps=tuple(_step_from_document(step, unit_ids) for step in document.steps),
+        edges=document.edges,
+    )
+
+
+def _unit_from_document(unit: RunUnitDocument, unit_ids: Mapping[str, UnitId]) -> RunUnit:
+    return RunUnit(
+        id=unit_ids[unit.unit],
+        cluster=unit.cluster,
+        parent=unit_ids.get(unit.brought_by),
+        wave=unit.wave,
+        manager=unit.manager,
+        out_of_sync_only=unit.sparing,
+    )
+
+
+def _step_from_document(step: RunStepDocument, unit_ids: Mapping[str, UnitId]) -> RunStep:
+    return RunStep(
+        id=step.id,
+        unit=unit_ids[step.unit],
+        cluster=step.cluster,
+        phase=step.phase,
+        wave=step.wave,
+        stage=step.stage,
+        part=step.part,
+        objects=tuple(
+            RunObject(item.ref, item.deed, item.hook, item.gates) for item in step.objects
+        ),
     )

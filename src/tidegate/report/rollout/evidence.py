@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.objects import Ref
+from tidegate.model.k8s.objects import Ref
 
 
 class ContainerFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.errors import escape_line, sanitize
-from tidegate.model.event import FAILURE_IGNORED, Event, EventType, StepState
-from tidegate.model.moment import MINUTE, SECOND, Ms, format_timestamp
-from tidegate.model.objects import Ref
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.rollouts.event import FAILURE_IGNORED, Event, EventType, StepState
+from tidegate.model.times import MINUTE, SECOND, Ms, format_timestamp
 from tidegate.report.rollout.course import (
     STEP_STATES,
     GateWait,

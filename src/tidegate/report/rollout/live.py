@@ -12,8 +12,8 @@ from itertools import islice
 import msgspec
 
 from tidegate.errors import escape_line
-from tidegate.model.event import StepState
-from tidegate.model.moment import Ms
+from tidegate.model.rollouts.event import StepState
+from tidegate.model.times import Ms
 from tidegate.report.rollout.course import GateWait, RolloutProgress, StepProgress
 from tidegate.report.rollout.names import (
     count_noun,
@@ -24,7 +24,8 @@ from tidegate.report.rollout.names import (
     shorten_cause,
     shorten_wait_message,
 )
-from tidegate.report.rollout.rows import (
+from tidegate.report.rollout.summary import STOPPED
+from tidegate.report.styled_text import (
     UNICODE_SYMBOLS,
     Row,
     Span,
@@ -38,7 +39,6 @@ from tidegate.report.rollout.rows import (
     truncate_middle,
     truncate_row,
 )
-from tidegate.report.rollout.summary import STOPPED
 
 MAX_WAITS = 8
 """Maximum number of objects shown for a gate."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import islice
 
-from tidegate.model.graph import GraphStep
-from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
-from tidegate.model.objects import Ref
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.plan import Step
-from tidegate.model.run import RunStep
-from tidegate.model.unit import UnitId
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.graph import GraphStep
+from tidegate.model.plans.plan import Step
+from tidegate.model.rollouts.run import RunStep
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
+from tidegate.model.units.unit import UnitId
 
 PHASE_NAMES = {
     "sync": "",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.event import EventType, StepState
+from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.names import count_noun, format_seconds
-from tidegate.report.rollout.rows import UNICODE_SYMBOLS, Row, Span, Style, Symbols
+from tidegate.report.styled_text import UNICODE_SYMBOLS, Row, Span, Style, Symbols
 
 PASSED, STOPPED, INVALID = "passed", "stopped", "invalid"
 MAX_UNPROVEN = 5

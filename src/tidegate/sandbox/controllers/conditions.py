@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.times import Ms
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject
 

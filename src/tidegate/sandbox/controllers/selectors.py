@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.labels import selector_matches
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.labels import selector_matches
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import Ms
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, next_condition, scaled_value
+from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.pods import is_ready, phase_of
-from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.kinds import (
     DEPLOYMENT,
     ENDPOINT_SLICE,
@@ -30,8 +30,8 @@ from tidegate.sandbox.kinds import (
     SERVICE_NAME_LABEL,
 )
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.world.calls import Write
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
+from tidegate.world.requests import Write
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 HEADLESS = "service.kubernetes.io/headless"

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
-from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
+from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.conditions import read_timestamp
-from tidegate.sandbox.controllers.reaction import MapFunc, ObjectReader
+from tidegate.sandbox.controllers.interface import MapFunc, ObjectReader
 from tidegate.sandbox.server.lifecycle import format_rfc3339, to_name_suffix
 from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
-from tidegate.world.calls import PatchType, Verb, Write
+from tidegate.world.requests import PatchType, Verb, Write
 
 MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10

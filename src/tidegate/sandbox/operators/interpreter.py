@@ -18,34 +18,34 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
-from tidegate.model.checks import all_checks_pass
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.operators import KindRow, Stage, StageDuration
-from tidegate.model.reading import get_mapping
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.operators.checks import all_checks_pass
+from tidegate.model.operators.rows import KindRow, Stage, StageDuration
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
     RequeueAt,
 )
 from tidegate.sandbox.controllers.writes import EventRecorder, set_status
-from tidegate.sandbox.operators import presence
-from tidegate.sandbox.operators.making import (
+from tidegate.sandbox.node.profile import StageRule
+from tidegate.sandbox.operators import availability
+from tidegate.sandbox.operators.availability import available_since, last_changed
+from tidegate.sandbox.operators.index import OperatorIndex
+from tidegate.sandbox.operators.products import (
     NAMED_ANNOTATION,
     OPERATOR_MANAGER,
     simulated_products,
     write_products,
 )
-from tidegate.sandbox.operators.memory import OperatorIndex
-from tidegate.sandbox.operators.presence import available_since, last_changed
-from tidegate.sandbox.physics.profile import StageRule
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.world.facts import NotFound, NotServed, is_error
+from tidegate.world.messages import NotFound, NotServed, is_error
 
 RETRY = Ms(10 * SECOND)
 RECORDER = EventRecorder(OPERATOR_MANAGER)
@@ -158,7 +158,7 @@ class _RowInterpreter:
     def reconcile(self, reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
         """Reconcile one custom resource."""
         stored = reader.get(ref)
-        row = presence.row_for(self.catalog, ref.kind)
+        row = availability.row_for(self.catalog, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
         operator = self._index_for(reader).find_operator(reader, ref.kind)
@@ -188,7 +188,7 @@ class _RowInterpreter:
         needed = tuple(needs_of(row, stored.body, kind))
         since, has_unknown_keys = last_changed(stored), False
         for need in needed:
-            needed_object = presence.find_needed(self.catalog, reader, need)
+            needed_object = availability.find_needed(self.catalog, reader, need)
             if needed_object is not None:
                 since = max(since, last_changed(needed_object))
                 scope |= {need.need.alias: needed_object.body} if need.need.alias else {}
@@ -205,7 +205,7 @@ class _RowInterpreter:
             (
                 need
                 for need in relevant
-                if not presence.is_need_satisfied(self.catalog, reader, need)
+                if not availability.is_need_satisfied(self.catalog, reader, need)
             ),
             None,
         )

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.fields import (
     EMPTY,
     FIELD_PREFIX,

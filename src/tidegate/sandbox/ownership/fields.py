@@ -20,13 +20,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.layout import Layout
 
 PathElement: TypeAlias = str
 """One element of a path, in the notation of managed fields."""
 FIELD_PREFIX, KEY_PREFIX, VALUE_PREFIX = "f:", "k:", "v:"
-
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
 # The server writes these as other Go programs do: fit to stand in a web page.

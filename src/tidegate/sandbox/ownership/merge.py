@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import (
     SCALARS,
     group_by_element,
@@ -29,7 +29,7 @@ from tidegate.sandbox.ownership.fields import (
     element_for_item,
 )
 from tidegate.sandbox.ownership.layout import Layout, get_layout
-from tidegate.schema.mending import unless_same
+from tidegate.schema.defaulting import unless_same
 from tidegate.schema.shape import Shape
 
 FieldSets: TypeAlias = tuple[FieldSet, ...]

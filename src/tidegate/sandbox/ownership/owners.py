@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.fields import FieldSet, parse_fields_v1, to_fields_v1
 
 FIELDS_TYPE = "FieldsV1"

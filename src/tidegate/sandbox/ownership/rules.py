@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.kinds import RESET_FIELDS, STATUS_ONLY_KINDS
 from tidegate.sandbox.ownership.compare import Comparison, collect_fields, compare, is_same_json
 from tidegate.sandbox.ownership.fields import EMPTY, FieldSet, field_set_from_paths, format_path
@@ -26,9 +26,9 @@ from tidegate.sandbox.ownership.owners import (
     Operation,
     sort_entries,
 )
-from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Shape
-from tidegate.world.facts import Cause, FieldOwner
+from tidegate.schema.types import find_typed_problems
+from tidegate.world.messages import Cause, FieldOwner
 
 MAX_UPDATERS = 10
 ANCIENT_CHANGES, BEFORE_FIRST_APPLY, UNKNOWN_MANAGER = (

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.labels import selector_matches
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
+from tidegate.sandbox.server.kind_registry import KindEntry, StatusError
 from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
-from tidegate.sandbox.server.register import KindEntry, StatusError
 from tidegate.sandbox.server.store import GroupResource, ObjectStore
-from tidegate.world.facts import Cause, Forbidden, NotFound, ServerError
+from tidegate.world.messages import Cause, Forbidden, NotFound, ServerError
 
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
 ENDPOINT_SLICES = GroupResource("discovery.k8s.io", "endpointslices")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Propagation
-from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Propagation
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.kinds import STATUS_ONLY_KINDS
 from tidegate.sandbox.ownership.compare import is_same_json
-from tidegate.sandbox.server.register import KindEntry
+from tidegate.sandbox.server.kind_registry import KindEntry
 from tidegate.sandbox.server.store import GroupResource, StoredObject, get_metadata
 from tidegate.schema.causes import forbidden
-from tidegate.world.calls import Write
-from tidegate.world.facts import Cause
+from tidegate.world.messages import Cause
+from tidegate.world.requests import Write
 
 NAMESPACES = GroupResource("", "namespaces")
 SERVICES = GroupResource("", "services")

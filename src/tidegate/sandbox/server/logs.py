@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.world.calls import Logs
-from tidegate.world.facts import Invalid, Outcome, RawResponse
+from tidegate.world.messages import Invalid, Outcome, RawResponse
+from tidegate.world.requests import Logs
 
 IMAGE_MESSAGES = {
     "ErrImagePull": "image can't be pulled",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 APPEND = "-"
 

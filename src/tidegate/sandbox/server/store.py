@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.ownership.owners import (
     ManagedFields,
     encode_managed_fields,
     managed_fields_to_json,
 )
-from tidegate.world.calls import View
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
+from tidegate.world.requests import View
 
 NO_LABELS: dict[str, Json] = {}
 HISTORY_LIMIT = 10_000

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_list, get_mapping
+from tidegate.model.k8s.json_fields import get_list, get_mapping
+from tidegate.model.k8s.objects import Json
 from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
-from tidegate.schema.checks import find_problems
-from tidegate.schema.mending import prune
+from tidegate.schema.crd_validation import find_problems
+from tidegate.schema.defaulting import prune
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import (
     EMBEDDED,
@@ -28,7 +28,7 @@ from tidegate.schema.structural import (
     schema_in,
     shape_from,
 )
-from tidegate.world.facts import Cause
+from tidegate.world.messages import Cause
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _KEYED = "if parent array's x-kubernetes-list-type is map"

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.k8s.objects import Json, Kind
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.causes import invalid, required
-from tidegate.world.facts import Cause
+from tidegate.world.messages import Cause
 
 LABEL_LIMIT, SUBDOMAIN_LIMIT, CRON_JOB_LIMIT = 63, 253, 52
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _KEY = "[-._a-zA-Z0-9]+"
-
 _IS_LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
@@ -44,12 +43,10 @@ _IS_QUALIFIED = (
     f"a valid label key {_IS_PART} with an optional DNS subdomain prefix and '/' "
     "(e.g. 'example.com/MyName')"
 )
-
 _fits_label = re.compile(_LABEL).fullmatch
 _fits_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _fits_part = re.compile(_PART).fullmatch
 _fits_key = re.compile(_KEY).fullmatch
-
 _LABEL_NAMED = {("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")}
 _FREE = "rbac.authorization.k8s.io"
 _LENIENT = {"apiextensions.k8s.io", "apiregistration.k8s.io"}

@@ -22,15 +22,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator
 
-from tidegate.model.objects import Json, JsonObject, Kind
-from tidegate.model.reading import get_mapping
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.causes import forbidden, invalid, required, too_long, unsupported
-from tidegate.schema.validation import agreement, names
-from tidegate.world.facts import Cause
+from tidegate.schema.validation import cross_fields, names
+from tidegate.world.messages import Cause
 
 Question = Callable[[str, Json], Iterator[Cause]]
 Row = tuple[str, Question]
-
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 MOST_DATA = 1024 * 1024
@@ -51,11 +50,11 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
         return ()
     causes = [*names.find_name_problems(kind, get_mapping(body, "metadata"))]
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
-    if (kind.group, kind.name) in agreement.TEMPLATES:
-        causes += agreement.workload_problems(kind, body)
-        for path, pod in agreement.pods_of(kind, body):
+    if (kind.group, kind.name) in cross_fields.TEMPLATES:
+        causes += cross_fields.workload_problems(kind, body)
+        for path, pod in cross_fields.pods_of(kind, body):
             causes += _answers(POD_ROWS, pod, f"{path}.")
-            causes += agreement.pod_problems(pod, path)
+            causes += cross_fields.pod_problems(pod, path)
     if about := ABOUT.get((kind.group, kind.name)):
         causes += about(body)
     return tuple(sorted(set(causes)))
@@ -63,13 +62,13 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
 
 def _answers(rows: Iterable[Row], body: JsonObject, start: str) -> Iterator[Cause]:
     for path, ask in rows:
-        for place, value in agreement.each(body, path):
+        for place, value in cross_fields.each(body, path):
             yield from ask(start + place, value)
 
 
 def need(detail: str = "") -> Question:
     def ask(field: str, value: Json) -> Iterator[Cause]:
-        if agreement.is_empty(value):
+        if cross_fields.is_empty(value):
             yield required(field, detail)
 
     return ask
@@ -77,7 +76,7 @@ def need(detail: str = "") -> Question:
 
 def one_of(*allowed: str) -> Question:
     def ask(field: str, value: Json) -> Iterator[Cause]:
-        if not agreement.is_empty(value) and value not in allowed:
+        if not cross_fields.is_empty(value) and value not in allowed:
             yield unsupported(field, value, allowed)
 
     return ask
@@ -89,8 +88,8 @@ def _not_negative(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _port(field: str, value: Json) -> Iterator[Cause]:
-    if isinstance(value, int) and value and not 0 < value <= agreement.LAST_PORT:
-        yield invalid(field, value, f"must be between 1 and {agreement.LAST_PORT}, inclusive")
+    if isinstance(value, int) and value and not 0 < value <= cross_fields.LAST_PORT:
+        yield invalid(field, value, f"must be between 1 and {cross_fields.LAST_PORT}, inclusive")
 
 
 def _config_map_problems(body: JsonObject) -> Iterator[Cause]:
@@ -195,11 +194,11 @@ _COUNTS = (
 
 
 def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
-    modes = agreement.at(spec, "accessModes")
+    modes = cross_fields.at(spec, "accessModes")
     for mode in modes if isinstance(modes, list) else ():
         if mode not in MODES:
             yield unsupported(f"{field}.accessModes", mode, MODES)
-    size = agreement.at(spec, "resources.requests.storage")
+    size = cross_fields.at(spec, "resources.requests.storage")
     if size is None:
         yield required(f"{field}.resources[storage]")
     elif str(size) == "0":
@@ -208,8 +207,8 @@ def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
 
 def _strategy_problems(field: str, strategy: Json) -> Iterator[Cause]:
     if (
-        agreement.at(strategy, "type") == "Recreate"
-        and agreement.at(strategy, "rollingUpdate") is not None
+        cross_fields.at(strategy, "type") == "Recreate"
+        and cross_fields.at(strategy, "rollingUpdate") is not None
     ):
         detail = "may not be specified when strategy `type` is 'Recreate'"
         yield forbidden(f"{field}.rollingUpdate", detail)
@@ -260,6 +259,6 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
 ABOUT: dict[tuple[str, str], Callable[[JsonObject], Iterator[Cause]]] = {
     ("", "ConfigMap"): _config_map_problems,
     ("", "Secret"): _secret_problems,
-    ("", "Service"): agreement.service_problems,
-    ("networking.k8s.io", "Ingress"): agreement.ingress_problems,
+    ("", "Service"): cross_fields.service_problems,
+    ("networking.k8s.io", "Ingress"): cross_fields.ingress_problems,
 }

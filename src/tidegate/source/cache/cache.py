@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.source.cache.holding import CachedTree, CacheItem, Holding, Kept, Shelf, sum_up
+from tidegate.source.cache.entries import CachedTree, CacheItem, Holding, Kept, Shelf, sum_up
 from tidegate.source.cache.trees import Fill, Trees
 from tidegate.source.tree import MIB
 

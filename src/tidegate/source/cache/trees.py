@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.source.cache.holding import CachedTree, CacheItem, Kept, listed, unusable
+from tidegate.source.cache.entries import CachedTree, CacheItem, Kept, listed, unusable
 from tidegate.source.tree import digest_entries, refuse_links_out, tree_size, walk_tree
 
 Fill: TypeAlias = Callable[[Path], Awaitable[None]]

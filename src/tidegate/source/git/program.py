@@ -17,15 +17,14 @@ import msgspec
 
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.external.process import MIB, Command, Limits, ProcessResult, run
-from tidegate.model.source import Credentials
-from tidegate.source.access import Access
+from tidegate.model.units.source import Credentials
 from tidegate.source.credentials import authorization
+from tidegate.source.options import Access
 from tidegate.source.urls import GitUrl, without_password
 
 PASSED_ON = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT", "XDG_CONFIG_HOME")
 ANY_CODE = frozenset(range(256))
 MEMORY = 2048 * MIB
-
 SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",  # a repository can name a program here

@@ -7,8 +7,8 @@ import re
 import msgspec
 
 from tidegate.errors import Location, SourceError, sanitize
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.source import GitRef, GitRefKind, Revision
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.source import GitRef, GitRefKind, Revision
 from tidegate.source.semver import pick_highest, read_range, read_version, require_range
 from tidegate.source.urls import without_password
 

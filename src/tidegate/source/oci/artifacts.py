@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import Location, SourceError, sanitize
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.source import ChartSource, OciSource, Revision, Snapshot
-from tidegate.source.access import Access, not_at_hand
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.archive import unpack
 from tidegate.source.cache import Kept
 from tidegate.source.oci.registry import Registry, filter_tags
+from tidegate.source.options import Access, not_at_hand
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import CHART_LAYER, MIB, check_chart, check_digest
 from tidegate.source.web import WebAsk, web_for
@@ -31,7 +31,6 @@ MANIFESTS = (
 LARGEST_MANIFEST = 4 * MIB
 HUB, HUB_API = "docker.io", "registry-1.docker.io"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
 _ADDRESS = lazy_regex(
     r"oci://(?P<host>(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::[0-9]{1,5})?)"
     r"/(?P<name>[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)/?"

@@ -16,9 +16,9 @@ import msgspec
 
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.external.process import Command, Limits, run
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.source import Credentials
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.source import Credentials
 from tidegate.source.credentials import authorization
 from tidegate.source.web import UNAUTHORIZED, Got, Web, WebAsk, origin_of
 

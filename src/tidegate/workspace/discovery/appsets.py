@@ -12,8 +12,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.dialect.argo.sets.applications import GenerationResult, generate_applications
-from tidegate.dialect.argo.sets.asking import (
+from tidegate.dialect.argo.appset.applications import GenerationResult, generate_applications
+from tidegate.dialect.argo.appset.policies import (
+    effective_policy,
+    ignored_fields,
+    is_strict,
+    with_preserved_fields,
+)
+from tidegate.dialect.argo.appset.queries import (
     FileContentQuery,
     FileListQuery,
     GeneratorInputs,
@@ -24,13 +30,7 @@ from tidegate.dialect.argo.sets.asking import (
     TemplateFailure,
     TemplateQuery,
 )
-from tidegate.dialect.argo.sets.policies import (
-    effective_policy,
-    ignored_fields,
-    is_strict,
-    with_preserved_fields,
-)
-from tidegate.dialect.argo.sets.reading import (
+from tidegate.dialect.argo.appset.reader import (
     application_documents,
     application_set_unit,
     application_units,
@@ -42,15 +42,15 @@ from tidegate.documents import Document
 from tidegate.errors import TidegateError
 from tidegate.files import PathEscapeError, open_file, resolve_within
 from tidegate.knowledge.settings import SIMULATED, is_simulated
-from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import JsonObject
-from tidegate.model.plan import digest_bytes
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.source import GitRef, GitRefKind, GitSource, Snapshot
-from tidegate.model.unit import Unit
-from tidegate.plan.diff.ignoring import with_live_values
-from tidegate.render.go_texts import GoTextError, render_texts
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.plans.plan import digest_bytes
+from tidegate.model.units.config import Config
+from tidegate.model.units.source import GitRef, GitRefKind, GitSource, Snapshot
+from tidegate.model.units.unit import Unit
+from tidegate.plan.diff.ignore_differences import with_live_values
+from tidegate.render.helm.go_templates import GoTextError, render_texts
 from tidegate.workers.jq import Jq
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.generator_data import (
@@ -62,21 +62,11 @@ from tidegate.workspace.rendering.sources import decode_data
 
 CLUSTER_LABEL = ("argocd.argoproj.io/secret-type", "cluster")
 """Label of a Secret that registers a cluster."""
-
-
 CLUSTER_SECRET_MARKER, ARGOCD_CM_MARKER = b"argocd.argoproj.io/secret-type", b"argocd-cm"
 """What is in the text of files with clusters, and with settings."""
-
-
 GLOBBING_SETTING = "applicationsetcontroller.enable.new.git.file.globbing"
-
-
 PROGRESSIVE_SYNCS_SETTING = "applicationsetcontroller.enable.progressive.syncs"
-
-
 HEAD_REVISIONS = frozenset({"", "HEAD"})
-
-
 MAX_FILE_SIZE = 10_000_000
 
 

@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from tidegate.dialect.argo import settings as argo
 from tidegate.dialect.argo.application import IN_CLUSTER_NAME, IN_CLUSTER_SERVER
-from tidegate.dialect.argo.customizing import KindFilters
-from tidegate.dialect.argo.sets.asking import RegisteredCluster
+from tidegate.dialect.argo.appset.queries import RegisteredCluster
+from tidegate.dialect.argo.argocd_cm import KindFilters
 from tidegate.dialect.flux import settings as flux
 from tidegate.errors import Location, TidegateError, flatten_errors, sanitize
 from tidegate.health.lua import NO_RULES, LuaRules
-from tidegate.health.lua.settings import lua_rules_of
-from tidegate.model.config import ControllerSetting
+from tidegate.health.lua.argocd_cm import lua_rules_of
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, Kind
-from tidegate.model.project import ProjectRequest
-from tidegate.model.reading import get_text
-from tidegate.model.release import ChartRequest
-from tidegate.model.rendering import ToolDetection
-from tidegate.model.semantics import ARGOCD
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.config import ControllerSetting
+from tidegate.model.units.project import ProjectRequest
+from tidegate.model.units.rendering import ToolDetection
+from tidegate.model.units.semantics import ARGOCD
+from tidegate.model.units.unit import Unit
 from tidegate.workspace.discovery.appsets import PROGRESSIVE_SYNCS_SETTING
 from tidegate.workspace.discovery.projects import at_unit_field
 from tidegate.workspace.discovery.scan import RepositoryScan

@@ -20,18 +20,18 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.customizing import read_argocd_config
-from tidegate.dialect.argo.sets.asking import RegisteredCluster
+from tidegate.dialect.argo.appset.queries import RegisteredCluster
+from tidegate.dialect.argo.argocd_cm import read_argocd_config
 from tidegate.dialect.flux.access import find_denied_access
 from tidegate.errors import PlanError
 from tidegate.health.lua import NO_RULES, LuaRules
-from tidegate.model.capabilities import Capabilities
-from tidegate.model.config import Config, ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import NO_ROOT, Directory, Tool, ToolDetection
-from tidegate.model.source import LocalSource
-from tidegate.model.unit import Unit, UnitId, UnitSource
-from tidegate.render.tool_choice import detected_tool
+from tidegate.model.k8s.capabilities import Capabilities
+from tidegate.model.units.config import Config, ControllerSetting
+from tidegate.model.units.rendering import NO_ROOT, Directory, Tool, ToolDetection
+from tidegate.model.units.source import LocalSource
+from tidegate.model.units.unit import Unit, UnitId, UnitSource
+from tidegate.render.tool_detection import detected_tool
 from tidegate.source import VendoredCharts, fetch
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.config import configured_checkouts, filter_ignored, load_config
@@ -84,8 +84,6 @@ from tidegate.workspace.rendering.sources import FindData
 from tidegate.workspace.request import LoadRequest, repository_root, unit_for_path
 
 GetCapabilities: TypeAlias = Callable[[str], Awaitable[Capabilities]]
-
-
 CONCURRENT_UNITS = 16
 """Number of units that are rendered at a time; what they wait for has limits of its own."""
 

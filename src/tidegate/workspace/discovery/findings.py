@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.dialect.argo.sets.reading import relocate_to_template
-from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.dialect.argo.appset.reader import relocate_to_template
+from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.documents import Document
 from tidegate.errors import Location, SourceError, TidegateError, sanitize
 from tidegate.files import read_regular_file
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import FluxDetails
-from tidegate.model.source import ChartSource, LocalSource, OciSource, SourceObject
-from tidegate.model.spelling import closest_match
-from tidegate.model.unit import Unit, UnitId
+from tidegate.model.text.suggest import closest_match
+from tidegate.model.units.rendering import FluxDetails
+from tidegate.model.units.source import ChartSource, LocalSource, OciSource, SourceObject
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.source.urls import without_password
 from tidegate.workspace.discovery.object_checks import check_objects
 from tidegate.workspace.discovery.scan import RepositoryScan
@@ -216,19 +216,11 @@ def _needed_sources(unit: Unit, error: TidegateError) -> str:
 
 PATCHABLE_CODES = frozenset({"render.data", "render.sops.unasked", "render.substitute.missing"})
 """Codes of problems that the parent may patch away, where its objects are unknown."""
-
-
 MISSING_REFERENCE_CODES = frozenset({"source.object", "source.path", "source.undeclared"})
 """Codes of references of units to what does not exist."""
-
-
 PATH_FIELDS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
 """The field for the directory, by kind of unit."""
-
-
 CHART_REF_KINDS = frozenset({"OCIRepository", "HelmChart", "ExternalArtifact"})
-
-
 NOTE_CODES = frozenset({"render.lookup", UNDECRYPTED_DATA})
 """Codes of what may be intended, or is reported elsewhere."""
 

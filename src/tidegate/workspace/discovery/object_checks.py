@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from tidegate.dialect.argo.misspelt import find_annotation_typos
+from tidegate.dialect.argo.typos import find_annotation_typos
 from tidegate.documents import Document, duplicate_errors, find_locations, read_documents
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.reading import get_text
+from tidegate.model.k8s.json_fields import get_text
 from tidegate.report.findings import warning_from_error
-from tidegate.schema.dialects import Flaw, check_object
+from tidegate.schema.custom_resources import Flaw, check_object
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
 
@@ -22,8 +22,6 @@ UNQUOTED_MESSAGES = tuple(
     f'must be of type string: "{name}"' for name in ("boolean", "integer", "number")
 )
 """How a server's message ends for text that YAML reads as another type."""
-
-
 ReadFile = Callable[[str], bytes]
 """Returns the content of a file that a location names. Raises OSError where there is none."""
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.documents import Document
-from tidegate.model.policy import Order
-from tidegate.model.reading import get_text
-from tidegate.model.unit import Dependency, Unit, UnitId
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.units.policy import Order
+from tidegate.model.units.unit import Dependency, Unit, UnitId
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 
 

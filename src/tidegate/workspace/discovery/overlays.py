@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tidegate.model.objects import Json
-from tidegate.model.reading import get_list
+from tidegate.model.k8s.json_fields import get_list
+from tidegate.model.k8s.objects import Json
 
 INCLUDE_KEYS = ("resources", "bases", "components")
-
-
 INPUT_KEYS = (
     "patches",
     "patchesStrategicMerge",

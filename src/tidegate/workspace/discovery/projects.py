@@ -18,7 +18,9 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from tidegate.dialect.argo.application import IN_CLUSTER_NAME, IN_CLUSTER_SERVER
-from tidegate.dialect.argo.permits import (
+from tidegate.dialect.argo.appset.queries import RegisteredCluster
+from tidegate.dialect.argo.appset.reader import relocate_to_template
+from tidegate.dialect.argo.project_permissions import (
     check_application_namespace,
     check_destination,
     check_source,
@@ -28,35 +30,29 @@ from tidegate.dialect.argo.permits import (
     sync_windows_for,
 )
 from tidegate.dialect.argo.projects import KIND, read_project, rule_paths, with_global_projects
-from tidegate.dialect.argo.sets.asking import RegisteredCluster
-from tidegate.dialect.argo.sets.reading import relocate_to_template
-from tidegate.dialect.tracking import ARGO_NAMESPACE
+from tidegate.dialect.ownership.tracking import ARGO_NAMESPACE
 from tidegate.documents import Document, find_locations, read_documents, read_first_value
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
-from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.labels import selector_matches
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.project import Project, ProjectRequest, ProjectScope, ProjectViolation
-from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.labels import selector_matches
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.units.config import ControllerSetting
+from tidegate.model.units.identity import ImpersonatedUser
+from tidegate.model.units.project import Project, ProjectRequest, ProjectScope, ProjectViolation
+from tidegate.model.units.unit import Unit
 from tidegate.workspace.discovery.appsets import ListLive
 from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import UnitTree
 
 DEFAULT_PROJECT = "default"
-
-
 GLOBAL_PROJECTS_SETTING, IMPERSONATION_SETTING = (
     "globalProjects",
     "application.sync.impersonation.enabled",
 )
-
-
 ParsedProject = tuple[Project, tuple[Finding, ...]]
 
 

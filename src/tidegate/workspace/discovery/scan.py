@@ -20,65 +20,37 @@ from tidegate.documents import Document, read_documents
 from tidegate.errors import DocumentError
 from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_text
-from tidegate.model.source import DeclaredSource, SourceObject
-from tidegate.model.unit import Unit
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.source import DeclaredSource, SourceObject
+from tidegate.model.units.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 from tidegate.render.sops import placeholders
 from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 from tidegate.workspace.discovery.overlays import OverlayIndex
 
 NO_DECLARATIONS = Declarations()
-
-
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
-
-
 CHART_FILE = "Chart.yaml"
-
-
 TEMPLATES_DIRECTORY = "templates"
-
-
 NOT_AN_OBJECT = "documents.object"
 """Error code of a document that is no mapping, such as a list for a test: nothing applies it."""
-
-
 MAX_FILE_SIZE = 32 * 1024 * 1024
-
-
 VALUES_FILE = lazy_regex(r"(?:.*/)?values[^/]*\.ya?ml")
-
-
 BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
-
-
 DATA_OBJECT_KINDS = ("ConfigMap", "Secret")
-
-
 DataKey: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name; the namespace is empty where none is set."""
-
-
 _UNIT_API_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
-
-
 _UNIT_API_VERSION = lazy_regex(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
     re.MULTILINE,
 )
-
-
 _UNIT_KINDS = lazy_regex(
     rb"""^[\s-]*kind\s*:\s*["']?(?:Application|ApplicationSet|Kustomization|HelmRelease)\b""",
     re.MULTILINE,
 )
-
-
 _ANY_OBJECT = lazy_regex(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
-
-
 _DATA_KINDS = lazy_regex(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
 
 

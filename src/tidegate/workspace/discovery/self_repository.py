@@ -13,17 +13,17 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.sets.reading import referenced_paths
+from tidegate.dialect.argo.appset.reader import referenced_paths
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.source import (
+from tidegate.model.units.source import (
     ArtifactDiscovery,
     DeclaredSource,
     GitSource,
     SourceObject,
     SourceRef,
 )
-from tidegate.model.unit import Unit
+from tidegate.model.units.unit import Unit
 from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
 from tidegate.workers.rendering import RenderSettings

@@ -15,12 +15,18 @@ from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.sources import resolve_source
 from tidegate.dialect.units import FLUX_NAMESPACE
 from tidegate.documents import Document
-from tidegate.model.braces import could_match
-from tidegate.model.release import ChartRequest, ValuesFile
-from tidegate.model.rendering import ArgoPlugin, FluxDetails, RenderRequest, ToolDetection
-from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
-from tidegate.model.spelling import closest_match
-from tidegate.model.unit import Unit, UnitSource
+from tidegate.model.operators.placeholders import could_match
+from tidegate.model.text.suggest import closest_match
+from tidegate.model.units.chart_request import ChartRequest, ValuesFile
+from tidegate.model.units.rendering import ArgoPlugin, FluxDetails, RenderRequest, ToolDetection
+from tidegate.model.units.source import (
+    BucketSource,
+    DeclaredSource,
+    GitSource,
+    LocalSource,
+    SourceObject,
+)
+from tidegate.model.units.unit import Unit, UnitSource
 from tidegate.workspace.discovery.scan import (
     BOOTSTRAP_KINDS,
     DataKey,
@@ -31,8 +37,6 @@ from tidegate.workspace.discovery.scan import (
 from tidegate.workspace.rendering.sources import Data, decode_data
 
 NO_DECLARATIONS = Declarations()
-
-
 SourceRequest: TypeAlias = RenderRequest | ToolDetection | ArgoPlugin | None
 
 

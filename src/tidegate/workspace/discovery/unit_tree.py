@@ -22,9 +22,9 @@ from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import Directory, FluxDetails, Overlay, ToolDetection
-from tidegate.model.source import LocalSource
-from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
+from tidegate.model.units.rendering import Directory, FluxDetails, Overlay, ToolDetection
+from tidegate.model.units.source import LocalSource
+from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.workspace.discovery.appsets import AppSetExpander, ExpandedAppSet
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_scope import UnitScope
@@ -32,8 +32,6 @@ from tidegate.workspace.rendering.result import RenderFailure, RenderResult
 from tidegate.workspace.rendering.sources import FindData
 
 NO_DECLARATIONS = Declarations()
-
-
 RenderFunction = Callable[[Unit, FindData], Awaitable[RenderResult | RenderFailure]]
 
 

@@ -17,25 +17,25 @@ from msgspec.structs import replace
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Location, RenderError, sanitize
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_mappings, get_text
-from tidegate.model.release import (
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.chart_request import (
     LOOKUP_NOT_FOUND,
     ChartDependency,
     ChartRequest,
     FetchedChart,
     LookupResult,
 )
-from tidegate.model.rendering import FetchedTree
-from tidegate.model.source import ChartSource
-from tidegate.model.unit import Unit
-from tidegate.render.cache_keys import release_key, request_text
-from tidegate.render.glimpse import Marks, chart_may_hold
+from tidegate.model.units.rendering import FetchedTree
+from tidegate.model.units.source import ChartSource
+from tidegate.model.units.unit import Unit
+from tidegate.render.cache.keys import release_key, request_text
 from tidegate.render.helm import DependencyError, LookupsError, render
-from tidegate.render.helm.files import in_tree
-from tidegate.render.helm.sheets import ChartSheet, describe
+from tidegate.render.helm.release_contents import ChartSheet, describe
+from tidegate.render.helm.worker.files import in_tree
 from tidegate.render.lookups import find_lookups, may_look_up
+from tidegate.render.prescan import Marks, chart_may_hold
 from tidegate.source import Access, Cache, fetch
 from tidegate.source.semver import read_range, read_version
 from tidegate.workers.rendering import RenderSettings

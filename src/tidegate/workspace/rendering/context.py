@@ -14,12 +14,12 @@ import msgspec
 from tidegate.errors import Location, TidegateError
 from tidegate.external.worker import Workers
 from tidegate.files import RootedFiles
-from tidegate.model.source import ArtifactCopy, GitSource, Snapshot, SourceRef
-from tidegate.render.cache import RenderCache
-from tidegate.render.cache_keys import program_version
-from tidegate.render.footprint import Footprint, KnownKeys
+from tidegate.model.units.source import ArtifactCopy, GitSource, Snapshot, SourceRef
+from tidegate.render.cache.keys import program_version
+from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.store import RenderCache
+from tidegate.render.inputs import Footprint, KnownKeys
 from tidegate.render.kustomize import Builder, find_tool
-from tidegate.render.own_key import OwnKey
 from tidegate.render.sops import Keys
 from tidegate.source import (
     Access,

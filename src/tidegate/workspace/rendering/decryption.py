@@ -16,10 +16,10 @@ from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Location, RenderError, TidegateError
 from tidegate.files import PathEscapeError, open_file, resolve_within
-from tidegate.model.change import MASK
-from tidegate.model.objects import FieldPath, Json
-from tidegate.model.reading import get_text as text_at
-from tidegate.model.secret import leaf_texts, secret_field_paths, value_at_path
+from tidegate.model.k8s.json_fields import get_text as text_at
+from tidegate.model.k8s.objects import FieldPath, Json
+from tidegate.model.k8s.secret import leaf_texts, secret_field_paths, value_at_path
+from tidegate.model.plans.change import MASK
 from tidegate.render.kustomize import Input, Use
 from tidegate.render.sops import (
     Decrypted,
@@ -43,8 +43,6 @@ NAME_FIELDS = frozenset(
     {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
 )
 """Fields that name an object: they are shown everywhere, and never secret."""
-
-
 MIN_SECRET_LENGTH = 4
 """A shorter secret is masked where it is the whole value, not inside other texts."""
 

@@ -9,17 +9,17 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError
-from tidegate.model.helm_order import is_crd_path
-from tidegate.model.ledger import CrdPolicy, KnownRelease, ReleaseAction, ReleaseSpec
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.plan import digest_bytes
-from tidegate.model.reading import get_text
-from tidegate.model.release import ChartRequest
-from tidegate.model.rendering import FluxDetails
-from tidegate.model.unit import Unit
-from tidegate.render.glimpse import Marks, chart_may_hold
-from tidegate.render.helm.files import in_tree
-from tidegate.render.helm.rendering import is_wanted
+from tidegate.model.k8s.helm_order import is_crd_path
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.plans.plan import digest_bytes
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.release_history import CrdPolicy, KnownRelease, ReleaseAction, ReleaseSpec
+from tidegate.model.units.rendering import FluxDetails
+from tidegate.model.units.unit import Unit
+from tidegate.render.helm.render import is_wanted
+from tidegate.render.helm.worker.files import in_tree
+from tidegate.render.prescan import Marks, chart_may_hold
 from tidegate.source.vendored import read_chart
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.charts import chart_cache_key, relative_to_chart

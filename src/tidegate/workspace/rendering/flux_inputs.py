@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.errors import Location, RenderError
-from tidegate.model.reading import get_text
-from tidegate.model.rendering import DataReference, FluxDetails
-from tidegate.model.unit import Unit
-from tidegate.render.glimpse import Marks
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.units.rendering import DataReference, FluxDetails
+from tidegate.model.units.unit import Unit
 from tidegate.render.helm import Reference
 from tidegate.render.kustomize.override import add_common_metadata
+from tidegate.render.prescan import Marks
 from tidegate.render.sops import Keys
 from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.render.substitute import Source, Variables, collect, substitute
@@ -28,8 +28,6 @@ from tidegate.workspace.rendering.result import RenderResult
 from tidegate.workspace.rendering.sources import Data, FindData, decrypted_data
 
 KUSTOMIZATION = "Kustomization"
-
-
 HOOK_ANNOTATION = "helm.sh/hook"
 
 

@@ -14,15 +14,15 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.errors import RenderError, sanitize
-from tidegate.model.release import ChartDependency, ChartRequest, Parameter
-from tidegate.model.rendering import Directory, FetchedTree, Overlay, RenderRequest
-from tidegate.model.source import ChartSource
-from tidegate.render.cache_keys import gathered_key, overlay_key, request_text
-from tidegate.render.glimpse import overlay_may_hold
-from tidegate.render.jsonnet import render_directory
+from tidegate.model.units.chart_request import ChartDependency, ChartRequest, Parameter
+from tidegate.model.units.rendering import Directory, FetchedTree, Overlay, RenderRequest
+from tidegate.model.units.source import ChartSource
+from tidegate.render.cache.keys import gathered_key, overlay_key, request_text
+from tidegate.render.jsonnet.client import render_directory
 from tidegate.render.kustomize import RemoteError, build
-from tidegate.render.kustomize.gather import gather
+from tidegate.render.kustomize.collect import gather
 from tidegate.render.kustomize.kustomization import Chart
+from tidegate.render.prescan import overlay_may_hold
 from tidegate.render.sops import Keys
 from tidegate.source import Access, fetch
 from tidegate.workspace.rendering.charts import (

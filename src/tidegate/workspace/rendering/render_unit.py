@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import RenderError, TidegateError, flatten_errors, redact_urls, sanitize
-from tidegate.model.capabilities import Capabilities
-from tidegate.model.objects import Kind
-from tidegate.model.reading import get_text
-from tidegate.model.release import ChartRequest
-from tidegate.model.rendering import (
+from tidegate.model.k8s.capabilities import Capabilities
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Kind
+from tidegate.model.units.chart_request import ChartRequest
+from tidegate.model.units.rendering import (
     ArgoDetails,
     FluxDetails,
     FluxOverrides,
@@ -27,7 +27,7 @@ from tidegate.model.rendering import (
     Overlay,
     RenderRequest,
 )
-from tidegate.model.source import (
+from tidegate.model.units.source import (
     ChartSource,
     GitSource,
     OciSource,
@@ -35,7 +35,7 @@ from tidegate.model.source import (
     SourceObject,
     SourceRef,
 )
-from tidegate.model.unit import Unit, UnitSource
+from tidegate.model.units.unit import Unit, UnitSource
 from tidegate.render.helm import flux_layers
 from tidegate.render.scratch import scratch_directory
 from tidegate.workspace.rendering.charts import LookupRenderer

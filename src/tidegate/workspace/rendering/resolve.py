@@ -17,9 +17,9 @@ from tidegate.dialect.argo.source import SourceContext, apply_source_overrides, 
 from tidegate.documents import read_documents
 from tidegate.errors import Location, RenderError, SourceError, UsageError
 from tidegate.files import PathEscapeError, RootedFiles, open_file, resolve_within
-from tidegate.model.capabilities import Capabilities
-from tidegate.model.objects import Json
-from tidegate.model.release import (
+from tidegate.model.k8s.capabilities import Capabilities
+from tidegate.model.k8s.objects import Json
+from tidegate.model.units.chart_request import (
     DEFAULT_KUBE_VERSION,
     ChartRequest,
     InlineValues,
@@ -28,7 +28,7 @@ from tidegate.model.release import (
     ValuesText,
     ValuesUrl,
 )
-from tidegate.model.rendering import (
+from tidegate.model.units.rendering import (
     ArgoDetails,
     ArgoOverrides,
     ArgoPlugin,
@@ -38,11 +38,11 @@ from tidegate.model.rendering import (
     Tool,
     ToolDetection,
 )
-from tidegate.model.source import BucketSource, GitSource, LocalSource, OciSource, Snapshot
-from tidegate.model.unit import Unit, UnitSource
+from tidegate.model.units.source import BucketSource, GitSource, LocalSource, OciSource, Snapshot
+from tidegate.model.units.unit import Unit, UnitSource
 from tidegate.render.helm import RemoteValuesError, ValueFiles, argo_layers, find_file_parameter
 from tidegate.render.helm.value_files import find_value_files, without_query
-from tidegate.render.tool_choice import detected_tool
+from tidegate.render.tool_detection import detected_tool
 from tidegate.source import Access, fetch_file
 from tidegate.source.web import FILE
 from tidegate.workspace.rendering.context import RenderContext
@@ -87,8 +87,6 @@ def _read_values(path: Path, name: str) -> str:
 
 
 OVERRIDE_FILES = (".argocd-source.yaml", ".argocd-source-{}.yaml")
-
-
 MAX_OVERRIDE_SIZE = 1_000_000
 
 

@@ -11,18 +11,14 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, TidegateError
-from tidegate.model.ledger import KnownRelease
-from tidegate.model.objects import FieldPath
-from tidegate.model.release import ChartRequest, LookupResult
-from tidegate.model.source import Revision
+from tidegate.model.k8s.objects import FieldPath
+from tidegate.model.units.chart_request import ChartRequest, LookupResult
+from tidegate.model.units.release_history import KnownRelease
+from tidegate.model.units.source import Revision
 
 UNDECRYPTED_DATA = "render.sops.data"
 """Code of values from an object that no key decrypts; the object itself is reported elsewhere."""
-
-
 Key = TypeVar("Key")
-
-
 Value = TypeVar("Value")
 
 

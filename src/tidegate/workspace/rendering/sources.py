@@ -13,11 +13,11 @@ import msgspec
 
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, SourceError, sanitize
-from tidegate.model.objects import Json
-from tidegate.model.patterns import lazy_regex
-from tidegate.model.reading import get_mapping, get_text
-from tidegate.model.rendering import FetchedTree, FluxDetails
-from tidegate.model.source import (
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.rendering import FetchedTree, FluxDetails
+from tidegate.model.units.source import (
     ArtifactCopy,
     BucketSource,
     ChartSource,
@@ -32,19 +32,17 @@ from tidegate.model.source import (
     SourceObject,
     SourceRef,
 )
-from tidegate.model.unit import UnitSource
+from tidegate.model.units.unit import UnitSource
 from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.source import Access, fetch, fetch_file, keyring_of_secret
+from tidegate.source.artifact_directories import fill_portion, find_directory
 from tidegate.source.cache import CachedTree
-from tidegate.source.discovering import fill_portion, find_directory
 from tidegate.source.git.refs import is_range
 from tidegate.source.urls import read_git_url
 from tidegate.source.web import FILE, origin_of
 from tidegate.workspace.rendering.context import RenderContext
 
 Data: TypeAlias = Mapping[str, bytes]
-
-
 FindData: TypeAlias = Callable[[str, str, str], Data | None]
 """Returns the entries of a ConfigMap or Secret by kind, namespace and name; None if unknown.
 
@@ -183,14 +181,8 @@ def _origin(source: SourceRef) -> str:
 
 REPOSITORY_SEGMENTS = 2
 """Segments of a repository's path, `owner/name`, where nothing separates it from the directory."""
-
-
 FALSE_VALUES = ("false", "0", "f")
-
-
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
-
-
 _HOST = lazy_regex(
     r"(?:git::)?(?P<host>"
     r"(?:ssh|https?)://(?:[^/@]+@)?[^/@]+/"
@@ -199,14 +191,8 @@ _HOST = lazy_regex(
     r"|github\.com[/:])(?P<rest>.+)",
     re.IGNORECASE,
 )
-
-
 _AFTER_GIT_SEGMENT = lazy_regex(r"(?P<repository>.*?_git/[^/]+)(?:/(?P<path>.*))?")
-
-
 _AFTER_SLASHES = lazy_regex(r"(?P<repository>.+?)//(?P<path>.*)")
-
-
 _AFTER_GIT_SUFFIX = lazy_regex(r"(?P<repository>.+?\.git)(?:/(?P<path>.*))?")
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from tests.oracles.argo_health.lua.bodies import BODIES, HEALTH, LIBRARIES, NEW, SETTINGS
 from tests.oracles.argo_health.lua.scripts import CLOSED, OPEN
-from tidegate.model.objects import JsonObject
+from tidegate.model.k8s.objects import JsonObject
 
 HERE = Path(__file__).parent
 ANSWERS = HERE.parents[2] / "data" / "health" / "lua.jsonl"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.k8s.objects import Json, JsonObject
 
 KIND = {"apiVersion": "example.com/v1", "kind": "Thing"}
 

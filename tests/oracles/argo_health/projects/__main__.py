@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.k8s.objects import Json
 
 HERE = Path(__file__).parent
 ANSWERS = HERE.parents[2] / "data" / "projects" / "argo.jsonl.gz"

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.schedule import (
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.model.units.schedule import (
     CronSchedule,
     FixedInterval,
     ScheduleError,
@@ -17,10 +17,10 @@ from tidegate.model.schedule import (
     parse_time_zone,
 )
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.batch.case import finished_condition
-from tidegate.sandbox.controllers.batch.order import optional_int
+from tidegate.sandbox.controllers.batch.job_spec import optional_int
+from tidegate.sandbox.controllers.batch.job_state import finished_condition
 from tidegate.sandbox.controllers.conditions import read_timestamp
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
@@ -30,8 +30,8 @@ from tidegate.sandbox.controllers.writes import EventRecorder
 from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.world.calls import Write
-from tidegate.world.facts import AlreadyExists, Outcome, Success, is_error
+from tidegate.world.messages import AlreadyExists, Outcome, Success, is_error
+from tidegate.world.requests import Write
 
 RECORDER = EventRecorder("cronjob-controller")
 SKEW = Ms(100)
@@ -45,7 +45,6 @@ HISTORY_LIMITS = (
     ("Complete", "successfulJobsHistoryLimit", 3),
     ("Failed", "failedJobsHistoryLimit", 1),
 )
-
 StatusWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, JsonObject]
 """Writes, and the new status."""
 

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Propagation, Ref
-from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Propagation, Ref
+from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.batch.case import (
+from tidegate.sandbox.controllers.batch.job_pods import (
+    RECORDER,
+    SYNC_BATCH_PERIOD,
+    delete_active_pods,
+    manage_pods,
+    remove_tracking,
+)
+from tidegate.sandbox.controllers.batch.job_spec import TRACKING, optional_int
+from tidegate.sandbox.controllers.batch.job_state import (
     JobOutcome,
     JobState,
     PodCounts,
@@ -28,21 +36,13 @@ from tidegate.sandbox.controllers.batch.case import (
     with_suspended_condition,
     with_target_condition,
 )
-from tidegate.sandbox.controllers.batch.managing import (
-    RECORDER,
-    SYNC_BATCH_PERIOD,
-    delete_active_pods,
-    manage_pods,
-    remove_tracking,
-)
-from tidegate.sandbox.controllers.batch.order import TRACKING, optional_int
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     conditions_of,
     find_condition,
     read_timestamp,
 )
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
@@ -51,8 +51,8 @@ from tidegate.sandbox.controllers.reaction import (
 from tidegate.sandbox.kinds import JOB, POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
 from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
-from tidegate.world.calls import Write
-from tidegate.world.facts import WatchEventType
+from tidegate.world.messages import WatchEventType
+from tidegate.world.requests import Write
 
 
 def reconcile_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:

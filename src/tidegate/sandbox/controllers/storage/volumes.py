@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_mapping, get_text, get_value
-from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
+from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.controllers.interface import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.storage import claims
 from tidegate.sandbox.controllers.writes import (
     EventRecorder,
@@ -18,8 +18,8 @@ from tidegate.sandbox.controllers.writes import (
 )
 from tidegate.sandbox.kinds import CLAIM, STORAGE_CLASS, VOLUME
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.world.calls import Write
-from tidegate.world.facts import Success, WatchEventType
+from tidegate.world.messages import Success, WatchEventType
+from tidegate.world.requests import Write
 
 PROVISIONING_TIME = Ms(2 * SECOND)
 """Assumed default time that a provisioner takes."""

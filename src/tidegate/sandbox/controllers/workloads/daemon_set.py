@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import scaled_value, without_zeros
+from tidegate.sandbox.controllers.interface import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
 from tidegate.sandbox.controllers.pods import (
     creation_error,
     is_available,
@@ -19,18 +25,12 @@ from tidegate.sandbox.controllers.pods import (
     requeue_when_available,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import (
-    Controller,
-    ObjectReader,
-    Reconciliation,
-    RequeueAt,
-)
 from tidegate.sandbox.controllers.workloads import placement
 from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
 from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.world.calls import Write
-from tidegate.world.facts import Outcome, WatchEventType
+from tidegate.world.messages import Outcome, WatchEventType
+from tidegate.world.requests import Write
 
 RECORDER = EventRecorder("daemonset-controller")
 REVISION_LABEL = "controller-revision-hash"

@@ -9,20 +9,20 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_int, get_mapping, get_text, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import Ms
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
-from tidegate.sandbox.controllers.pods import creation_error, phase_of, retry_at
-from tidegate.sandbox.controllers.reaction import (
+from tidegate.sandbox.controllers.interface import (
     Controller,
     ObjectReader,
     Reconciliation,
     RequeueAt,
 )
-from tidegate.sandbox.controllers.workloads import progress
-from tidegate.sandbox.controllers.workloads.rollout import (
+from tidegate.sandbox.controllers.pods import creation_error, phase_of, retry_at
+from tidegate.sandbox.controllers.workloads import deployment_status
+from tidegate.sandbox.controllers.workloads.deployment_state import (
     REVISION,
     TEMPLATE_HASH,
     DeploymentRollout,
@@ -36,12 +36,11 @@ from tidegate.sandbox.controllers.workloads.rollout import (
 from tidegate.sandbox.controllers.writes import EventRecorder
 from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 from tidegate.sandbox.server.store import StoreEvent
-from tidegate.world.calls import Write
-from tidegate.world.facts import AlreadyExists, Outcome, WatchEventType, is_error
+from tidegate.world.messages import AlreadyExists, Outcome, WatchEventType, is_error
+from tidegate.world.requests import Write
 
 RECORDER = EventRecorder("deployment-controller")
 MAX_NAME = 253
-
 ReconcileStep = Generator[Write | RequeueAt, Outcome | None, bool]
 """Writes, and whether the reconciliation ends with them."""
 
@@ -53,7 +52,7 @@ def reconcile_deployment(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliat
         return
     rollout = read_rollout(reader, deployment)
     if deployment.is_deleting:
-        yield from writes.update_status(deployment, progress.base_status(rollout, now))
+        yield from writes.update_status(deployment, deployment_status.base_status(rollout, now))
     elif (yield from _record_pause(rollout, now)):
         yield from _until_status_write(_sync(reader, rollout, now))
     else:
@@ -94,7 +93,7 @@ def _scale_only(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Re
     if rollout.is_paused:
         yield from _clean_up_old(rollout)
     after = read_rollout(reader, rollout.deployment)
-    yield from writes.update_status(rollout.deployment, progress.base_status(after, now))
+    yield from writes.update_status(rollout.deployment, deployment_status.base_status(after, now))
 
 
 def _rolling_update(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
@@ -105,7 +104,7 @@ def _rolling_update(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -
     scaled = scaled_up or (yield from _scale(rollout, old_sizes(rollout), now))
     if scaled:
         rollout = read_rollout(reader, rollout.deployment)
-    elif progress.is_complete(rollout, get_mapping(rollout.deployment.body, "status")):
+    elif deployment_status.is_complete(rollout, get_mapping(rollout.deployment.body, "status")):
         yield from _clean_up_old(rollout)
     yield from _update_progress(rollout, now)
 
@@ -120,7 +119,7 @@ def _recreate(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reco
             yield from _create_replica_set(reader, rollout, now)
             return
         yield from _scale(rollout, [(rollout.new, rollout.replicas)], now)
-        if progress.is_complete(rollout, get_mapping(rollout.deployment.body, "status")):
+        if deployment_status.is_complete(rollout, get_mapping(rollout.deployment.body, "status")):
             yield from _clean_up_old(rollout)
     yield from _update_progress(read_rollout(reader, rollout.deployment), now)
 
@@ -141,11 +140,11 @@ def _record_pause(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
 
     Like `checkPausedConditions` of `pkg/controller/deployment/sync.go` in Kubernetes.
     """
-    _, reason = progress.progressing_state(conditions_of(rollout.deployment))
+    _, reason = deployment_status.progressing_state(conditions_of(rollout.deployment))
     if (
-        not progress.has_deadline(rollout)
-        or reason == progress.TIMED_OUT
-        or rollout.is_paused == (reason == progress.PAUSED)
+        not deployment_status.has_deadline(rollout)
+        or reason == deployment_status.TIMED_OUT
+        or rollout.is_paused == (reason == deployment_status.PAUSED)
     ):
         return False
     state = "paused" if rollout.is_paused else "resumed"
@@ -173,7 +172,7 @@ def _sync_revision(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
         yield writes.patch(rollout.new.stored, change)
         return False
     yield from _record_revision(rollout, get_text(annotations, REVISION))
-    if not progress.has_deadline(rollout) or progress.progressing_state(
+    if not deployment_status.has_deadline(rollout) or deployment_status.progressing_state(
         conditions_of(rollout.deployment)
     ) != ("", ""):
         return False
@@ -217,7 +216,7 @@ def _create_replica_set(
         message = f"Scaled up replica set {name} from 0 to {size}"
         yield RECORDER.record(deployment, "ScalingReplicaSet", message, now)
     yield from _record_revision(rollout, get_text(annotations, REVISION))
-    if progress.has_deadline(rollout):
+    if deployment_status.has_deadline(rollout):
         message = f'Created new replica set "{name}"'
         yield _set_progressing(rollout, "True", "NewReplicaSetCreated", message, now)
 
@@ -300,9 +299,9 @@ def _clean_up_old(rollout: DeploymentRollout) -> Iterator[Write]:
 
 
 def _update_progress(rollout: DeploymentRollout, now: Ms) -> Reconciliation:
-    status = progress.status_with_progress(rollout, now)
+    status = deployment_status.status_with_progress(rollout, now)
     yield from writes.update_status(rollout.deployment, status)
-    if (check_time := progress.progress_check_time(rollout, status)) is not None:
+    if (check_time := deployment_status.progress_check_time(rollout, status)) is not None:
         yield RequeueAt(check_time)
 
 
@@ -310,11 +309,13 @@ def _set_progressing(
     rollout: DeploymentRollout, status: str, reason: str, message: str, now: Ms
 ) -> Write:
     """Return a write of the previous status with another Progressing condition."""
-    condition = new_condition(progress.PROGRESSING, status, reason, message, now=now)
+    condition = new_condition(deployment_status.PROGRESSING, status, reason, message, now=now)
     conditions = with_condition(conditions_of(rollout.deployment), condition)
     return writes.set_status(
         rollout.deployment,
-        progress.with_conditions(get_mapping(rollout.deployment.body, "status"), conditions),
+        deployment_status.with_conditions(
+            get_mapping(rollout.deployment.body, "status"), conditions
+        ),
     )
 
 

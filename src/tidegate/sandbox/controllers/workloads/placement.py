@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.model.labels import parse_requirement
-from tidegate.model.objects import Json, JsonObject
-from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.labels import parse_requirement
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.sandbox.server.store import StoredObject
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

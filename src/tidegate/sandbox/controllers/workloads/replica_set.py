@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_int, get_mapping, get_mappings
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
@@ -14,6 +14,12 @@ from tidegate.sandbox.controllers.conditions import (
     read_timestamp,
     without_condition,
     without_zeros,
+)
+from tidegate.sandbox.controllers.interface import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
 )
 from tidegate.sandbox.controllers.pods import (
     creation_error,
@@ -25,12 +31,6 @@ from tidegate.sandbox.controllers.pods import (
     requeue_when_available,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import (
-    Controller,
-    ObjectReader,
-    Reconciliation,
-    RequeueAt,
-)
 from tidegate.sandbox.controllers.writes import (
     EventRecorder,
     delete,
@@ -40,8 +40,8 @@ from tidegate.sandbox.controllers.writes import (
 )
 from tidegate.sandbox.kinds import POD, REPLICA_SET
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.world.calls import Write
-from tidegate.world.facts import Outcome
+from tidegate.world.messages import Outcome
+from tidegate.world.requests import Write
 
 RECORDER = EventRecorder("replicaset-controller")
 FAILURE = "ReplicaFailure"

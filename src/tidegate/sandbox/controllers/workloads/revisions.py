@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import get_int, get_mapping, get_text, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text, get_value
+from tidegate.model.k8s.objects import Json, Kind
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.world.calls import Write
-from tidegate.world.facts import Outcome
+from tidegate.world.messages import Outcome
+from tidegate.world.requests import Write
 
 CONTROLLER_REVISION = Kind("apps", "v1", "ControllerRevision")
 DIGEST_LABEL = "controller.kubernetes.io/hash"

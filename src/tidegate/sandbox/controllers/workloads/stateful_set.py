@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple
 
-from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, JsonObject, Ref
-from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import without_zeros
+from tidegate.sandbox.controllers.interface import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
 from tidegate.sandbox.controllers.pods import (
     creation_error,
     is_available,
@@ -22,12 +28,6 @@ from tidegate.sandbox.controllers.pods import (
     requeue_when_available,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import (
-    Controller,
-    ObjectReader,
-    Reconciliation,
-    RequeueAt,
-)
 from tidegate.sandbox.controllers.workloads.revisions import (
     StatefulSetRevisions,
     sync_revisions,
@@ -36,12 +36,11 @@ from tidegate.sandbox.controllers.workloads.revisions import (
 from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
 from tidegate.sandbox.kinds import CLAIM, POD, STATEFUL_SET
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.world.calls import Write
-from tidegate.world.facts import Outcome
+from tidegate.world.messages import Outcome
+from tidegate.world.requests import Write
 
 RECORDER = EventRecorder("statefulset-controller")
 REVISION_LABEL = "controller-revision-hash"
-
 ReconcileStep = Generator[Write | RequeueAt, Outcome | None, bool]
 """Writes, and whether the next pod in order has to wait for them."""
 

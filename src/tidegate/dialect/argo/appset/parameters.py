@@ -1,0 +1,124 @@
+"""Parameters like Argo CD handles them: formatted by Go, flattened, merged, selected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from tidegate.dialect.argo.appset.queries import GeneratorError, Params
+from tidegate.errors import sanitize
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
+from tidegate.model.k8s.labels import selector_matches
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
+
+MAX_NAME_LENGTH = 253
+MIN_EXPONENT, MAX_EXPONENT = -4, 6
+"""Outside of these Go prints a number with its exponent."""
+OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+"""Operators of a selector, and whether they need values or must have none."""
+LABEL_KEY = lazy_regex(
+    r"([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/|[a-z0-9]/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
+    re.ASCII,
+)
+LABEL_VALUE = lazy_regex(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+
+
+def go_format(value: Json) -> str:
+    """Format a value like Go's `%v`; every number is a float64 decoded from JSON."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return _format_number(float(value))
+        case list():
+            return f"[{' '.join(map(go_format, value))}]"
+        case dict():
+            return f"map[{' '.join(f'{key}:{go_format(value[key])}' for key in sorted(value))}]"
+        case _:
+            return value
+
+
+def _format_number(value: float) -> str:
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    power = len(digits) + int(exponent) - 1
+    if value == 0 or MIN_EXPONENT <= power < MAX_EXPONENT or "n" in repr(value):
+        return repr(value).removesuffix(".0") if "e" not in repr(value) else f"{value:f}"
+    head, *tail = map(str, digits)
+    fraction = f".{''.join(tail)}" if tail else ""
+    return f"{'-' if sign else ''}{head}{fraction}e{'-' if power < 0 else '+'}{abs(power):02}"
+
+
+def flatten(value: Json, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each leaf with its path, the parts joined by dots."""
+    fields = value if isinstance(value, dict) else {}
+    items = value if isinstance(value, list) else []
+    for key, item in (*fields.items(), *enumerate(items)):
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(item, dict | list):
+            yield from flatten(item, path)
+        else:
+            yield path, go_format(item)
+
+
+def deep_merge(under: Json, over: Json) -> Json:
+    """Merge mappings at any depth; other values are replaced by those of `over`."""
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return over
+    return {**under, **{key: deep_merge(under.get(key), value) for key, value in over.items()}}
+
+
+def normalize_name(name: str) -> str:
+    """Return a valid Kubernetes name."""
+    return re.sub("[^-a-z0-9.]", "-", name.lower())[:MAX_NAME_LENGTH].strip("-.")
+
+
+def select_params(params: list[Params], selector: Json) -> list[Params]:
+    """Return the parameters that a selector matches, by their flat form."""
+    if not isinstance(selector, dict):
+        return params
+    validate_selector(selector)
+    return [
+        param_set for param_set in params if selector_matches(selector, dict(flatten(param_set)))
+    ]
+
+
+def validate_selector(selector: JsonObject, *, check_values: bool = False) -> None:
+    """Validate a label selector. Raises a GeneratorError.
+
+    `check_values`: values must be valid label values.
+    """
+    for key, value in get_mapping(selector, "matchLabels").items():
+        _validate_key(key, ("matchLabels", key))
+        _validate_values([value] if check_values else [], ("matchLabels", key))
+    for index, expression in enumerate(get_mappings(selector, "matchExpressions")):
+        operator, values = get_text(expression, "operator"), get_list(expression, "values")
+        if operator not in OPERATORS:
+            message = f"a selector has no operator `{sanitize(operator)}`"
+            path = ("matchExpressions", index, "operator")
+            raise GeneratorError(
+                "argo.set-selector", message, f"there are {', '.join(OPERATORS)}", path
+            )
+        if bool(values) is not OPERATORS[operator]:
+            message = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
+            path = ("matchExpressions", index, "values")
+            raise GeneratorError("argo.set-selector", message, "correct the selector", path)
+        _validate_key(get_text(expression, "key"), ("matchExpressions", index, "key"))
+        _validate_values(values if check_values else [], ("matchExpressions", index, "values"))
+
+
+def _validate_key(key: str, path: FieldPath) -> None:
+    if not LABEL_KEY.fullmatch(key):
+        message = f"`{sanitize(key)}` is no key of a selector"
+        fix = "write letters, digits, `-`, `_` and `.`, 63 at most"
+        raise GeneratorError("argo.set-selector", message, fix, path)
+
+
+def _validate_values(values: list[Json], path: FieldPath) -> None:
+    for value in values:
+        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
+            message = f"no label has the value `{sanitize(str(value))}`"
+            raise GeneratorError("argo.set-selector", message, "correct the selector", path)

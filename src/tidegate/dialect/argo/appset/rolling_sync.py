@@ -1,0 +1,227 @@
+"""RollingSync: the steps of an ApplicationSet, their Applications, and how many sync at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.dialect.argo.appset.applications import GeneratedApplication
+from tidegate.dialect.argo.finding_collector import FindingCollector
+from tidegate.dialect.declared import ApplicationSet
+from tidegate.documents.decoder import format_suggestion
+from tidegate.errors import sanitize
+from tidegate.model.finding import Finding
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.units.unit import RollingSyncStep
+
+ROLLING_SYNC, ALL_AT_ONCE = "RollingSync", "AllAtOnce"
+REVERSE = "Reverse"
+OPERATORS = ("In", "NotIn")
+PERCENTAGE = lazy_regex(r"([-+]?\d+)%")
+STEPS_PATH: FieldPath = ("spec", "strategy", "rollingSync", "steps")
+
+
+def rollout_steps(
+    appset: ApplicationSet, applications: Sequence[GeneratedApplication]
+) -> tuple[dict[str, RollingSyncStep], tuple[Finding, ...]]:
+    """Return the step of each Application by name, and the findings about the steps.
+
+    Empty for an ApplicationSet without steps. Number 0: no step matches the Application.
+    """
+    collector, strategy = (
+        FindingCollector(appset.location),
+        get_mapping(appset.body, "spec", "strategy"),
+    )
+    kind = get_text(strategy, "type", default=ALL_AT_ONCE)
+    _report_deletion_order(strategy, kind, collector)
+    if kind != ROLLING_SYNC:
+        if kind != ALL_AT_ONCE:
+            message, why = f"there is no strategy `{sanitize(kind)}`", "Argo CD syncs all at once"
+            fix = format_suggestion(kind, (ALL_AT_ONCE, ROLLING_SYNC))
+            collector.error("argo.set-strategy", ("spec", "strategy", "type"), message, why, fix)
+        return {}, collector.findings
+    steps = get_mappings(strategy, "rollingSync", "steps")
+    if not steps:
+        why, fix = "Argo CD syncs nothing of this set", "write `rollingSync.steps`"
+        collector.error("argo.set-steps", STEPS_PATH[:-1], "there are no steps", why, fix)
+        return {}, collector.findings
+    numbers = _step_numbers(steps, applications, collector)
+    limits = _step_limits(steps, numbers, collector)
+    _report_unmatched(numbers, collector)
+    phases = {
+        application.name: _phase(steps, numbers[application.name], application)
+        for application in applications
+    }
+    is_reversed = get_text(strategy, "deletionOrder").lower() == REVERSE.lower()
+    return {
+        name: RollingSyncStep(
+            number=number,
+            limit=limits.get(number),
+            label_value=phases[name],
+            reverse_deletion=is_reversed,
+        )
+        for name, number in numbers.items()
+    }, collector.findings
+
+
+def _phase(steps: Sequence[Json], number: int, application: GeneratedApplication) -> str:
+    """Return the value of the label by which a step matches an Application; empty if none."""
+    step = steps[number - 1] if number else None
+    keys = [
+        get_text(expression, "key")
+        for expression in get_mappings(step, "matchExpressions")
+        if get_text(expression, "operator") == "In"
+    ]
+    return str(application.labels.get(keys[0], "")) if keys else ""
+
+
+def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCollector) -> None:
+    """Report a `deletionOrder` that is unknown, or has no effect without steps."""
+    path: FieldPath = ("spec", "strategy", "deletionOrder")
+    order = get_text(strategy, "deletionOrder", default=ALL_AT_ONCE)
+    if order.lower() not in {ALL_AT_ONCE.lower(), REVERSE.lower()}:
+        message, why = f"there is no order `{sanitize(order)}`", "Argo CD deletes all at once"
+        collector.warn(
+            "argo.set-strategy",
+            path,
+            message,
+            why,
+            format_suggestion(order, (ALL_AT_ONCE, REVERSE)),
+        )
+    elif order.lower() == REVERSE.lower() and kind != ROLLING_SYNC:
+        message = f"`deletionOrder: {sanitize(order)}` does nothing"
+        why, fix = "Argo CD obeys it for sets with steps alone", "add `rollingSync`, or remove it"
+        collector.warn("argo.set-strategy", path, message, why, fix)
+
+
+def has_steps(appset: ApplicationSet) -> bool:
+    strategy = get_mapping(appset.body, "spec", "strategy")
+    return get_text(strategy, "type") == ROLLING_SYNC and bool(
+        get_mappings(strategy, "rollingSync", "steps")
+    )
+
+
+def without_auto_sync(body: JsonObject) -> JsonObject:
+    """Return an Application with automated sync disabled; the ApplicationSet syncs it."""
+    spec = get_mapping(body, "spec")
+    sync = get_mapping(spec, "syncPolicy")
+    if not isinstance(sync.get("automated"), dict):
+        return body
+    disabled: JsonObject = {**get_mapping(sync, "automated"), "enabled": False}
+    return {**body, "spec": {**spec, "syncPolicy": {**sync, "automated": disabled}}}
+
+
+def _step_numbers(
+    steps: Sequence[Json], applications: Sequence[GeneratedApplication], collector: FindingCollector
+) -> dict[str, int]:
+    """Return the first step that matches each Application; several matches are reported."""
+    numbers: dict[str, int] = {}
+    counts: dict[int, int] = {}
+    for application in applications:
+        matching = [
+            step_number
+            for step_number, step in enumerate(steps, 1)
+            if matches_step(step, application)
+        ]
+        numbers[application.name] = matching[0] if matching else 0
+        for step_number in matching:
+            counts[step_number] = counts.get(step_number, 0) + 1
+        if len(matching) > 1:
+            message = f"`{application.name}` is in steps {' and '.join(map(str, matching))}"
+            why, fix = "it belongs to the first of them", "make the steps exclude each other"
+            collector.warn("argo.set-steps", (*STEPS_PATH, matching[1] - 1), message, why, fix)
+    for step_number, step in enumerate(steps, 1):
+        for expression_index, expression in enumerate(get_mappings(step, "matchExpressions")):
+            path = (*STEPS_PATH, step_number - 1, "matchExpressions", expression_index, "operator")
+            _report_operator(get_text(expression, "operator"), path, collector)
+    if applications:  # where nothing is generated, that is what is told
+        _report_empty_steps(
+            [step_number for step_number in range(1, len(steps) + 1) if step_number not in counts],
+            collector,
+        )
+    return numbers
+
+
+def _report_empty_steps(step_numbers: list[int], collector: FindingCollector) -> None:
+    if step_numbers:
+        is_single = len(step_numbers) == 1
+        subject = "a step takes" if is_single else f"steps {', '.join(map(str, step_numbers))} take"
+        why = f"Argo CD passes over {'it' if is_single else 'them'}"
+        fix = f"correct {'its' if is_single else 'their'} labels"
+        collector.warn(
+            "argo.set-steps",
+            (*STEPS_PATH, step_numbers[0] - 1),
+            f"{subject} no Application",
+            why,
+            fix,
+        )
+
+
+def matches_step(step: Json, application: GeneratedApplication) -> bool:
+    """Return whether all expressions match the labels. A missing label fails `In` only."""
+    for expression in get_mappings(step, "matchExpressions"):
+        key, operator = get_text(expression, "key"), get_text(expression, "operator")
+        values = get_list(expression, "values")
+        if key not in application.labels:
+            if operator == "In":
+                return False
+        elif operator not in OPERATORS or (application.labels[key] in values) is (
+            operator == "NotIn"
+        ):
+            return False
+    return True
+
+
+def _report_operator(operator: str, path: FieldPath, collector: FindingCollector) -> None:
+    if operator not in OPERATORS:
+        message = f"a step has no operator `{sanitize(operator)}`"
+        why = "it takes no Application that has the label"
+        collector.error(
+            "argo.set-steps", path, message, why, format_suggestion(operator, OPERATORS)
+        )
+
+
+def _step_limits(
+    steps: Sequence[Json], numbers: dict[str, int], collector: FindingCollector
+) -> dict[int, int]:
+    """Return `maxUpdate` of each step. Argo CD counts Applications without a step to the first."""
+    limits: dict[int, int] = {}
+    for step_number, step in enumerate(steps, 1):
+        max_update = get_value(step, "maxUpdate")
+        count = sum(
+            number == step_number or (step_number == 1 and not number)
+            for number in numbers.values()
+        )
+        if max_update is None:
+            continue
+        limit = max_update_limit(max_update, count)
+        if limit is None:
+            message = f"`maxUpdate` of step {step_number} is no number and no percentage"
+            path, why = (*STEPS_PATH, step_number - 1, "maxUpdate"), "Argo CD takes it for 1"
+            collector.error("argo.set-steps", path, message, why, "write it like `2` or `25%`")
+        limits[step_number] = 1 if limit is None else limit
+    return limits
+
+
+def max_update_limit(max_update: Json, count: int) -> int | None:
+    """Return `maxUpdate` of a step with `count` Applications; None if it is invalid.
+
+    A percentage is rounded down, and is at least 1 unless it is `0%`.
+    """
+    if isinstance(max_update, int) and not isinstance(max_update, bool):
+        return max(0, max_update)
+    percentage = PERCENTAGE.fullmatch(max_update) if isinstance(max_update, str) else None
+    if percentage is None:
+        return None
+    return 0 if max_update == "0%" else max(1, int(percentage[1]) * count // 100)
+
+
+def _report_unmatched(numbers: dict[str, int], collector: FindingCollector) -> None:
+    unmatched = [name for name, number in numbers.items() if not number]
+    if unmatched:
+        more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""  # noqa: PLR2004 - a few names
+        names = ", ".join(f"`{name}`" for name in unmatched[:3])
+        message = f"no step takes {names}{more}"
+        why = "Argo CD never syncs them; somebody has to, by hand"
+        collector.warn("argo.set-unmatched", STEPS_PATH, message, why, "add a step, or a label")

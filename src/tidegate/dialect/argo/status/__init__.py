@@ -1,0 +1,1 @@
+"""Status of Applications and ApplicationSets, as Argo CD writes it."""

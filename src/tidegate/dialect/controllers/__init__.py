@@ -1,0 +1,1 @@
+"""Controllers of Argo CD and Flux: detection, pause, requests."""

@@ -1,0 +1,1 @@
+"""Status of Kustomizations and HelmReleases, as Flux writes it."""

@@ -1,0 +1,34 @@
+"""Policy of a unit for the next action of its Helm release."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.model.units.policy import GateScope, Policy
+from tidegate.model.units.release_history import ReleaseAction, ReleaseSpec
+
+
+def with_action(policy: Policy, release_spec: ReleaseSpec) -> Policy:
+    """Return the policy of a unit for the next action of its release."""
+    action_spec = release_spec.action_spec
+    remedy_spec = {
+        ReleaseAction.ROLLBACK: release_spec.rollback,
+        ReleaseAction.UNINSTALL: release_spec.uninstall,
+    }.get(action_spec.remedy or ReleaseAction.UNCHANGED)
+    handling = msgspec.structs.replace(
+        policy.handling, replaces=action_spec.replaces, checks=action_spec.checks
+    )
+    return msgspec.structs.replace(
+        policy,
+        gates=GateScope.ALL if action_spec.waits else GateScope.NONE,
+        handling=handling,
+        refuses_shared=action_spec.refuses_others,
+        timeout=action_spec.timeout,
+        remedy_timeout=remedy_spec.timeout if remedy_spec is not None else action_spec.timeout,
+        test_timeout=release_spec.test.timeout,
+        forgives_tests=action_spec.forgives,
+        remedies_tests=action_spec.remedy is not None,
+        withdraws=remedy_spec is release_spec.rollback and release_spec.rollback.cleans,
+        retry=action_spec.retry,
+        release=release_spec,
+    )

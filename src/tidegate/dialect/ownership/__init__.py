@@ -1,0 +1,1 @@
+"""Ownership of live objects: tracking metadata and inventories."""

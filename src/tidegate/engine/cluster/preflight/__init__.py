@@ -1,0 +1,1 @@
+"""Preflight checks: would the cluster accept the plan?"""

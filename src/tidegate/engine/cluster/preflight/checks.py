@@ -1,0 +1,324 @@
+"""Preflight checks: would the cluster accept the planned objects? Run before the first write.
+
+Manifests are validated locally by the schemas of their kinds. A server-side dry run is sent
+where only the server can decide: an admission webhook or policy applies, a schema has rules
+that are not checked locally, an object is replaced as a whole, or a violation was found; in
+mode `auto` also where the local rules leave something open. Objects with equal open parts get
+the same answer, so only one of them is sent. Objects that depend on a planned CRD or webhook
+cannot be tried before it exists: until then only the local validation counts, and their step
+runs the dry run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from tidegate.engine.cluster.compare import WRITE_RESULTS, ComparedItem
+from tidegate.engine.cluster.preflight.admission_context import (
+    UNWRITTEN_ACTIONS,
+    AdmissionContext,
+    AdmissionRules,
+)
+from tidegate.engine.cluster.preflight.dry_runs import (
+    DEFAULT_NAMESPACE,
+    POD,
+    DryRunCandidate,
+    GroupKey,
+    find_failure,
+    is_accepted,
+    is_conclusive,
+    to_creation,
+)
+from tidegate.engine.cluster.procedures import ApiCall, Procedure
+from tidegate.engine.cluster.writes import build_write, object_body
+from tidegate.engine.evaluator import ObjectEvaluator
+from tidegate.engine.messages import CompareResult, Failure
+from tidegate.errors import sanitize
+from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.plans.plan import PlannedUnit, Step
+from tidegate.model.units.policy import PreflightMode
+from tidegate.model.units.unit import UnitId
+from tidegate.schema.violations import Misfit
+from tidegate.world import messages
+
+ObjectFailure: TypeAlias = tuple[Step, Ref, Failure]
+NO_VIOLATIONS = Misfit()
+
+
+class _DeferredCheck(NamedTuple):
+    compared_item: ComparedItem
+    awaited_refs: set[ClusterRef]
+
+
+class PreflightChecker(msgspec.Struct):
+    """Checker of objects that would be written."""
+
+    evaluator: ObjectEvaluator
+    units: dict[UnitId, PlannedUnit]
+    admission: AdmissionContext
+    mode: PreflightMode = PreflightMode.LOCAL
+    _checked: set[tuple[ClusterRef, str]] = msgspec.field(default_factory=set)
+    """Objects, by manifest digest, that need no further check."""
+    _deferred: dict[ClusterRef, list[_DeferredCheck]] = msgspec.field(default_factory=dict)
+    """Deferred checks, by the object that must serve first."""
+
+    def find_failures(
+        self, compared_items: Iterable[ComparedItem], *, is_last_check: bool
+    ) -> Procedure[list[ObjectFailure]]:
+        """Return the failures of these objects.
+
+        Before a rollout, checks that are not conclusive yet are deferred. With `is_last_check`,
+        when the step runs, they are failures.
+        """
+        written = [
+            compared_item for compared_item in compared_items if will_be_written(compared_item)
+        ]
+        rewritten = (
+            frozenset()
+            if is_last_check
+            else frozenset(compared.object_ref for *_, compared in written)
+        )
+        failures = [
+            _immutable_failure(compared_item)
+            for compared_item in written
+            if _is_immutable(compared_item)
+        ]
+        return failures + (yield from self._check(written, rewritten, is_last_check=is_last_check))
+
+    def check_deferred(
+        self, object_ref: ClusterRef, started_steps: Container[str]
+    ) -> Procedure[list[ObjectFailure]]:
+        """Return the failures of objects of unstarted steps that waited only for this one."""
+        ready: list[ComparedItem] = []
+        for deferred in self._deferred.pop(object_ref, ()):
+            deferred.awaited_refs.discard(object_ref)
+            if not deferred.awaited_refs and deferred.compared_item[0].id not in started_steps:
+                ready.append(deferred.compared_item)
+        return (yield from self._check(ready, frozenset(), is_last_check=False))
+
+    def _check(
+        self,
+        compared_items: list[ComparedItem],
+        rewritten: frozenset[ClusterRef],
+        *,
+        is_last_check: bool,
+    ) -> Procedure[list[ObjectFailure]]:
+        unchecked = [
+            compared_item for compared_item in compared_items if self._needs_check(compared_item)
+        ]
+        if not unchecked:
+            return []
+        yield from self.admission.load(
+            (compared.object_ref, item) for _, item, compared in unchecked
+        )
+        return (
+            yield from self._check_candidates(
+                self._candidates(unchecked, rewritten), is_last_check=is_last_check
+            )
+        )
+
+    def _needs_check(self, compared_item: ComparedItem) -> bool:
+        _, item, compared = compared_item
+        is_checked = (compared.object_ref, item.digest) in self._checked
+        return item.handling.checks and not is_checked and not _is_immutable(compared_item)
+
+    def _check_candidates(
+        self, candidates: list[DryRunCandidate], *, is_last_check: bool
+    ) -> Procedure[list[ObjectFailure]]:
+        outcomes = yield from self._dry_run_outcomes(candidates)
+        failures: list[ObjectFailure] = []
+        for index, candidate in enumerate(candidates):
+            step, item, compared = candidate.compared_item
+            outcome = outcomes.get(index)
+            failure = find_failure(candidate, outcome, is_last_check=is_last_check)
+            if failure is not None:
+                failures.append((step, item.ref, failure))
+            elif is_conclusive(candidate, outcome):
+                self._checked.add((compared.object_ref, item.digest))
+            elif not is_last_check:
+                self._defer(candidate)
+        return failures
+
+    def _dry_run_outcomes(
+        self, candidates: list[DryRunCandidate]
+    ) -> Procedure[dict[int, messages.Outcome]]:
+        """Return the dry run outcomes by the index of their candidates.
+
+        One candidate represents all with the same key, unless it is rejected: then each is
+        sent.
+        """
+        groups: dict[GroupKey, list[int]] = {}
+        for index, candidate in enumerate(candidates):
+            if candidate.should_dry_run:
+                groups.setdefault(candidate.group_key or (index,), []).append(index)
+        outcomes = yield from self._send_dry_runs(
+            candidates, [first for first, *_ in groups.values()]
+        )
+        others: list[int] = []
+        for first, *similar in groups.values():
+            if is_accepted(candidates[first], outcomes[first]):
+                outcomes |= dict.fromkeys(similar, outcomes[first])
+            else:
+                others += similar
+        return outcomes | (yield from self._send_dry_runs(candidates, others))
+
+    def _send_dry_runs(
+        self, candidates: list[DryRunCandidate], indexes: list[int]
+    ) -> Procedure[dict[int, messages.Outcome]]:
+        outcomes = yield tuple(self._dry_run_call(candidates[index]) for index in indexes)
+        return dict(zip(indexes, outcomes, strict=True))
+
+    def _defer(self, candidate: DryRunCandidate) -> None:
+        deferred = _DeferredCheck(candidate.compared_item, set(candidate.awaited_refs))
+        for object_ref in candidate.awaited_refs:
+            self._deferred.setdefault(object_ref, []).append(deferred)
+
+    def _dry_run_call(self, candidate: DryRunCandidate) -> ApiCall:
+        """Return the dry run of a candidate.
+
+        With violations, unknown fields are rejected as well.
+        """
+        step, item, compared = candidate.compared_item
+        unit = self.units[step.unit]
+        live = self.admission.live_cache.objects.get(compared.object_ref)
+        payload = self.evaluator.build_payload(
+            unit, item, None if live is None else object_body(live)
+        )
+        write = build_write(item, unit, payload, live, dry_run=True)
+        if candidate.trial_namespace is None:
+            dry_run = msgspec.structs.replace(write, strict=bool(candidate.violations.unreadable))
+        else:
+            dry_run = to_creation(write, candidate.trial_namespace)
+        return ApiCall(step.cluster, dry_run, identity=unit.policy.identity)
+
+    def _candidates(
+        self, compared_items: list[ComparedItem], rewritten: frozenset[ClusterRef]
+    ) -> list[DryRunCandidate]:
+        clusters = dict.fromkeys(step.cluster for step, *_ in compared_items)
+        rules = {
+            cluster: self.admission.admission_rules(cluster, rewritten) for cluster in clusters
+        }
+        return [
+            self._candidate(compared_item, rules[compared_item[0].cluster], rewritten)
+            for compared_item in compared_items
+        ]
+
+    def _candidate(
+        self,
+        compared_item: ComparedItem,
+        rules: tuple[AdmissionRules, AdmissionRules],
+        rewritten: frozenset[ClusterRef],
+    ) -> DryRunCandidate:
+        _, item, compared = compared_item
+        admission = self.admission
+        crd = admission.find_crd(compared.object_ref)
+        violations = self.evaluator.find_schema_violations(item, crd.body if crd else b"")
+        current_rules, future_rules = (
+            admission.matching_rules(admission_rules, item, compared) for admission_rules in rules
+        )
+        awaited_refs = [
+            object_ref
+            for rule in future_rules
+            for object_ref in rule.object_refs
+            if object_ref in rewritten
+        ]
+        is_served = admission.live_cache.is_served(compared.object_ref)
+        if crd is not None and crd.object_ref in rewritten:
+            awaited_refs, is_served = [crd.object_ref, *awaited_refs], False
+        may_be_mutated = any(rule.mutates for rule in (*current_rules, *future_rules))
+        needs_own_dry_run = (
+            self.mode is PreflightMode.SERVER
+            or violations != NO_VIOLATIONS
+            or compared.replaces
+            or current_rules
+        )
+        open_key = (
+            self._server_checked_key(compared_item)
+            if self.mode is PreflightMode.AUTO and not needs_own_dry_run
+            else b""
+        )
+        trial_namespace = self._trial_namespace(compared_item, violations or NO_VIOLATIONS)
+        candidate = DryRunCandidate(
+            compared_item,
+            violations=violations or NO_VIOLATIONS,
+            needs_dry_run=bool(needs_own_dry_run or open_key),
+            can_dry_run=is_served and all(rule.allows_dry_run for rule in current_rules),
+            trial_namespace=trial_namespace,
+            may_be_mutated=may_be_mutated,
+            is_admission_checked=bool(current_rules),
+            awaited_refs=tuple(dict.fromkeys(awaited_refs)),
+            group_key=self._group_key(compared_item, open_key) if open_key else (),
+        )
+        if candidate.is_relocated:
+            return candidate._replace(
+                can_dry_run=is_served and self._is_unaffected(rules[0], candidate)
+            )
+        return candidate
+
+    def _server_checked_key(self, compared_item: ComparedItem) -> bytes:
+        """Return the key of what only the server can check of an object without violations."""
+        _, item, compared = compared_item
+        live = self.admission.live_cache.objects.get(compared.object_ref)
+        if live is None or compared.result is CompareResult.RECREATE:
+            return self.evaluator.server_checked_key(item, None)
+        return self.evaluator.server_checked_key(item, object_body(live))
+
+    def _group_key(self, compared_item: ComparedItem, open_key: bytes) -> GroupKey:
+        """Return the key of equal dry runs; the namespace matters for pods only."""
+        step, item, _ = compared_item
+        kind = item.ref.kind
+        namespace = item.ref.namespace if kind == POD else ""
+        return (step.cluster, kind, namespace, self.units[step.unit].policy.identity, open_key)
+
+    def _trial_namespace(self, compared_item: ComparedItem, violations: Misfit) -> str | None:
+        """Return the namespace in which an object is tried as a new one.
+
+        None if it is tried as it is.
+        """
+        _, item, compared = compared_item
+        if compared.result is CompareResult.RECREATE:
+            return item.ref.namespace
+        can_relocate = self.mode is not PreflightMode.LOCAL and item.ref.kind != POD
+        is_decodable = not violations.unreadable and not compared.replaces
+        is_pending = (
+            can_relocate
+            and is_decodable
+            and self.admission.is_namespace_pending(compared.object_ref)
+        )
+        return DEFAULT_NAMESPACE if is_pending else None
+
+    def _is_unaffected(self, rules: AdmissionRules, candidate: DryRunCandidate) -> bool:
+        """Return whether no rule changes the object, and none covers it in the trial namespace."""
+        _, item, compared = candidate.compared_item
+        other_rules = self.admission.matching_rules(
+            rules, item, compared, namespace=DEFAULT_NAMESPACE
+        )
+        return not candidate.may_be_mutated and not other_rules
+
+
+def will_be_written(compared_item: ComparedItem) -> bool:
+    """Return whether an object would be written."""
+    _, item, compared = compared_item
+    return compared.result in WRITE_RESULTS and item.deed not in UNWRITTEN_ACTIONS
+
+
+def _is_immutable(compared_item: ComparedItem) -> bool:
+    return compared_item[2].result is CompareResult.IMMUTABLE
+
+
+def _immutable_failure(compared_item: ComparedItem) -> ObjectFailure:
+    step, item, compared = compared_item
+    fields = ", ".join(f"`{name}`" for name in compared.immutable_fields) or "a field that differs"
+    message = f"{fields} cannot be changed while it lives"
+    suffix = "cannot be changed while it lives"
+    field_messages = tuple(
+        (name, sanitize(f"`{name}` {suffix}")) for name in compared.immutable_fields
+    )
+    return (
+        step,
+        item.ref,
+        Failure("Immutable", sanitize(message), final=True, field_messages=field_messages),
+    )

@@ -1,0 +1,225 @@
+"""Writes of single objects, and failures from their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tidegate.engine.cluster.procedures import ApiCall, Procedure
+from tidegate.engine.evaluator import ObjectEvaluator, WritePayload
+from tidegate.engine.messages import Failure, WrittenObject
+from tidegate.errors import sanitize
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Propagation, Ref
+from tidegate.model.plans.plan import ItemAction, PlanItem, PlannedUnit
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.world import messages
+from tidegate.world.requests import Get, PatchType, Verb, Write
+
+SECRET = Kind("", "v1", "Secret")
+UNSTRUCTURED_VALUE = lazy_regex(r"&value\.valueUnstructured\{Value:(.*)\}")
+"""How API servers print a value that they could not decode."""
+ADOPT_TRIES = 3
+"""Number of tries of an adoption while others write at the same time."""
+STALE_OUTCOMES = messages.Conflict | messages.AlreadyExists | messages.NotFound
+REPLACE_TRIES = 5
+"""Number of tries of a replacement while others write at the same time."""
+
+
+def object_body(live: LiveObject) -> JsonObject:
+    """Return the body of a live object, with `apiVersion` and `kind`, which list items lack."""
+    body: JsonObject = msgspec.json.decode(live.body)
+    if "kind" not in body:
+        kind = live.ref.kind
+        return {"apiVersion": kind.api_version, "kind": kind.name, **body}
+    return body
+
+
+def apply_object(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    *,
+    live: LiveObject | None,
+    evaluator: ObjectEvaluator,
+    urgent: bool,
+) -> Procedure[messages.Outcome]:
+    """Write an object with server-side apply or as a whole, and return the outcome.
+
+    Before an apply, fields of earlier field managers are transferred to us.
+    """
+    body = None if live is None else object_body(live)
+    payload = evaluator.build_payload(unit, item, body)
+    if payload.replaces:
+        return (
+            yield from _replace_object(
+                object_ref, item, unit, live=live, evaluator=evaluator, urgent=urgent
+            )
+        )
+    if body is not None:
+        yield from _adopt_fields(object_ref, item, unit, body, evaluator)
+    (outcome,) = yield (
+        ApiCall(object_ref.cluster, build_write(item, unit, payload, live), urgent),
+    )
+    return outcome
+
+
+def _replace_object(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    *,
+    live: LiveObject | None,
+    evaluator: ObjectEvaluator,
+    urgent: bool,
+) -> Procedure[messages.Outcome]:
+    """Replace or create an object; on a conflict, read it and try again."""
+    tries = 0
+    while True:
+        payload = evaluator.build_payload(unit, item, None if live is None else object_body(live))
+        write = build_write(item, unit, WritePayload(payload.body, replaces=True), live)
+        (outcome,) = yield (ApiCall(object_ref.cluster, write, urgent),)
+        tries += 1
+        if tries == REPLACE_TRIES or not isinstance(outcome, STALE_OUTCOMES):
+            return outcome
+        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+        live = current.live if isinstance(current, messages.Success) else None
+
+
+def build_write(
+    item: PlanItem,
+    unit: PlannedUnit,
+    payload: WritePayload,
+    live: LiveObject | None,
+    *,
+    dry_run: bool = False,
+) -> Write:
+    """Return the write request for an item."""
+    verb = Verb.APPLY
+    if item.deed is ItemAction.CREATE or (payload.replaces and live is None):
+        verb = Verb.CREATE
+    elif payload.replaces:
+        verb = Verb.REPLACE
+    return Write(
+        verb=verb,
+        ref=item.ref,
+        body=payload.body,
+        manager=unit.policy.manager,
+        force=verb is Verb.APPLY,
+        resource_version=live.resource_version if live is not None and verb is Verb.REPLACE else "",
+        dry_run=dry_run,
+    )
+
+
+def _adopt_fields(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    live: JsonObject,
+    evaluator: ObjectEvaluator,
+) -> Procedure[None]:
+    for _ in range(ADOPT_TRIES):
+        patch = evaluator.adoption_patch(unit, item, live)
+        if patch is None:
+            return
+        request = Write(verb=Verb.PATCH, ref=object_ref.ref, body=patch, patch_type=PatchType.JSON)
+        (outcome,) = yield (ApiCall(object_ref.cluster, request),)
+        if not isinstance(outcome, messages.Conflict | messages.Invalid):
+            return
+        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+        if not isinstance(current, messages.Success) or current.live is None:
+            return
+        live = object_body(current.live)
+
+
+def delete_object(
+    object_ref: ClusterRef, uid: str, propagation: Propagation, live: LiveObject | None
+) -> Procedure[messages.Outcome]:
+    """Delete an object; an object that is known to be terminating is left alone."""
+    if live is not None and live.uid == uid and is_terminating(live):
+        return messages.Success(live)
+    request = Write(verb=Verb.DELETE, ref=object_ref.ref, uid=uid, propagation=propagation)
+    (outcome,) = yield (ApiCall(object_ref.cluster, request),)
+    return outcome
+
+
+def is_terminating(live: LiveObject) -> bool:
+    """Return whether an object has a `deletionTimestamp`."""
+    return bool(get_text(object_body(live), "metadata", "deletionTimestamp"))
+
+
+REASONS: Mapping[type[messages.ErrorOutcome], str] = {
+    messages.Conflict: "Conflict",
+    messages.Forbidden: "Forbidden",
+    messages.NotFound: "Missing",
+    messages.AlreadyExists: "Exists",
+    messages.NotServed: "NotServed",
+    messages.TooManyRequests: "Throttled",
+    messages.Expired: "Expired",
+    messages.NoResponse: "Lost",
+}
+"""The reason that events give for each error outcome; `Invalid` and `Failed` have their own."""
+
+
+def failure_from_outcome(outcome: messages.Outcome, ref: Ref | None = None) -> Failure:
+    """Return the failure for an error outcome, and whether a retry is pointless."""
+    if not messages.is_error(outcome):
+        return Failure("Unexpected", "the answer was not an object")
+    if isinstance(outcome, messages.Invalid):
+        is_immutable = "immutable" in outcome.message
+        reason = "Immutable" if is_immutable else "Invalid"
+        field_messages = cause_messages(outcome.causes, ref)
+        return Failure(
+            reason,
+            _error_message(outcome, ref),
+            final=not is_immutable,
+            field_messages=field_messages,
+        )
+    reason = outcome.reason if isinstance(outcome, messages.ServerError) else REASONS[type(outcome)]
+    return Failure(reason or "Failed", _error_message(outcome, ref))
+
+
+def _error_message(error: messages.ErrorOutcome, ref: Ref | None) -> str:
+    causes = error.causes if isinstance(error, messages.Invalid) else ()
+    if ref is not None and ref.kind == SECRET:
+        return causes_message(causes, ref) or "the cluster refuses it"
+    return causes_message(causes, ref) or sanitize(error.message)
+
+
+def causes_message(causes: tuple[messages.Cause, ...], ref: Ref | None = None) -> str:
+    """Return the causes of an error in one sentence."""
+    messages = dict.fromkeys(message for _, message in cause_messages(causes, ref))
+    is_secret = ref is not None and ref.kind == SECRET
+    return sanitize((", " if is_secret else "; ").join(messages))
+
+
+def cause_messages(
+    causes: tuple[messages.Cause, ...], ref: Ref | None = None
+) -> tuple[tuple[str, str], ...]:
+    """Return field and message of each cause. Values are left out for Secrets."""
+    if ref is not None and ref.kind == SECRET:
+        return tuple((one.field, sanitize(_redacted_message(one))) for one in causes)
+    return tuple((one.field, sanitize(_cause_message(one))) for one in causes)
+
+
+def _cause_message(cause: messages.Cause) -> str:
+    """Return the message of a cause, with values as written and not in Go syntax."""
+    message = UNSTRUCTURED_VALUE.sub(r"\1", cause.message)
+    return f"{cause.field}: {message}" if cause.field else message
+
+
+def _redacted_message(cause: messages.Cause) -> str:
+    """Return the message of a cause without the value."""
+    field = cause.field or "a value"
+    expected, got, _ = cause.message.partition(", got ")
+    is_type_error = got and expected.startswith("expected ")
+    return f"{field}: {expected}" if is_type_error else f"{field} is not what it must be"
+
+
+def written_object(live: LiveObject, *, before: LiveObject | None, status: str) -> WrittenObject:
+    """Return the written object that a write has returned."""
+    changed = (
+        before is None or before.resource_version != live.resource_version or before.uid != live.uid
+    )
+    return WrittenObject(live.uid, live.generation, live.resource_version, status, changed=changed)

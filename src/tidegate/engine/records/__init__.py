@@ -1,0 +1,1 @@
+"""Records of units in a cluster: lease, journal, approvals, peers."""

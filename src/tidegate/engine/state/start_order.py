@@ -1,0 +1,423 @@
+"""Start order of steps: edges, delays, retries, and what follows from a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.engine.messages import CompareStep, Expand, Failure, PreflightFailed, RolloutStarted
+from tidegate.engine.state.links import add_plan, is_blocking, is_independent_child
+from tidegate.engine.state.rollout import DecisionContext, ItemState, StepRun, UnitRun
+from tidegate.engine.state.start_conditions import free_slot, keep_slot, may_start, request_leases
+from tidegate.model.plans.plan import public_digest
+from tidegate.model.rollouts.event import FAILURE_IGNORED, NOT_NEEDED, EventType, StepState
+from tidegate.model.times import Ms
+from tidegate.model.units.release_history import RevisionOutcome
+from tidegate.model.units.semantics import ChildGates
+from tidegate.model.units.unit import UnitId
+
+SKIPPED_TEST_MESSAGE = "was not run: a test before it failed, which is ignored"
+
+
+def handle_rollout_started(context: DecisionContext, trigger: RolloutStarted) -> None:
+    """Add the plan to the rollout and start its first steps."""
+    rollout, plan = context.rollout, trigger.plan
+    rollout.started_at = context.now
+    rollout.digest = plan.digest
+    runs = add_plan(rollout, plan)
+    context.emit(EventType.ROLLOUT_STARTED, reason=public_digest(plan))
+    context.touched_units |= rollout.units
+    for name, failure in trigger.excluded.items():
+        exclude_unit(context, rollout.units[name], failure)
+    for name in trigger.units_in_progress:
+        keep_slot(rollout.units[name])
+    try_start_all(context, runs, trigger.due_units)
+
+
+def try_start(context: DecisionContext, step: StepRun) -> None:
+    """Start a step that no edge blocks any more, now or after its delay.
+
+    With polling semantics (Flux), a unit checks its dependencies at intervals that begin when
+    the unit itself is applied, and its children as often as its other objects.
+    """
+    if step.state is not StepState.WAITING:
+        return
+    if step.unmet_edges:
+        _set_children_deadline(context, step)
+        return
+    if step.semantics.dependency_every or step.semantics.look_every:
+        _delay_to_interval(context, step)
+    start_step(context, step)
+
+
+def _set_children_deadline(context: DecisionContext, step: StepRun) -> None:
+    """Give child units that a gate waits for as much time as the objects of their parent.
+
+    An implicit parent, which is not defined by a resource, has no deadline.
+    """
+    has_deadline = bool(step.semantics.deadline and step.unit.unit.id.kind)
+    if step.deadline is not None or not step.step.is_placeholder or not has_deadline:
+        return
+    unit_steps = [step_before for step_before in step.before if step_before.unit is step.unit]
+    gates_children = step.semantics.children is ChildGates.GATES and unit_steps
+    if gates_children and all(step_before.state is StepState.PASSED for step_before in unit_steps):
+        since = max(step_before.applied_at for step_before in unit_steps)
+        step.deadline = Ms(since + step.semantics.deadline)
+        context.set_timer(step.deadline, step)
+
+
+def check_children_deadline(context: DecisionContext, step: StepRun) -> None:
+    """Fail a step whose child units have exceeded its deadline; otherwise set the timer again."""
+    if step.deadline is None:
+        return
+    if context.now < step.deadline:
+        context.set_timer(step.deadline, step)
+        return
+    late_units = dict.fromkeys(
+        step_before.unit.unit.id
+        for step_before in step.before
+        if step_before.state is not StepState.PASSED
+    )
+    first, *others = late_units
+    more = f" and {len(others)} more" if others else ""
+    fail_step(context, step, "Deadline", f"`{first}`{more} took too long")
+
+
+def _delay_to_interval(context: DecisionContext, step: StepRun) -> None:
+    unit, other_steps = (
+        step.unit.unit,
+        [step_before for step_before in step.before if step_before.unit is not step.unit],
+    )
+    parent_steps = [
+        step_before for step_before in other_steps if step_before.unit.unit.id == unit.parent
+    ]
+    if any(step_before.unit.unit.parent == unit.id for step_before in other_steps):
+        interval = step.semantics.look_every if unit.id.kind else Ms(0)
+        since = (
+            step_before.applied_at for step_before in step.before if step_before.unit is step.unit
+        )
+    else:
+        interval = (
+            step.semantics.dependency_every if len(other_steps) > len(parent_steps) else Ms(0)
+        )
+        since = (step_before.applied_at for step_before in parent_steps)
+    if interval:
+        started_at = max(context.rollout.started_at, *since, Ms(0))
+        polls = -(-(context.now - started_at) // interval)
+        step.not_before = max(step.not_before, Ms(started_at + polls * interval))
+
+
+def try_start_all(
+    context: DecisionContext, steps: Iterable[StepRun], due_units: Iterable[UnitId]
+) -> None:
+    """Start the steps that can start; steps of `due_units` wait for the lease of their unit."""
+    due_units = tuple(due_units)
+    for name in due_units:
+        unit = context.rollout.units[name]
+        unit.needs_lease = unit.has_work = True
+    for step in steps:
+        try_start(context, step)
+    request_leases(context, due_units)
+
+
+def start_step(context: DecisionContext, step: StepRun) -> None:
+    """Start a step if its conditions are met; otherwise leave it waiting."""
+    if context.is_draining(step):
+        return
+    if context.now < step.not_before:
+        context.set_timer(step.not_before, step)
+        return
+    if not may_start(context, step):
+        _skip_without_slot(context, step.unit)
+        return
+    if step.is_noop:
+        reason = FAILURE_IGNORED if step.step.is_test else ""
+        context.set_step_state(
+            step, StepState.PASSED, reason=reason, message=SKIPPED_TEST_MESSAGE if reason else ""
+        )
+        start_dependents(context, step)
+        return
+    context.set_step_state(step, StepState.CHECKING)
+    context.expect_reply(step.unit)
+    name, outcome = step.step.id, step.unit.failure if step.step.rescues else None
+    if step.step.is_test:
+        outcome = RevisionOutcome(passed=True, hooks=step.unit.hook_runs(context.now))
+    slots = step.unit.slots
+    takes_slot = slots is not None and not slots.frees_idle_slots
+    context.issue(Expand(name) if step.step.expands else CompareStep(name, outcome, takes_slot))
+
+
+def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
+    """Skip a unit that waits for a slot which a failed unit keeps."""
+    slots = unit.slots
+    if slots is None or unit.has_slot or unit.needs_lease or not slots.is_stuck:
+        return
+    slots.queue.pop(unit.unit.id, None)
+    unit.on_failure_steps = []
+    failed_names = ", ".join(f"`{failed_unit}`" for failed_unit in slots.failed)
+    message = f"{failed_names} failed, and {slots.limit} of `{slots.group}` may be under way"
+    for step in unit.steps:
+        if step.state is StepState.WAITING:
+            context.set_step_state(step, StepState.SKIPPED, reason="Slots", message=message)
+            settle_child(context, step)
+            skip_dependents(context, step)
+
+
+def start_unit(context: DecisionContext, unit: UnitRun) -> None:
+    """Start the steps of a unit that no edge blocks."""
+    for step in unit.steps:
+        if not step.unmet_edges and step.state is StepState.WAITING:
+            start_step(context, step)
+
+
+def free_idle_slot(context: DecisionContext, unit: UnitRun) -> None:
+    """Free the slot of an idle unit for other units, if its group allows that."""
+    if unit.slots is not None and unit.slots.frees_idle_slots and unit.has_slot:
+        for next_unit in free_slot(unit):
+            start_unit(context, next_unit)
+
+
+def handle_preflight_failed(context: DecisionContext, trigger: PreflightFailed) -> None:
+    """Fail an unstarted step whose objects would be rejected, while earlier gates still wait."""
+    step = context.rollout.steps.get(trigger.step)
+    if step is None or step.state is not StepState.WAITING or step.step.digest != trigger.digest:
+        return
+    if not step.step.rescues and not step.unit.unit.policy.carries_on:
+        fail_step(context, step, trigger.failure.reason, trigger.failure.message, final=True)
+
+
+def pass_step(context: DecisionContext, step: StepRun) -> None:
+    """Set a step to passed and start what waits for it."""
+    context.set_step_state(step, StepState.PASSED)
+    step.unit.needs_refresh |= step.unit.unit.policy.asks_late
+    start_dependents(context, step)
+
+
+def start_dependents(context: DecisionContext, step: StepRun) -> None:
+    """Remove the edges from a step and start the steps that waited for it."""
+    settle_child(context, step)
+    for dependent in (
+        step_after for step_after in step.after if step_after.state is StepState.WAITING
+    ):
+        if is_independent_child(step, dependent):
+            continue
+        dependent.unmet_edges -= 1
+        if dependent.unit is step.unit and dependent.step.wave_key != step.step.wave_key:
+            dependent.not_before = max(
+                dependent.not_before, Ms(step.applied_at + step.semantics.pause)
+            )
+        try_start(context, dependent)
+    step.has_released_children |= (
+        step.step.is_placeholder and step.semantics.children is ChildGates.GATES
+    )
+
+
+def fail_step(
+    context: DecisionContext, step: StepRun, reason: str, message: str, *, final: bool = False
+) -> None:
+    """Retry a step if that is useful; otherwise fail it and skip what waits for it."""
+    retry, unit = step.semantics.retry, step.unit
+    if unit.stop_reason:
+        return  # what is left of it is given up when nothing of it is under way
+    if step.step.is_test and unit.unit.policy.forgives_tests:
+        _ignore_failed_test(context, step, message)
+        return
+    attempt = (unit.attempts if retry.whole else step.attempts) + 1
+    final = final or step.step.rescues
+    if not step.step.rescues:
+        hooks = unit.hook_runs(context.now, failing_step=step)
+        unit.failure = RevisionOutcome(passed=False, message=message, hooks=hooks)
+    if not final and attempt <= retry.limit and not context.is_draining(step):
+        unit.attempts, step.attempts = attempt, attempt
+        _retry(context, step, retry.delay(attempt), reason, message)
+        return
+    context.rollout.failed = unit.failed = True
+    context.set_step_state(step, StepState.FAILED, reason=reason, message=message)
+    if unit.is_remediating:
+        _abandon_unit(context, step)
+        return
+    if unit.unit.policy.carries_on:
+        start_dependents(context, step)
+        return
+    settle_child(context, step)
+    skip_dependents(context, step)
+
+
+def _ignore_failed_test(context: DecisionContext, step: StepRun, message: str) -> None:
+    """Pass a step whose failed test is ignored; the remaining tests are not run."""
+    for run in step.items:
+        run.state = ItemState.PASSED if run.state is ItemState.PASSED else ItemState.FAILED
+    for other_step in step.unit.steps:
+        other_step.is_noop |= other_step.step.is_test and other_step.state is StepState.WAITING
+    ignored_message = f"failed, which is ignored: {message}"
+    context.set_step_state(step, StepState.PASSED, reason=FAILURE_IGNORED, message=ignored_message)
+    start_dependents(context, step)
+
+
+def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, message: str) -> None:
+    retry_at = Ms(context.now + delay)
+    step.unit.needs_refresh |= step.semantics.retry.refreshes
+    step.unit.on_failure_hooks = ()
+    context.emit(
+        EventType.RETRY_SCHEDULED,
+        _reported_step(step),
+        reason=reason,
+        message=message,
+        until=retry_at,
+    )
+    steps = [step]
+    if step.semantics.retry.whole:
+        steps += [
+            passed_step for passed_step in step.unit.steps if passed_step.state is StepState.PASSED
+        ]
+    for retried in steps:
+        for after in retried.after if retried.state is StepState.PASSED else ():
+            if not is_independent_child(retried, after):
+                after.unmet_edges += 1  # of another unit, which may not have begun
+        reset_step(retried)
+    free_idle_slot(context, step.unit)
+    for retried in steps:
+        retried.not_before = retry_at
+        retried.unmet_edges = sum(is_blocking(before, retried) for before in retried.before)
+    if step.semantics.retry.rescues and step.unit.on_failure_steps and _has_remediation(step):
+        step.unit.is_remediating = True
+        _start_on_failure_steps(context, step.unit.on_failure_steps)
+    for retried in steps:
+        try_start(context, retried)
+
+
+def _has_remediation(failed_step: StepRun) -> bool:
+    """Return whether on-failure steps run for the failure of a step."""
+    return not failed_step.step.is_test or failed_step.unit.unit.policy.remedies_tests
+
+
+def _start_on_failure_steps(context: DecisionContext, steps: list[StepRun]) -> None:
+    """Start the on-failure steps of a unit; only the edges between them block them."""
+    for step in steps:
+        step.unmet_edges -= 1
+    for step in list(steps):
+        try_start(context, step)
+
+
+def _finish_remediation(context: DecisionContext, unit: UnitRun) -> None:
+    """Retry a unit whose on-failure steps have all passed, and reset those steps."""
+    if not all(step.state is StepState.PASSED for step in unit.on_failure_steps):
+        return
+    unit.is_remediating, unit.on_failure_hooks = False, unit.hook_runs(context.now, on_failure=True)
+    for step in unit.on_failure_steps:
+        reset_step(step)
+    for step in unit.on_failure_steps:
+        step.unmet_edges = 1 + sum(is_blocking(before, step) for before in step.before)
+    start_unit(context, unit)
+
+
+def _abandon_unit(context: DecisionContext, step: StepRun) -> None:
+    """Skip the remaining steps of a unit whose remediation failed."""
+    unit = step.unit
+    unit.is_remediating, unit.on_failure_steps = False, []
+    message = f"`{step.step.id}`, which was to make good its failure, failed"
+    for waiting_step in unit.steps:
+        if waiting_step.state is StepState.WAITING:
+            context.set_step_state(
+                waiting_step, StepState.SKIPPED, reason="Behind", message=message
+            )
+            settle_child(context, waiting_step)
+            skip_dependents(context, waiting_step)
+
+
+def _reported_step(step: StepRun) -> StepRun:
+    """Return the step to report; for one without objects, the last of its unit with objects."""
+    if not step.step.is_placeholder:
+        return step
+    return next(
+        (step_run for step_run in reversed(step.unit.steps) if not step_run.step.is_placeholder),
+        step,
+    )
+
+
+def reset_step(step: StepRun) -> None:
+    """Reset a step to waiting; objects in the cluster stay and are compared again."""
+    if step.is_final:
+        step.unit.unfinished_steps += 1
+    step.state = StepState.WAITING
+    step.next_batch = 0
+    step.failure = None
+    step.deadline = step.next_check_at = None
+    step.is_reading_status = False
+    step.pending_writes = sum(run.awaits_reply for run in step.items)
+    for run in step.items:
+        run.reset()
+
+
+def skip_dependents(context: DecisionContext, step: StepRun) -> None:
+    """Skip the steps that wait for a step that will not pass."""
+    message = f"`{step.step.id}` comes before it and failed"
+    pending = list(reversed(step.after))
+    while pending:
+        dependent = pending.pop()
+        if dependent.state is StepState.WAITING:
+            context.set_step_state(dependent, StepState.SKIPPED, reason="Behind", message=message)
+            settle_child(context, dependent)
+            pending += reversed(dependent.after)
+
+
+def exclude_unit(context: DecisionContext, unit: UnitRun, failure: Failure) -> None:
+    """Fail a unit that cannot be started.
+
+    Skip its on-failure steps and everything that waits for it.
+    """
+    unit.on_failure_steps = []
+    unit.failed = context.rollout.failed = True
+    unit.exclusion_reason = failure.message
+    for step in unit.steps:
+        if step.state is not StepState.WAITING:
+            continue
+        state = StepState.SKIPPED if step.step.rescues else StepState.FAILED
+        context.set_step_state(step, state, reason=failure.reason, message=failure.message)
+        skip_dependents(context, step)
+
+
+def run_on_failure_steps(context: DecisionContext, step: StepRun) -> None:
+    """Start or skip the on-failure steps of a unit when all of its other steps are final."""
+    unit = step.unit
+    if unit.is_remediating and step.step.rescues:
+        _finish_remediation(context, unit)
+    if not unit.on_failure_steps or step.step.rescues:
+        return
+    ordinary = [step_run for step_run in unit.steps if not step_run.step.rescues]
+    if not all(step_run.is_final for step_run in ordinary):
+        return
+    waiting, unit.on_failure_steps = unit.on_failure_steps, []
+    failed_steps = [step_run for step_run in ordinary if step_run.state is StepState.FAILED]
+    has_failed = bool(failed_steps)
+    if step.semantics.retry.rescues_last and any(map(_has_remediation, failed_steps)):
+        _start_on_failure_steps(context, waiting)
+        return
+    message = "its last failure is left as it is" if has_failed else "nothing failed"
+    for on_failure_step in waiting:
+        if on_failure_step.state is StepState.WAITING:
+            context.set_step_state(
+                on_failure_step, StepState.SKIPPED, reason=NOT_NEEDED, message=message
+            )
+            skip_dependents(context, on_failure_step)
+
+
+def settle_child(context: DecisionContext, step: StepRun) -> None:
+    """Count a final step at the step that expanded to it, and run on-failure steps."""
+    run_on_failure_steps(context, step)
+    parent = step.expanded_from
+    if parent is None:
+        return
+    parent.unfinished_children -= 1
+    if step.state is not StepState.PASSED:
+        parent.failed_child = step.step.id
+    if not parent.unfinished_children:
+        finish_expanded(context, parent)
+
+
+def finish_expanded(context: DecisionContext, parent: StepRun) -> None:
+    """Pass or fail an expanding step when all of its expanded steps are final."""
+    if parent.failed_child:
+        message = f"`{parent.failed_child}`, which it yielded, did not pass"
+        fail_step(context, parent, "PartFailed", message, final=True)
+    else:
+        pass_step(context, parent)

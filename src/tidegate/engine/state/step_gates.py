@@ -1,0 +1,318 @@
+"""Gates of steps: each object is evaluated when its health changes, or at a given time."""
+
+from __future__ import annotations
+
+from tidegate.engine import messages
+from tidegate.engine.fences import FenceReason, is_older, needs_verification
+from tidegate.engine.state.gates import GateDecision, GateResult, evaluate_gate
+from tidegate.engine.state.rollout import DecisionContext, ItemRun, ItemState, StepRun
+from tidegate.engine.state.start_order import fail_step, pass_step
+from tidegate.model.plans.change import DiffAction
+from tidegate.model.plans.plan import ItemAction
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.model.times import Ms
+
+FIRST_PROBE_INTERVAL = Ms(50)
+MAX_PROBE_INTERVAL = Ms(2_000)
+
+
+def enter_gate(context: DecisionContext, step: StepRun) -> None:
+    """Start waiting at the gate of a step whose objects are all written."""
+    semantics = step.semantics
+    step.applied_at = step.changed_at = context.now
+    step.gating_count = sum(run.state is ItemState.GATING for run in step.items)
+    context.set_step_state(step, StepState.GATING)
+    _pass_ungated(context, step)
+    if not step.gating_count:
+        _finish_gate(context, step)
+        return
+    set_deadline(context, step)
+    next_steps = (step_after.step for step_after in step.after if step_after.unit is step.unit)
+    if any(next_step.wave_key != step.step.wave_key for next_step in next_steps):
+        step.next_check_at = Ms(context.now + semantics.pause)
+    check_gate(context, step)
+
+
+def _pass_ungated(context: DecisionContext, step: StepRun) -> None:
+    """Pass the objects that keep no gate closed: by policy, or because no step follows."""
+    hooks_only = not step.semantics.gates_last and step.step.last
+    for run in step.items:
+        is_gated = run.item.hook is not None if hooks_only else run.item.gates
+        if run.state is ItemState.GATING and not is_gated:
+            if run.item.deed is ItemAction.DELETE:
+                context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
+            run.state = ItemState.PASSED
+            step.gating_count -= 1
+
+
+def set_deadline(context: DecisionContext, step: StepRun) -> None:
+    """Set the deadline of a step, never shorter than the readiness timeouts of its objects."""
+    foundation_limit = step.semantics.ground_deadline if step.step.ground else Ms(0)
+    minimum = foundation_limit or _special_timeout(step) or step.semantics.deadline
+    if minimum:
+        budgets = () if step.semantics.exact else (run.item.budget for run in step.items)
+        longest = max(budgets, default=minimum)
+        step.deadline = Ms(context.now + max(minimum, longest))
+        context.set_timer(step.deadline, step)
+
+
+def _special_timeout(step: StepRun) -> Ms:
+    """Return the separate timeout of on-failure steps and tests; 0 if there is none."""
+    policy = step.unit.unit.policy
+    if step.step.rescues:
+        return policy.remedy_timeout
+    return policy.test_timeout if step.step.is_test else Ms(0)
+
+
+def _check_interval(step: StepRun) -> Ms:
+    """Return how often a gate is checked; 0 means whenever the health of an object changes."""
+    foundation_interval = step.semantics.ground_every if step.step.ground else Ms(0)
+    return foundation_interval or step.semantics.look_every
+
+
+def handle_health_changed(context: DecisionContext, trigger: messages.HealthChanged) -> None:
+    """Store a health verdict and check the gates that wait for the object."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
+        previous = run.health
+        if previous and previous.uid == trigger.uid and is_older(trigger.version, previous.version):
+            continue
+        run.health = trigger
+        step = run.step
+        if step.state is not StepState.GATING:
+            continue
+        if run.state is ItemState.PASSED and run.item.gates:
+            _needs_verification(context, run)
+        if run.state is not ItemState.GATING:
+            continue
+        step.changed_at = context.now
+        semantics = step.semantics
+        if _check_interval(step) or step.next_check_at is not None:
+            continue
+        if semantics.look_after:
+            step.next_check_at = Ms(context.now + semantics.look_after)
+            context.set_timer(step.next_check_at, step)
+        else:
+            _check_item(context, run)
+
+
+def handle_probe_finished(context: DecisionContext, trigger: messages.ProbeFinished) -> None:
+    """Continue the gates that wait for a probe; retry a failed probe after a delay."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
+        if not run.is_probing or run.step.step.id != trigger.step:
+            continue
+        run.is_probing = False
+        run.probe_passed = trigger.failure is None
+        if run.state is not ItemState.GATING or run.step.state is not StepState.GATING:
+            continue
+        if trigger.failure is None:
+            _check_item(context, run)
+            continue
+        emit_wait(context, run, trigger.failure.reason, trigger.failure.message)
+        run.probe_count += 1
+        delay = min(MAX_PROBE_INTERVAL, FIRST_PROBE_INTERVAL << min(run.probe_count, 10))
+        context.set_timer(Ms(context.now + delay), run.step)
+    if trigger.failure is None:
+        context.issue(messages.Preflight(trigger.object_ref))
+
+
+def handle_status_read(context: DecisionContext, trigger: messages.StatusRead) -> None:
+    """Check the gate of a step whose objects have just been read again."""
+    step = context.rollout.steps.get(trigger.step)
+    if step is None or not step.is_reading_status:
+        return
+    step.is_reading_status, step.has_fresh_status = False, True
+    if step.state is StepState.GATING:
+        step.next_check_at = None  # it was asked for out of turn
+        check_gate(context, step)
+    step.has_fresh_status = False
+
+
+def _has_fresh_status(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether the status was just read; otherwise request that.
+
+    A timeout alone fails nothing: a watch may have been interrupted and have missed a change.
+    """
+    if not step.has_fresh_status and not step.is_reading_status:
+        step.is_reading_status = True
+        gating = (run for run in step.items if run.state is ItemState.GATING)
+        objects = ((run.object_ref, run.written.uid if run.written else "") for run in gating)
+        context.issue(messages.ReadStatus(step.step.id, tuple(objects)))
+    return step.has_fresh_status
+
+
+def check_gate(context: DecisionContext, step: StepRun) -> None:
+    """Evaluate every object that still keeps the gate of a step closed."""
+    interval = _check_interval(step)
+    if step.next_check_at is not None and context.now < step.next_check_at:
+        context.set_timer(step.next_check_at, step)
+        return
+    step.next_check_at = None
+    for run in step.items:
+        if run.state is ItemState.GATING:
+            _check_item(context, run)
+        if step.state is not StepState.GATING:
+            return
+    if not step.gating_count:
+        _finish_gate(context, step)
+        return
+    if not _fail_if_overdue(context, step) and interval:
+        step.next_check_at = Ms(context.now + interval)
+        context.set_timer(step.next_check_at, step)
+
+
+def _check_item(context: DecisionContext, run: ItemRun) -> None:
+    if run.item.deed is ItemAction.DELETE:
+        emit_wait(context, run, "Deleting", "it is being deleted")
+    elif not _needs_verification(context, run):
+        _apply_result(context, run, evaluate_gate(run, context.now))
+
+
+def _apply_result(context: DecisionContext, run: ItemRun, result: GateResult) -> None:
+    match result.decision:
+        case GateDecision.OPENS:
+            if run.health is not None and run.health.verdict.is_final:
+                run.finished_uid = run.health.uid
+            _emit_ready(context, run)
+            _emit_unproven(context, run, result.unproven)
+            settle_item(context, run, ItemState.PASSED)
+        case GateDecision.WAITS:
+            emit_wait(context, run, result.reason, result.message)
+            if result.recheck_at is not None:
+                context.set_timer(result.recheck_at, run.step)
+        case GateDecision.PROBES:
+            if not run.is_probing:
+                run.is_probing = True
+                context.issue(messages.Probe(run.step.step.id, run.object_ref))
+        case GateDecision.FAILS:
+            _fail_item(context, run, result)
+
+
+def _needs_verification(context: DecisionContext, run: ItemRun) -> bool:
+    """Return whether the object must be verified first, and request that.
+
+    A verdict counts only while the object still has what we wrote.
+    """
+    written, health = run.written, run.health
+    if not run.step.semantics.fenced or written is None or health is None:
+        return False
+    if not needs_verification(written, health, run.verified_version):
+        return False
+    context.issue(messages.Verify(run.step.step.id, run.object_ref))
+    return True
+
+
+def _emit_ready(context: DecisionContext, run: ItemRun) -> None:
+    """Emit that an object that was waited for is ready."""
+    if run.wait_message:
+        context.emit(EventType.OBJECT_READY, run.step, ref=run.item.ref)
+        run.wait_message = ""
+
+
+def _emit_unproven(context: DecisionContext, run: ItemRun, unproven: FenceReason | None) -> None:
+    if unproven is not None:
+        event_type, ref = EventType.GATE_UNPROVEN, run.item.ref
+        context.emit(
+            event_type, run.step, ref=ref, reason=unproven.reason, message=unproven.message
+        )
+
+
+def _fail_item(context: DecisionContext, run: ItemRun, result: GateResult) -> None:
+    step = run.step
+    if result.is_timeout and not _has_fresh_status(context, step):
+        return
+    if step.failure is None or result.final:
+        step.failure = messages.Failure(result.reason, _failure_message(run, result), result.final)
+    if step.semantics.patient:
+        settle_item(context, run, ItemState.FAILED)
+    else:
+        _finish_gate(context, step)
+
+
+def _failure_message(run: ItemRun, result: GateResult) -> str:
+    return f"{run.item.ref}: {result.message or result.reason}"
+
+
+def settle_item(context: DecisionContext, run: ItemRun, state: ItemState) -> None:
+    """Set the final state of an object, which then no longer keeps the gate closed."""
+    run.state = state
+    run.step.gating_count -= 1
+    if run.item.hook is not None:
+        context.emit(EventType.HOOK_FINISHED, run.step, ref=run.item.ref, reason=state.value)
+    if not run.step.gating_count and run.step.state is StepState.GATING:
+        _finish_gate(context, run.step)
+
+
+def _finish_gate(context: DecisionContext, step: StepRun) -> None:
+    failure = step.failure or _find_failed_object(context, step)
+    if failure is None:
+        _pass_gate(context, step)
+    else:
+        _fail_gate(context, step, failure)
+
+
+def _find_failed_object(context: DecisionContext, step: StepRun) -> messages.Failure | None:
+    """Return the failure of an ordinary object in a step that waited only for its hooks."""
+    semantics = step.semantics
+    has_hooks = any(run.item.hook is not None for run in step.items)
+    if semantics.gates_last or not step.step.last or not has_hooks:
+        return None
+    others = (run for run in step.items if run.item.hook is None and run.written is not None)
+    for run in others:
+        result = evaluate_gate(run, context.now)
+        if result.decision is GateDecision.FAILS and run.item.deed is not ItemAction.DELETE:
+            return messages.Failure(result.reason, _failure_message(run, result), result.final)
+    return None
+
+
+def _fail_gate(context: DecisionContext, step: StepRun, failure: messages.Failure) -> None:
+    retry = step.semantics.retry
+    final = not retry.gates or (failure.final and not retry.whole)
+    fail_step(context, step, failure.reason, failure.message, final=final)
+
+
+def _pass_gate(context: DecisionContext, step: StepRun) -> None:
+    opened_gates = tuple(
+        (run.object_ref, run.item.digest, run.written.uid)
+        for run in step.items
+        if run.written is not None and run.item.deed is not ItemAction.DELETE
+    )
+    hooks = tuple(run.object_ref for run in step.items if run.item.hook is not None and run.written)
+    if hooks:
+        context.expect_reply(step.unit)
+    context.emit(EventType.GATE_OPENED, step)
+    context.issue(messages.SaveJournal(step.step.id, opened_gates, hooks))
+    pass_step(context, step)
+
+
+def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
+    """Fail a gate that has waited, or has been quiet, for too long; return whether it did."""
+    quiet_limit = step.semantics.quiet
+    is_late = step.deadline is not None and context.now >= step.deadline
+    is_quiet = bool(quiet_limit) and context.now >= step.changed_at + quiet_limit
+    if (is_late or is_quiet) and not _has_fresh_status(context, step):
+        return False
+    if is_late:
+        return _fail_waiting(context, step, "Deadline", "took too long")
+    if is_quiet:
+        return _fail_waiting(context, step, "Quiet", "nothing happened for too long")
+    if quiet_limit:
+        context.set_timer(Ms(step.changed_at + quiet_limit), step)
+    return False
+
+
+def _fail_waiting(context: DecisionContext, step: StepRun, reason: str, message: str) -> bool:
+    waiting = next((run for run in step.items if run.state is ItemState.GATING), None)
+    if waiting is not None:
+        cause = f": {waiting.wait_message}" if waiting.wait_message else ""
+        message = f"{waiting.item.ref} {message}{cause}"
+    _fail_gate(context, step, messages.Failure(reason, message))
+    return True
+
+
+def emit_wait(context: DecisionContext, run: ItemRun, reason: str, message: str) -> None:
+    """Emit what a gate waits for, once for each message."""
+    if run.wait_message == message:
+        return
+    run.wait_message = message
+    step, ref, until = run.step, run.item.ref, run.step.deadline or Ms(0)
+    context.emit(EventType.GATE_WAITING, step, ref=ref, reason=reason, message=message, until=until)

@@ -1,0 +1,1 @@
+"""Status of unit resources while a rollout runs."""

@@ -1,0 +1,272 @@
+"""Dependency cycles of a graph: the shortest cycle of each component, as readable links."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from tidegate.documents.document import format_path
+from tidegate.graph.milestones import (
+    APPLIED,
+    FINISHED,
+    HAS_ENDPOINTS,
+    READY,
+    SATISFIED,
+    STARTED,
+    UNIT_READY,
+    Milestone,
+    Milestones,
+    build_milestones,
+)
+from tidegate.model.plans.graph import Cycle, EdgeKind, Graph, GraphStep, NodeKind, WaitLink
+from tidegate.model.plans.plan import EdgeReason
+
+WAIT_REASONS = {HAS_ENDPOINTS: "answers when {} is ready", UNIT_READY: "depends on {}"}
+"""Reasons why one node waits for another."""
+MAX_STARTS = 100
+"""The number of milestones of a component from which the shortest cycle is searched."""
+
+
+def find_cycles(graph: Graph) -> tuple[Cycle, ...]:
+    """Return one cycle for each component of milestones that wait for each other, or none."""
+    milestones = build_milestones(graph)
+    blocked = milestones.blocked()
+    if not blocked:
+        return ()
+    components = _strong_components(milestones, blocked)
+    return tuple(
+        _readable_cycle(graph, _shortest_cycle(milestones, component)) for component in components
+    )
+
+
+def _strong_components(milestones: Milestones, blocked: set[Milestone]) -> Iterator[set[Milestone]]:
+    """Yield the strongly connected components of the blocked milestones."""
+    finder = _ComponentFinder(milestones, blocked)
+    for start in sorted(blocked):
+        for component in finder.components_from(start):
+            milestone = next(iter(component))
+            if len(component) > 1 or milestone in finder.prerequisites(milestone):
+                yield component
+
+
+class _ComponentFinder:
+    """Tarjan's algorithm without recursion."""
+
+    def __init__(self, milestones: Milestones, blocked: set[Milestone]) -> None:
+        self._milestones = milestones
+        self._blocked = blocked
+        self._index: dict[Milestone, int] = {}
+        self._low: dict[Milestone, int] = {}
+        self._stack: dict[Milestone, None] = {}
+
+    def prerequisites(self, milestone: Milestone) -> list[Milestone]:
+        return [
+            prerequisite
+            for prerequisite, _ in self._milestones.prerequisites(milestone)
+            if prerequisite in self._blocked
+        ]
+
+    def components_from(self, start: Milestone) -> Iterator[set[Milestone]]:
+        """Yield the components that are completed on the way from an unvisited milestone."""
+        if start in self._index:
+            return
+        path = [self._enter(start)]
+        while path:
+            milestone, remaining = path[-1]
+            following = self._next_unvisited(milestone, remaining)
+            if following is not None:
+                path.append(self._enter(following))
+                continue
+            path.pop()
+            if path:
+                parent = path[-1][0]
+                self._low[parent] = min(self._low[parent], self._low[milestone])
+            if self._low[milestone] == self._index[milestone]:
+                yield set(self._pop_component(milestone))
+
+    def _enter(self, milestone: Milestone) -> tuple[Milestone, Iterator[Milestone]]:
+        self._index[milestone] = self._low[milestone] = len(self._index)
+        self._stack[milestone] = None
+        return milestone, iter(self.prerequisites(milestone))
+
+    def _next_unvisited(
+        self, milestone: Milestone, remaining: Iterator[Milestone]
+    ) -> Milestone | None:
+        for prerequisite in remaining:
+            if prerequisite not in self._index:
+                return prerequisite
+            if prerequisite in self._stack:
+                self._low[milestone] = min(self._low[milestone], self._index[prerequisite])
+        return None
+
+    def _pop_component(self, last: Milestone) -> Iterator[Milestone]:
+        while True:
+            milestone, _ = self._stack.popitem()
+            yield milestone
+            if milestone == last:
+                return
+
+
+def _shortest_cycle(
+    milestones: Milestones, component: set[Milestone]
+) -> list[tuple[Milestone, int | None]]:
+    """Return the shortest path from a milestone back to itself, each with the edge to the next
+    one.
+    """
+    best: list[tuple[Milestone, int | None]] = []
+    for start in sorted(component)[:MAX_STARTS]:
+        cycle = _cycle_through(milestones, component, start, len(best) or len(component) + 1)
+        if cycle:
+            best = cycle
+    return best
+
+
+def _cycle_through(
+    milestones: Milestones, component: set[Milestone], start: Milestone, max_length: int
+) -> list[tuple[Milestone, int | None]]:
+    previous: dict[Milestone, tuple[Milestone, int | None]] = {}
+    pending = deque([(start, 0)])
+    while pending:
+        milestone, length = pending.popleft()
+        if length + 1 >= max_length:
+            return []
+        for prerequisite, edge in milestones.prerequisites(milestone):
+            if prerequisite not in component or prerequisite in previous:
+                continue
+            previous[prerequisite] = (milestone, edge)
+            if prerequisite == start:
+                return _trace_back(previous, start)
+            pending.append((prerequisite, length + 1))
+    return []
+
+
+def _trace_back(
+    previous: dict[Milestone, tuple[Milestone, int | None]], start: Milestone
+) -> list[tuple[Milestone, int | None]]:
+    milestone, edge = previous[start]
+    path = [(milestone, edge)]
+    while milestone != start:
+        milestone, edge = previous[milestone]
+        path.append((milestone, edge))
+    return path[::-1]
+
+
+def _readable_cycle(graph: Graph, path: list[tuple[Milestone, int | None]]) -> Cycle:
+    """Return the cycle as readable links, without those that only lead from one to the next."""
+    links = []
+    for index, (milestone, edge) in enumerate(path):
+        following = path[(index + 1) % len(path)][0]
+        link = _wait_link(graph, milestone, following, edge)
+        if link is not None:
+            links.append(link)
+    first = min(
+        range(len(links)),
+        key=lambda index: (not _is_requirement(graph, links[index]), links[index].waiter),
+    )
+    return Cycle((*links[first:], *links[:first]))
+
+
+def _is_requirement(graph: Graph, link: WaitLink) -> bool:
+    """Return whether a link is a requirement of a node, which is the best first link to show."""
+    return link.edge is not None and graph.edges[link.edge].after == link.node
+
+
+def _wait_link(
+    graph: Graph, milestone: Milestone, following: Milestone, edge_index: int | None
+) -> WaitLink | None:
+    (event, number), (next_event, next_number) = milestone, following
+    if event == SATISFIED:
+        return _provider_link(graph, edge_index, next_event)
+    if next_event == SATISFIED:
+        return _requirement_link(graph, number, next_number, edge_index)
+    if (event, next_event) == (STARTED, FINISHED):
+        return _order_link(graph, graph.steps[number], graph.steps[next_number])
+    if (event, next_event) == (FINISHED, READY):
+        step, node = graph.steps[number], graph.nodes[next_number]
+        reason = f"is over when {node.name} is ready"
+        return WaitLink(waiter=format_step(step), reason=reason, step=number)
+    if (event, next_event) == (APPLIED, STARTED):
+        node, reason = graph.nodes[number], f"is applied in {format_step(graph.steps[next_number])}"
+        return WaitLink(
+            waiter=node.name, reason=reason, location=node.location, node=number, step=next_number
+        )
+    if event in WAIT_REASONS:
+        node, dependency = graph.nodes[number], graph.nodes[next_number]
+        edge = graph.edges[edge_index] if edge_index is not None else None
+        location = edge.location if edge else node.location
+        reason = WAIT_REASONS[event].format(dependency.name)
+        return WaitLink(
+            waiter=node.name, reason=reason, location=location, node=number, edge=edge_index
+        )
+    return None
+
+
+def _requirement_link(
+    graph: Graph, number: int, alternative: int, edge_index: int | None
+) -> WaitLink:
+    """Return the link from an object to the object that it names, whoever provides it."""
+    edges = [
+        graph.edges[index]
+        for index in graph.dependency_edges[number]
+        if graph.edges[index].alternative == alternative
+    ]
+    edge, node = edges[0], graph.nodes[number]
+    target = edge.required_object or graph.nodes[edge.before].ref
+    target_name = str(target) if target else graph.nodes[edge.before].name
+    suffix = f" ({format_path(edge.field)})" if edge.field else ""
+    match edge.kind:
+        case EdgeKind.NAMESPACE | EdgeKind.DEFINITION:
+            reason = f"is refused without {target_name}"
+        case EdgeKind.OPERATOR:
+            reason = f"is ready when its operator works, {graph.nodes[edge.before].name}"
+        case EdgeKind.HOST:
+            reason = f"calls {target_name}{suffix}"
+        case _:
+            reason = f"waits for {target_name}{suffix}"
+    return WaitLink(
+        waiter=node.name, reason=reason, location=node.location, node=number, edge=edge_index
+    )
+
+
+def _provider_link(graph: Graph, edge_index: int | None, next_event: int) -> WaitLink | None:
+    """Return the link to the provider of a required object, or None if it is the object itself."""
+    edge = graph.edges[edge_index] if edge_index is not None else None
+    if edge is None or edge.required_object is None or edge.kind is EdgeKind.OPERATOR:
+        return None
+    node = graph.nodes[edge.before]
+    if node.kind is not NodeKind.OBJECT or next_event not in (READY, APPLIED):
+        return None
+    reason = (
+        f"is made when {node.name} is ready" if next_event == READY else f"comes with {node.name}"
+    )
+    return WaitLink(
+        waiter=str(edge.required_object),
+        reason=reason,
+        location=node.location,
+        node=edge.before,
+        edge=edge_index,
+    )
+
+
+def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
+    edge = next(
+        order_edge
+        for order_edge in graph.order
+        if order_edge.before == before.id and order_edge.after == step.id
+    )
+    edge_reason = (
+        ""
+        if edge.because in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE)
+        else edge.because
+    )
+    suffix = f" ({edge_reason})" if edge_reason else ""
+    reason = f"starts when {format_step(before)} is over{suffix}"
+    return WaitLink(waiter=format_step(step), reason=reason, step=step.number)
+
+
+def format_step(step: GraphStep) -> str:
+    """Format a step: `wave 2 of Application/argocd/shop`."""
+    if step.stage:
+        return f"{step.stage} of {step.unit}"
+    phase = "" if step.phase == "sync" else f"{step.phase} "
+    return f"{phase}wave {step.wave} of {step.unit}"

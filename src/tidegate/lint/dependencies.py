@@ -1,0 +1,267 @@
+"""Dependency index of a lint context: what objects wait for, and what is never provided."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.lint.context import LintContext, LintObject, Reachability
+from tidegate.lint.names import object_name
+from tidegate.model.operators.rows import Effect, RequiredState
+from tidegate.model.plans.graph import (
+    NO_STEP,
+    EdgeKind,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    GraphStep,
+    NodeKind,
+)
+
+
+class UnmetRequirement(msgspec.Struct, frozen=True):
+    """A requirement of an object that is not met in time."""
+
+    dependent: LintObject
+    edge: GraphEdge
+    """The edge with the requirement."""
+    provider: LintObject | None
+    requirement: str
+    """Name of the required object, as text."""
+    chain: tuple[str, ...] = ()
+    """The steps between, as text."""
+    depends_on_timing: bool = False
+    """Whether the requirement is met if the dependent counts as ready before it is observed."""
+
+
+class DependencyIndex:
+    """Dependencies of a lint context, built once and shared by the rules."""
+
+    def __init__(self, context: LintContext) -> None:
+        self.context = context
+        self._gated = {step.number: step.is_gated for step in context.graph.steps}
+
+    @property
+    def graph(self) -> Graph:
+        return self.context.graph
+
+    @cached_property
+    def objects(self) -> dict[int, LintObject]:
+        """The objects by graph node."""
+        phases = {step.number: step.phase for step in self.graph.steps}
+        by_phase = {
+            (
+                lint_object.unit.id,
+                lint_object.identity,
+                lint_object.manifest.phase.value,
+            ): lint_object
+            for lint_object in self.context.objects
+        }
+        by_identity = {
+            (lint_object.unit.id, lint_object.identity): lint_object
+            for lint_object in self.context.objects
+        }
+        objects: dict[int, LintObject] = {}
+        for node in self.graph.nodes:
+            if node.kind is not NodeKind.OBJECT or node.unit is None or node.key is None:
+                continue
+            phase = phases.get(node.step, "sync")
+            obj = by_phase.get((node.unit, node.key, phase)) or by_identity.get(
+                (node.unit, node.key)
+            )
+            if obj is not None:
+                objects[node.number] = obj
+        return objects
+
+    def is_awaited(self, node: GraphNode) -> bool:
+        """Return whether later steps wait until the object is ready."""
+        return node.is_gating and node.has_health_check
+
+    @cached_property
+    def requirements(self) -> dict[int, list[GraphEdge]]:
+        """The edges of each requirement that is needed; any one of its providers is enough."""
+        requirements: dict[int, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            if is_required(edge):
+                requirements.setdefault(edge.alternative, []).append(edge)
+        return requirements
+
+    @cached_property
+    def deadlocks(self) -> list[UnmetRequirement]:
+        """Objects in started steps that wait for something of a later step; each once."""
+        deadlocks = self._find_deadlocks(self.context.reachability)
+        if self.context.strict_reachability is not None:
+            timing_deadlocks = self._find_deadlocks(self.context.strict_reachability)
+            deadlocks.update(
+                {
+                    key: replace(unmet, depends_on_timing=True)
+                    for key, unmet in timing_deadlocks.items()
+                    if key not in deadlocks
+                }
+            )
+        return [*deadlocks.values()]
+
+    def _find_deadlocks(
+        self, reachability: Reachability
+    ) -> dict[tuple[int, int], UnmetRequirement]:
+        """Return the deadlocks by dependent and provider."""
+        deadlocks: dict[tuple[int, int], UnmetRequirement] = {}
+        for requirement, edges in self.requirements.items():
+            node = self.graph.nodes[edges[0].after]
+            obj = self.objects.get(node.number)
+            if reachability.is_met(requirement) or obj is None or node.step == NO_STEP:
+                continue
+            if not reachability.step_starts(node.step) or not self._blocks_step(node, edges[0]):
+                continue
+            chain = reachability.wait_chain(requirement, node.step)
+            if chain is not None:
+                edge = self.graph.edges[chain.edge]
+                provider = self._provider(edge)
+                unmet = UnmetRequirement(
+                    obj, edge, provider, self.requirement_name(edge), chain.links
+                )
+                deadlocks.setdefault((node.number, id(provider)), unmet)
+        return deadlocks
+
+    def _blocks_step(self, node: GraphNode, edge: GraphEdge) -> bool:
+        """Return whether the step of the object cannot finish without the requirement."""
+        return edge.effect is Effect.REJECTED or (
+            self._gated.get(node.step, False) and self.is_awaited(node)
+        )
+
+    def _provider(self, edge: GraphEdge) -> LintObject | None:
+        return self.objects.get(edge.before)
+
+    def requirement_name(self, edge: GraphEdge) -> str:
+        """Return the name of the required object as text."""
+        if edge.required_object is not None:
+            return object_name(edge.required_object)
+        node = self.graph.nodes[edge.before]
+        return object_name(node.ref) if node.ref is not None else f"`{node.name}`"
+
+    @cached_property
+    def _references(self) -> dict[int, list[GraphEdge]]:
+        """The edges of each reference, also of those that the object is healthy without."""
+        references: dict[int, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            if is_required(edge) or (edge.kind is EdgeKind.REFERENCE and not edge.is_optional):
+                references.setdefault(edge.alternative, []).append(edge)
+        return references
+
+    @cached_property
+    def inversions(self) -> list[UnmetRequirement]:
+        """Objects applied before what they need, which recover; each requirement once."""
+        order = self.context.order
+        inversions: list[UnmetRequirement] = []
+        for requirement, edges in self._references.items():
+            node = self.graph.nodes[edges[0].after]
+            obj = self.objects.get(node.number)
+            if obj is None or not self._is_met(requirement):
+                continue
+            providers = [(edge, self._provider(edge)) for edge in edges]
+            steps = self.graph.steps
+            if node.step == NO_STEP or edges[0].effect is Effect.REJECTED:
+                continue
+            earlier = steps[node.step]
+            edges_after = [
+                edge
+                for edge, provider in providers
+                if provider is not None
+                and (provider_step := self.graph.nodes[edge.before].step) != NO_STEP
+                and order.is_after(steps[provider_step].id, earlier.id)
+                and not _is_same_step(steps[provider_step], earlier)
+            ]
+            if len(edges_after) == len(edges):
+                edge = edges_after[0]
+                inversions.append(
+                    UnmetRequirement(obj, edge, self._provider(edge), self.requirement_name(edge))
+                )
+        return inversions
+
+    def _is_met(self, requirement: int) -> bool:
+        """Return whether the requirement is met independently of timing."""
+        return (self.context.strict_reachability or self.context.reachability).is_met(requirement)
+
+    @cached_property
+    def races(self) -> list[UnmetRequirement]:
+        """Tasks that fail until something unordered is provided."""
+        return self._find_unordered(Effect.FAILS)
+
+    @cached_property
+    def rejections(self) -> list[UnmetRequirement]:
+        """Objects that the server rejects until something unordered is provided."""
+        return self._find_unordered(Effect.REJECTED)
+
+    def _find_unordered(self, effect: Effect) -> list[UnmetRequirement]:
+        steps = self.graph.steps
+        result: list[UnmetRequirement] = []
+        for requirement, edges in self.requirements.items():
+            first = edges[0]
+            node = self.graph.nodes[first.after]
+            obj = self.objects.get(node.number)
+            if first.effect is not effect or obj is None or node.step == NO_STEP:
+                continue
+            if not self.context.reachability.is_met(requirement):
+                continue
+            dependent_step = steps[node.step].id
+            providers = [
+                (edge, node_before) for edge in edges for node_before in self._backing_nodes(edge)
+            ]
+            unordered = [
+                (edge, node_before)
+                for edge, node_before in providers
+                if node_before.step != NO_STEP
+                and not self._is_ready_before(
+                    steps[node_before.step].id, dependent_step, node_before
+                )
+            ]
+            if unordered and len(unordered) == len(providers):
+                edge, node_before = unordered[0]
+                provider = self.objects.get(node_before.number)
+                result.append(UnmetRequirement(obj, edge, provider, self.requirement_name(edge)))
+        return result
+
+    def _is_ready_before(self, earlier: str, later: str, provider: GraphNode) -> bool:
+        """Return whether one step is ready before the other starts."""
+        is_before = self.context.order.is_after(later, earlier)
+        return is_before and self._gated.get(provider.step, False) and self.is_awaited(provider)
+
+    def _backing_nodes(self, edge: GraphEdge) -> list[GraphNode]:
+        """Return the nodes that must be ready for the requirement; for a Service, its workloads."""
+        node = self.graph.nodes[edge.before]
+        workloads = [
+            self.graph.nodes[self.graph.edges[at].before]
+            for at in self.graph.dependency_edges[edge.before]
+            if self.graph.edges[at].kind is EdgeKind.SELECTOR
+        ]
+        return workloads or [node]
+
+
+def _is_same_step(later: GraphStep, earlier: GraphStep) -> bool:
+    """Return whether two steps are one wave for users; units of a wave come before objects."""
+    return (later.unit, later.phase, later.wave, later.stage) == (
+        earlier.unit,
+        earlier.phase,
+        earlier.wave,
+        earlier.stage,
+    )
+
+
+def is_required(edge: GraphEdge) -> bool:
+    """Return whether an object cannot work without the requirement of an edge."""
+    is_between_units = edge.kind in {EdgeKind.PARENT, EdgeKind.DEPENDS_ON, EdgeKind.SELECTOR}
+    has_no_effect = edge.is_optional or edge.must_be_absent or edge.effect is Effect.NONE
+    return edge.is_enforced and not is_between_units and not has_no_effect
+
+
+def needs_ready(edge: GraphEdge) -> bool:
+    """Return whether the provider must be ready, not only exist."""
+    return edge.required_object is not None or edge.required_state is not RequiredState.EXISTS
+
+
+@lru_cache(maxsize=2)
+def dependency_index(context: LintContext) -> DependencyIndex:
+    """Return the dependency index of a context; consecutive rules share it."""
+    return DependencyIndex(context)

@@ -1,0 +1,43 @@
+"""Names of objects and steps in messages of lint rules."""
+
+from __future__ import annotations
+
+from tidegate.lint.context import LintObject
+from tidegate.model.k8s.objects import Ref
+from tidegate.model.plans.plan import Step
+
+PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": "SyncFail"}
+
+
+def object_name(ref: Ref) -> str:
+    """Return the name of an object as `Secret shop/db`; kinds named `Cluster…` get no namespace."""
+    is_cluster_scoped = ref.kind.name.startswith("Cluster") and ref.kind.name != "Cluster"
+    prefix = "" if is_cluster_scoped or not ref.namespace else f"{ref.namespace}/"
+    return f"{ref.kind.name} `{prefix}{ref.name}`"
+
+
+def step_name(step: Step | None) -> str:
+    """Return the phase, wave or stage of a step: `PreSync`, `wave 2`, `stage definitions`."""
+    if step is None:
+        return "no step"
+    if step.stage:
+        return f"stage {step.stage}"
+    phase = PHASES.get(step.phase, step.phase)
+    wave = f"wave {step.wave}"
+    return wave if not phase else f"{phase} {wave}" if step.wave else phase
+
+
+def step_name_in_unit(
+    obj: LintObject, step: Step | None, *, relative_to: LintObject | None = None
+) -> str:
+    """Return the name of a step with its unit, unless `relative_to` has the same unit."""
+    step_text = step_name(step)
+    if relative_to is not None and relative_to.unit.id == obj.unit.id:
+        return step_text
+    return f"{step_text} of `{obj.unit.id}`"
+
+
+def join_limited(names: list[str], limit: int = 3) -> str:
+    """Join the first names, and add how many more there are."""
+    shown = ", ".join(names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown

@@ -1,0 +1,164 @@
+"""References of Flux units: health checks, service accounts, and the data they are built with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.documents import Document
+from tidegate.lint.context import LintContext, LintObject
+from tidegate.lint.names import object_name
+from tidegate.lint.rule import Diagnostic, FieldRef
+from tidegate.model.finding import Severity
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import FieldPath, Kind, Ref
+from tidegate.model.text.suggest import closest_match
+from tidegate.model.units.policy import GateScope
+from tidegate.model.units.unit import UnitId
+
+BUILD_DATA_PATHS = {
+    "Kustomization": ("spec", "postBuild", "substituteFrom"),
+    "HelmRelease": ("spec", "valuesFrom"),
+}
+"""Fields with the ConfigMaps and Secrets that a unit is built with."""
+WAITS_UNTIL_TIMEOUT = "it is waited for until the time is over, and the unit fails each time"
+
+
+def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield health checks of objects that no unit deploys.
+
+    An object with a similar name is suggested. Without one, the object may exist in the
+    cluster, or be deployed by a unit whose objects are unknown.
+    """
+    are_all_known = context.units.keys() <= context.complete_units
+    for unit, unit_resource in context.unit_resources.items():
+        if unit not in context.units or context.units[unit].policy.gates is not GateScope.LISTED:
+            continue
+        for at, entry in enumerate(get_mappings(unit_resource.body, "spec", "healthChecks")):
+            kind = Kind.of(
+                get_text(entry, "apiVersion", default="apps/v1"), get_text(entry, "kind")
+            )
+            target = Ref(kind, get_text(entry, "namespace"), get_text(entry, "name"))
+            refs = [
+                lint_object.ref for lint_object in context.objects_of_kind(kind.group, kind.name)
+            ]
+            if any(_is_same_object(ref, target) for ref in refs) or not target.name:
+                continue
+            guess = _guess(target, refs)
+            if guess is None and not (are_all_known and refs):
+                continue
+            yield Diagnostic(
+                message=f"`{unit}` waits for {object_name(target)}, which nobody here brings",
+                at=FieldRef(unit_resource, ("spec", "healthChecks", at)),
+                severity=Severity.ERROR if guess else Severity.WARNING,
+                why=(
+                    WAITS_UNTIL_TIMEOUT
+                    if guess
+                    else f"it may be in the cluster already; else {WAITS_UNTIL_TIMEOUT}"
+                ),
+                fix=f"did you mean {object_name(guess)}?" if guess else "",
+                semantics=("flux",),
+            )
+
+
+def missing_service_accounts(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield service accounts of units that are not deployed, where a similar name is."""
+    refs = [lint_object.ref for lint_object in context.objects_of_kind("", "ServiceAccount")]
+    for unit, unit_resource in context.unit_resources.items():
+        account = get_text(unit_resource.body, "spec", "serviceAccountName")
+        names = {ref.name for ref in refs if ref.namespace == unit.namespace}
+        if unit.kind not in BUILD_DATA_PATHS or not account or account in names:
+            continue
+        if closest := closest_match(account, names):
+            yield Diagnostic(
+                message=(
+                    f"`{unit}` is applied as ServiceAccount `{unit.namespace}/{account}`,"
+                    " which nobody here brings"
+                ),
+                at=FieldRef(unit_resource, ("spec", "serviceAccountName")),
+                why="it has no rights, and nothing of the unit is applied",
+                fix=f"did you mean `{closest}`?",
+                semantics=("flux",),
+            )
+
+
+def build_data_deadlocks(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield variables and values that only the unit itself deploys, or a unit that waits for it.
+
+    Without them Flux does not build the unit, so that it never becomes ready.
+    """
+    for unit, unit_resource in context.unit_resources.items():
+        if unit not in context.units or unit not in context.order.units:
+            continue
+        path = BUILD_DATA_PATHS.get(unit.kind, ())
+        for at, entry in enumerate(get_mappings(unit_resource.body, *path)):
+            kind, data_name = get_text(entry, "kind"), get_text(entry, "name")
+            providers = [
+                lint_object
+                for lint_object in context.objects_of_kind("", kind)
+                if (lint_object.ref.namespace, lint_object.ref.name) == (unit.namespace, data_name)
+            ]
+            if entry.get("optional") or not providers:
+                continue
+            if all(_is_deployed_after(context, provider, unit) for provider in providers):
+                yield _deadlock(unit, unit_resource, (*path, at), providers[0])
+
+
+def unit_waits_for(context: LintContext, obj: LintObject, provider: LintObject | None) -> bool:
+    """Return whether the unit of a unit resource starts after the object it refers to."""
+    provider_step = context.step_for(provider) if provider else None
+    unit_steps = [
+        step for unit in obj.manifest.child_units for step in context.order.by_unit.get(unit, ())
+    ]
+    return provider_step is not None and any(
+        context.order.is_after(step.id, provider_step.id) for step in unit_steps
+    )
+
+
+def _is_deployed_after(context: LintContext, provider: LintObject, unit: UnitId) -> bool:
+    """Return whether an object is deployed only after a unit has started."""
+    step = context.step_for(provider)
+    if provider.unit.id == unit:
+        return True
+    unit_steps = context.order.by_unit.get(unit, ())
+    return step is not None and any(
+        context.order.is_after(step.id, unit_step.id) for unit_step in unit_steps
+    )
+
+
+def _deadlock(
+    unit: UnitId, unit_resource: Document, path: FieldPath, provider: LintObject
+) -> Diagnostic:
+    is_same_unit = provider.unit.id == unit
+    origin = (
+        "which it brings itself"
+        if is_same_unit
+        else f"which comes with `{provider.unit.id}` behind it"
+    )
+    return Diagnostic(
+        message=f"deadlock: `{unit}` is built with {object_name(provider.ref)}, {origin}",
+        at=FieldRef(unit_resource, path),
+        related=(FieldRef(provider.document),),
+        sequence=(
+            f"Flux does not build `{unit}` while {object_name(provider.ref)} is not there",
+            f"`{provider.unit.id}` brings it, and is not applied before",
+        ),
+        why="it never gets ready on an empty cluster, nor does what waits for it",
+        fix=(
+            f"bring {object_name(provider.ref)} with a unit that `{unit}` depends on, or mark it"
+            " `optional`"
+        ),
+        semantics=("flux",),
+    )
+
+
+def _is_same_object(ref: Ref, target: Ref) -> bool:
+    return ref.name == target.name and ref.namespace in {"", target.namespace}
+
+
+def _guess(target: Ref, refs: list[Ref]) -> Ref | None:
+    """Return the probable object: a similar name in the namespace, or the name in another one."""
+    refs_by_name = {ref.name: ref for ref in refs if ref.namespace in {"", target.namespace}}
+    namesakes = [ref for ref in refs if ref.name == target.name]
+    return refs_by_name.get(closest_match(target.name, refs_by_name)) or (
+        namesakes[0] if len(namesakes) == 1 else None
+    )

@@ -1,0 +1,1 @@
+"""Knowledge about operators, as data."""

@@ -1,0 +1,1 @@
+"""Plans, graphs and manifests."""

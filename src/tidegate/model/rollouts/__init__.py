@@ -1,0 +1,1 @@
+"""Rollouts: events, journal, progress and run records."""

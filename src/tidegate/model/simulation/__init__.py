@@ -1,0 +1,1 @@
+"""Simulations: preinstalled objects, commits, timelines."""

@@ -1,0 +1,1 @@
+"""Text helpers: lazily compiled patterns, suggestions."""

@@ -1,0 +1,1 @@
+"""Units: what deploys one set of objects from its sources."""

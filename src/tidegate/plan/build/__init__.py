@@ -1,0 +1,1 @@
+"""Plans from units and manifests."""

@@ -1,0 +1,1 @@
+"""Changes of a plan: prune, delete, rerun, selective sync."""

@@ -1,0 +1,1 @@
+"""Verification of the order of a finished rollout."""

@@ -1,0 +1,1 @@
+"""Cache of rendered objects."""

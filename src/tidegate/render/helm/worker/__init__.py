@@ -1,0 +1,1 @@
+"""The Helm worker process: the Helm SDK and what it needs."""

@@ -1,0 +1,1 @@
+"""Jsonnet in worker processes."""

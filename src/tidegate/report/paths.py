@@ -1,0 +1,71 @@
+"""Display of file locations as paths that the user can open.
+
+Internally, a path is relative to the root of its tree and equal on every machine. It is
+displayed relative to the working directory, or as an absolute path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tidegate.errors import Location, TidegateError
+from tidegate.model.text.lazy_regex import lazy_regex
+
+PathResolver: TypeAlias = Callable[[str], str | None]
+"""Returns a path of a tree as the user would write it; None if it is no file of the tree."""
+_FILE_WITH_LINE = lazy_regex(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
+_RESOLVERS: dict[str, PathResolver] = {}
+
+
+def add_root(root: str, resolve: PathResolver) -> None:
+    """Register a tree for displaying paths; the newest has priority."""
+    _RESOLVERS.setdefault(root, resolve)
+
+
+def prefer_root(root: str) -> None:
+    """Give a registered tree priority over the others."""
+    if root in _RESOLVERS:
+        _RESOLVERS[root] = _RESOLVERS.pop(root)
+
+
+def clear_roots() -> None:
+    """Remove all trees, before the next command."""
+    _RESOLVERS.clear()
+
+
+def display_path(name: str) -> str:
+    """Return a path of a tree as the user would write it; other texts unchanged."""
+    candidates = (resolve(name) for resolve in reversed(_RESOLVERS.values()))
+    return next((path for path in candidates if path is not None), name)
+
+
+def display_location(location: Location) -> Location:
+    return location.with_name(display_path(location.name))
+
+
+def location_text(location: Location | str | None) -> str:
+    """Return a location, or a location in text form, for display; empty for None."""
+    if isinstance(location, str):
+        name, line, field = _split_location(location)
+        return f"{display_path(name)}{line}{field}"
+    return str(display_location(location)) if location is not None else ""
+
+
+def display_paths_in(message: str) -> str:
+    """Return a message with its file names, recognized by a line number, for display."""
+    return _FILE_WITH_LINE.sub(lambda match: display_path(match["name"]), message)
+
+
+def display_error(error: TidegateError) -> TidegateError:
+    """Return the error with file names for display."""
+    location = display_location(error.location) if error.location else None
+    problem, hint = display_paths_in(error.problem), display_paths_in(error.hint)
+    return TidegateError(error.code, problem, location=location, hint=hint)
+
+
+def _split_location(text: str) -> tuple[str, str, str]:
+    name, separator, field = text.partition(" (")
+    match = re.fullmatch(r"(?P<name>.+?)(?P<line>(?::\d+){0,2})", name)
+    return (match["name"], match["line"], separator + field) if match else (text, "", "")

@@ -1,0 +1,246 @@
+"""Whether an object is what its CRD asks for.
+
+Checked: types, required fields, enumerations, bounds of numbers, lengths of strings, lists and
+objects, patterns, `date-time`, and that keyed lists and sets hold nothing twice. Not checked:
+`x-kubernetes-validations`, `allOf`, `anyOf`, `oneOf`, `not`, `multipleOf`, other formats of
+strings, and what a CRD asks of `metadata`. Built-in kinds are decoded (`decoding`), not checked
+against their schema; what the server asks of them beyond that is in `requirements`.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from tidegate.model.k8s.objects import Json
+from tidegate.schema import causes
+from tidegate.schema.shape import Merge, Rules, Shape, Type
+from tidegate.world.messages import Cause
+
+_NAMES: dict[Type, tuple[str, ...]] = {each: (each.value,) for each in Type} | {
+    Type.ANY: (),
+    Type.INT_OR_STRING: ("integer", "string"),
+}
+_JSON_NAMES = {
+    bool: "boolean",
+    dict: "object",
+    float: "number",
+    int: "integer",
+    list: "array",
+    str: "string",
+    type(None): "null",
+}
+_FORMATS = {"integer": "int64", "number": "float64"}
+_RANGES = {"int32": 2**31, "int64": 2**63}
+_SAFE = 2**53 - 1
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": r"\s",
+    "upper": "A-Z",
+    "word": r"\w",
+    "xdigit": "0-9A-Fa-f",
+}
+"""Names of sets of characters, which Python does not know."""
+_is_moment = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
+).fullmatch
+
+
+def find_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
+    """Everything that is wrong with an object, sorted."""
+    return tuple(sorted(set(_problems(body, shape, ""))))
+
+
+def _problems(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
+    if shape.name:
+        return
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _RANGES["int64"]:
+        value = float(value)
+    told = _JSON_NAMES[type(value)]
+    yield from _type_problems(value, shape, path, told)
+    if shape.rules:
+        yield from _rule_problems(value, shape.rules, path, told)
+    match value:
+        case dict():
+            yield from _object_problems(value, shape, path)
+        case list():
+            yield from _list_problems(value, shape, path)
+        case str() if shape.format == "date-time" and not _is_moment(value):
+            yield _type_problem(path, "date-time", value)
+        case _:
+            pass
+
+
+def _type_problems(value: Json, shape: Shape, path: str, told: str) -> Iterator[Cause]:
+    wanted = _NAMES[shape.type]
+    if value is None:
+        if wanted and not shape.is_nullable:
+            yield _type_problem(path, ",".join(wanted), told)
+        return
+    if isinstance(value, int | float) and shape.type is Type.INTEGER:
+        yield from _range_problems(value, shape, path, told)
+    if not wanted or told in wanted or _is_close_enough(value, wanted):
+        return
+    is_text = isinstance(value, str | list)
+    if shape.format and not is_text:
+        yield _type_problem(path, shape.format, _FORMATS.get(told, ""))
+    elif not shape.format or "integer" in wanted or "number" in wanted:
+        yield _type_problem(path, ",".join(wanted), told)
+
+
+def _type_problem(path: str, wanted: str, told: str) -> Cause:
+    return causes.type_invalid(path, told, f'{path} in body must be of type {wanted}: "{told}"')
+
+
+def _is_close_enough(value: Json, wanted: tuple[str, ...]) -> bool:
+    """A whole float is an integer, and every integer is a number."""
+    if isinstance(value, float):
+        return "integer" in wanted and value.is_integer() and abs(value) <= _SAFE
+    return "number" in wanted and isinstance(value, int) and not isinstance(value, bool)
+
+
+def _range_problems(value: float, shape: Shape, path: str, told: str) -> Iterator[Cause]:
+    bound = _RANGES.get(shape.format, _RANGES["int64"])
+    is_whole = told != "boolean" and float(value).is_integer() and -bound <= value < bound
+    if told != "boolean" and not is_whole:
+        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, shape.format))
+
+
+def _out_of_range(path: str, written: str) -> str:
+    told = f"with format {written}" if written else "(default format)"
+    return f"Checked value must be of type integer {told} in {path}"
+
+
+def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[Cause]:
+    if rules.enum and not any(_is_same(value, each) for each in rules.enum):
+        named = [each if isinstance(each, str) else causes.as_json(each) for each in rules.enum]
+        yield causes.unsupported(path, value, named)
+    if rules.is_spelled_out and told not in {"integer", "string"}:
+        yield from _either_problems(path, told)
+    match value:
+        case str():
+            yield from _text_problems(value, rules, path)
+        case bool() | None:
+            pass
+        case int() | float():
+            yield from _number_problems(value, rules, path)
+        case list():
+            yield from _count_problems(len(value), rules.min_items, rules.max_items, path, "items")
+        case dict():
+            least, most = rules.min_properties, rules.max_properties
+            yield from _count_problems(len(value), least, most, path, "properties")
+
+
+def _either_problems(path: str, told: str) -> Iterator[Cause]:
+    yield causes.invalid(causes.NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+    yield _type_problem(path, "integer", told)
+    if told == "number":
+        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, ""))
+
+
+def _is_same(value: Json, other: Json) -> bool:
+    if isinstance(value, float) and isinstance(other, int):
+        value = int(value)  # So does Go, and 1.5 is then among 1 and 2.
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
+def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
+    if rules.max_length is not None and len(value) > rules.max_length:
+        yield causes.too_long(path, rules.max_length)
+    if rules.min_length is not None and len(value) < rules.min_length:
+        least = f"should be at least {rules.min_length} chars long"
+        yield causes.invalid(path, value, f"{path} in body {least}")
+    compiled = _compiled(rules.pattern) if rules.pattern else None
+    if compiled is not None and not compiled.search(value):
+        yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
+
+
+def is_readable(pattern: str) -> bool:
+    """Whether a pattern can be asked here; where not, only a server can tell."""
+    return _compiled(pattern) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """A pattern as Go reads it; None where Python cannot."""
+    if pattern.endswith("$") and not pattern.endswith(r"\$"):
+        pattern = pattern[:-1] + r"\Z"
+    for name, marks in _POSIX.items():
+        pattern = pattern.replace(f"[:{name}:]", marks)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
+    except (re.error, FutureWarning):
+        return None
+
+
+def _number_problems(value: float, rules: Rules, path: str) -> Iterator[Cause]:
+    bounds = (
+        ("greater", rules.minimum, rules.is_above_minimum, 1),
+        ("less", rules.maximum, rules.is_below_maximum, -1),
+    )
+    for word, limit, is_strict, sign in bounds:
+        if limit is None:
+            continue
+        bound = int(limit) if isinstance(value, int) else limit
+        if sign * value < sign * bound or (is_strict and value == bound):
+            words = f"{word} than" if is_strict else f"{word} than or equal to"
+            told = str(bound) if isinstance(bound, int) else causes.number(bound)
+            yield causes.invalid(path, value, f"{path} in body should be {words} {told}")
+
+
+def _count_problems(
+    count: int, least: int | None, most: int | None, path: str, unit: str
+) -> Iterator[Cause]:
+    if least is not None and count < least:
+        yield causes.invalid(path, count, f"{path} in body should have at least {least} {unit}")
+    if most is not None and count > most:
+        yield causes.too_many(path, count, most)
+
+
+def _object_problems(value: dict[str, Json], shape: Shape, path: str) -> Iterator[Cause]:
+    start = f"{path}." if path else ""
+    for name, part in value.items():
+        asked = shape.fields.get(name) or shape.values
+        if asked is not None:
+            yield from _problems(part, asked(), start + name)
+    for name in shape.required:
+        if name not in value:
+            yield causes.required(start + name)
+
+
+def _list_problems(value: list[Json], shape: Shape, path: str) -> Iterator[Cause]:
+    if shape.items is not None:
+        items = shape.items()
+        for place, item in enumerate(value):
+            yield from _problems(item, items, f"{path}[{place}]")
+    if shape.merge is Merge.SET:
+        yield from _duplicates(value, path)
+    elif shape.merge is Merge.KEYED:
+        strange = [place for place, item in enumerate(value) if not isinstance(item, dict | None)]
+        if strange:
+            place = strange[0]
+            detail = "must be an object for an array of list-type map"
+            yield causes.invalid(f"{path}[{place}]", value[place], detail)
+        else:
+            yield from _duplicates([_key_of(item, shape.keys) for item in value], path)
+
+
+def _key_of(item: Json, keys: Iterable[str]) -> Json:
+    return {key: item[key] for key in keys if key in item} if isinstance(item, dict) else {}
+
+
+def _duplicates(values: list[Json], path: str) -> Iterator[Cause]:
+    """Told once for each value, at its second place."""
+    seen: dict[tuple[type[object], str], int] = {}
+    for place, value in enumerate(values):
+        identity = (type(value), causes.as_json(value))
+        seen[identity] = seen.get(identity, 0) + 1
+        if seen[identity] == 2:  # noqa: PLR2004
+            yield causes.duplicate(f"{path}[{place}]", value)

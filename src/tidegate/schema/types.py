@@ -1,0 +1,280 @@
+"""Whether a body can be read at all: before anything is checked, a server must make types of it.
+
+`find_decode_problem` is what creating and replacing built-in objects meets: one sentence of Go's
+JSON decoder, answered with 400 and no causes. `find_typed_problems` is what every apply meets,
+built-in or custom: the merging of types names each field (`containers[name="app"].image`). Both
+are told in the server's words, with two differences. Go visits an object's fields in any order and
+stops at the first unknown one; here all are told. And Go's names of string types and of embedded
+structs (`VolumeSource`) are lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidegate.model.k8s.objects import Json
+from tidegate.model.k8s.quantity import parse_quantity
+from tidegate.schema.causes import as_json, number, quoted, shown
+from tidegate.schema.shape import Merge, Shape, Type, child
+from tidegate.world.messages import Cause
+
+UNKNOWN = ("unknown", "unknown field")
+_is_moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)").fullmatch
+_foreign_to_base64 = re.compile(r"[^A-Za-z0-9+/\r\n]").search
+_JSON_WORDS = {bool: "bool", dict: "object", list: "array", str: "string"}
+_GO_WORDS = {
+    bool: "bool",
+    dict: "map[string]interface {}",
+    float: "float64",
+    int: "int64",
+    list: "[]interface {}",
+    str: "string",
+    type(None): "<nil>",
+}
+_FITTING: dict[Type, tuple[type[object], ...]] = {
+    Type.ANY: (bool, dict, float, int, list, str),
+    Type.ARRAY: (list,),
+    Type.BOOLEAN: (bool,),
+    Type.INTEGER: (int, float),
+    Type.INT_OR_STRING: (int, str),
+    Type.NUMBER: (int, float),
+    Type.OBJECT: (dict,),
+    Type.STRING: (str,),
+}
+_SCALARS = {Type.BOOLEAN: "bool", Type.NUMBER: "float64", Type.INT_OR_STRING: "int32"}
+_BITS = {"int32": 31, "": 31, "int64": 63, "uint8": 8}
+_BYTE = Shape(type=Type.INTEGER, merge=Merge.ATOMIC, format="uint8")
+
+
+class _Misreading(NamedTuple):
+    message: str
+    is_final: bool = False
+    """Told by a type that reads JSON by itself: the decoder then forgets what it met before."""
+
+
+def find_typed_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
+    """Why a body cannot be applied, field by field, sorted; empty where it can."""
+    return tuple(sorted(set(_typed(body, shape, ""))))
+
+
+def find_decode_problem(body: Json, shape: Shape) -> str:
+    """Why a body cannot be read as a built-in kind, or as metadata; empty where it can."""
+    problems = [*_decoded(body, shape, (), "")]
+    final = (problem.message for problem in problems if problem.is_final)
+    return next(final, problems[0].message if problems else "")
+
+
+def _typed(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
+    if value is None:
+        return
+    if type(value) not in _FITTING[shape.type] and (problem := _mismatch(value, shape)):
+        yield Cause(path, "type", problem)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            place = f"{path}.{name}" if path else name
+            known = child(shape, name)
+            if known is None:
+                yield Cause(place, *UNKNOWN)
+            else:
+                yield from _typed(part, known, place)
+    elif isinstance(value, list) and shape.items is not None:
+        yield from _typed_items(value, shape, shape.items(), path)
+
+
+def _mismatch(value: Json, shape: Shape) -> str:
+    """What to say of a value that is not of its place's own type; empty where it will do."""
+    is_scalar = not isinstance(value, dict | list)
+    match shape.type:
+        case Type.OBJECT:
+            return f"expected map, got &{{{_plain(value)}}}"
+        case Type.ARRAY:
+            return f"expected list, got &{{{_plain(value)}}}"
+        case Type.STRING if shape.format in {"", "byte"}:
+            return f"expected string, got &value.valueUnstructured{{Value:{_spelled(value)}}}"
+        case Type.BOOLEAN:
+            return f"expected boolean, got &{{{_plain(value)}}}"
+        case Type.INTEGER | Type.NUMBER:
+            return f"expected numeric (int or float), got {_GO_WORDS[type(value)]}"
+        case Type.STRING if not is_scalar:
+            return f"expected any scalar, got &{{{_plain(value)}}}"
+        case Type.INT_OR_STRING if shape.format and not is_scalar:
+            return f"expected any scalar, got &{{{_plain(value)}}}"
+        case _:
+            return ""
+
+
+def _typed_items(value: list[Json], shape: Shape, items: Shape, path: str) -> Iterator[Cause]:
+    seen: dict[str, int] = {}
+    for place, item in enumerate(value):
+        problem = _item_problem(item, shape)
+        if problem:
+            yield Cause(path, "type", f"element {place}: {problem}")
+            return
+        element = _element(item, shape, place)
+        if element in seen:
+            yield Cause(path, "type", f"duplicate entries for key {element}")
+        seen[element] = place
+        yield from _typed(item, items, path + element)
+
+
+def _item_problem(item: Json, shape: Shape) -> str:
+    match shape.merge, item:
+        case Merge.KEYED, None:
+            return "associative list with keys may not have a null element"
+        case Merge.KEYED, dict():
+            if shape.key_defaults or any(key in item for key in shape.keys):
+                return ""
+            keys = " ".join(quoted(key) for key in shape.keys)
+            missing = "(and doesn't have default values for any key fields)"
+            start = "associative list with keys has an element that omits all key fields"
+            return f"{start} [{keys}] {missing}"
+        case Merge.KEYED, _:
+            return "associative list with keys may not have non-map elements"
+        case Merge.SET, None:
+            return "associative list without keys has an element that's an explicit null"
+        case Merge.SET, dict():
+            return "associative list without keys has an element that's a map type"
+        case Merge.SET, list():
+            return "not supported: associative list with lists as elements"
+        case _:
+            return ""
+
+
+def _element(item: Json, shape: Shape, place: int) -> str:
+    """How an item is spoken of: `[name="app"]`, `[="a"]`, `[0]`."""
+    if shape.merge is Merge.SET:
+        return f"[={_key_text(item)}]"
+    if shape.merge is Merge.KEYED and isinstance(item, dict):
+        told = {**shape.key_defaults, **{key: item[key] for key in shape.keys if key in item}}
+        return "[" + ",".join(f"{key}={_key_text(told[key])}" for key in sorted(told)) + "]"
+    return f"[{place}]"
+
+
+def _key_text(value: Json) -> str:
+    match value:
+        case dict():
+            return "".join(f"{name}={_key_text(part)}" for name, part in value.items())
+        case list():
+            return "[" + ",".join(_key_text(item) for item in value) + "]"
+        case _:
+            return shown(value)
+
+
+def _plain(value: Json) -> str:
+    """As Go prints a value with `%v`."""
+    match value:
+        case None:
+            return "<nil>"
+        case str():
+            return value
+        case float():
+            return number(value)
+        case list():
+            return "[" + " ".join(_plain(item) for item in value) + "]"
+        case dict():
+            return (
+                "map[" + " ".join(f"{name}:{_plain(value[name])}" for name in sorted(value)) + "]"
+            )
+        case _:
+            return as_json(value)
+
+
+def _spelled(value: Json) -> str:
+    """As Go prints a value with `%#v`."""
+    match value:
+        case None:
+            return "interface {}(nil)"
+        case list():
+            return "[]interface {}{" + ", ".join(_spelled(item) for item in value) + "}"
+        case dict():
+            parts = (f"{quoted(name)}:{_spelled(value[name])}" for name in sorted(value))
+            return "map[string]interface {}{" + ", ".join(parts) + "}"
+        case str():
+            return quoted(value)
+        case _:
+            return _plain(value)
+
+
+def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> Iterator[_Misreading]:
+    if value is None or shape.type is Type.ANY:
+        return
+    match value:
+        case dict() if shape.type is Type.OBJECT:
+            struct = shape.name.rpartition(".")[2]
+            for name, part in value.items():
+                if name in shape.fields:
+                    yield from _decoded(part, shape.fields[name](), (*path, name), struct)
+                elif shape.values is not None:
+                    yield from _decoded(part, shape.values(), path, owner)
+        case list() if shape.type is Type.ARRAY or shape.format == "byte":
+            items = _BYTE if shape.items is None else shape.items()
+            for item in value:
+                yield from _decoded(item, items, path, owner)
+        case _:
+            yield from _scalar_problems(value, shape, path, owner)
+
+
+def _scalar_problems(
+    value: Json, shape: Shape, path: tuple[str, ...], owner: str
+) -> Iterator[_Misreading]:
+    if shape.format == "quantity":
+        try:
+            parse_quantity(value if isinstance(value, str) else as_json(value))
+        except ValueError as error:
+            yield _Misreading(str(error), is_final=True)
+    elif isinstance(value, str) and shape.type is Type.STRING:
+        yield from _text_problems(value, shape.format)
+    elif told := _misread(value, shape):
+        target = f"struct field {owner}.{'.'.join(path)}" if path else "value"
+        message = f"json: cannot unmarshal {told} into Go {target} of type {_go_type(shape)}"
+        is_final = shape.type is Type.INT_OR_STRING or shape.format == "date-time"
+        yield _Misreading(message, is_final=is_final)
+
+
+def _misread(value: Json, shape: Shape) -> str:
+    """What stands there instead of what should; empty where it is right."""
+    match value:
+        case bool():
+            return "" if shape.type is Type.BOOLEAN else "bool"
+        case str():
+            return "" if shape.type is Type.INT_OR_STRING else "string"
+        case int() if shape.type in {Type.INTEGER, Type.INT_OR_STRING}:
+            bound = 2 ** _BITS[shape.format]
+            return "" if -bound <= value < bound else f"number {value}"
+        case float() if shape.type in {Type.INTEGER, Type.INT_OR_STRING}:
+            return f"number {value}"
+        case int() | float():
+            return "" if shape.type is Type.NUMBER else "number"
+        case _:
+            return _JSON_WORDS[type(value)]
+
+
+def _text_problems(value: str, written: str) -> Iterator[_Misreading]:
+    if written == "date-time" and not _is_moment(value):
+        layout = "2006-01-02T15:04:05Z07:00"
+        told = f'parsing time {quoted(value)} as "{layout}": cannot parse {quoted(value)} as "2006"'
+        yield _Misreading(told, is_final=True)
+    elif written == "byte":
+        text = value.rstrip("=")
+        wrong = _foreign_to_base64(text)
+        if wrong or len(value.replace("\n", "").replace("\r", "")) % 4:
+            place = wrong.start() if wrong else len(value) - len(value) % 4
+            yield _Misreading(f"illegal base64 data at input byte {place}")
+
+
+def _go_type(shape: Shape) -> str:
+    if shape.name:
+        return ".".join(shape.name.split(".")[-2:])
+    match shape.type:
+        case Type.ARRAY:
+            return "[]" + (_go_type(shape.items()) if shape.items else "string")
+        case Type.OBJECT:
+            return "map[string]" + (_go_type(shape.values()) if shape.values else "string")
+        case Type.INTEGER:
+            return shape.format
+        case Type.STRING:
+            return "[]uint8" if shape.format == "byte" else "string"
+        case other:
+            return _SCALARS.get(other, "string")

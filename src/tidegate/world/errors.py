@@ -1,0 +1,95 @@
+"""Exceptions for error outcomes, with the attempted action and a hint."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidegate.errors import ClusterError, Location, WaitTimeoutError, sanitize
+from tidegate.world.messages import (
+    AlreadyExists,
+    Conflict,
+    ErrorOutcome,
+    Expired,
+    Forbidden,
+    Invalid,
+    LossReason,
+    NoResponse,
+    NotFound,
+    NotServed,
+    ServerError,
+    TooManyRequests,
+)
+
+
+class ErrorInfo(NamedTuple):
+    """Code and hint of an error."""
+
+    code: str
+    hint: str
+
+
+UNAUTHORIZED = 401
+UNAUTHORIZED_INFO = ErrorInfo(
+    "cluster.unauthorized", "sign in again, or choose another context or user"
+)
+OUTCOME_INFO: dict[type[ErrorOutcome], ErrorInfo] = {
+    Conflict: ErrorInfo("cluster.conflict", "read it again: somebody else changed it"),
+    AlreadyExists: ErrorInfo("cluster.exists", "choose another name, or change what is there"),
+    Expired: ErrorInfo("cluster.expired", "list again"),
+    ServerError: ErrorInfo("cluster.failed", "the API server's log says more"),
+    Forbidden: ErrorInfo(
+        "cluster.forbidden", "ask for the right, or choose another context or user"
+    ),
+    Invalid: ErrorInfo("cluster.invalid", "correct the field that is named"),
+    NotFound: ErrorInfo("cluster.missing", "check name and namespace"),
+    NotServed: ErrorInfo(
+        "cluster.not-served", "install the CRD first, or check apiVersion and kind"
+    ),
+    TooManyRequests: ErrorInfo("cluster.throttled", "try again later"),
+}
+LOSS_INFO = {
+    LossReason.CREDENTIALS: ErrorInfo("cluster.credentials", "mend the credentials of this user"),
+    LossReason.DISCONNECTED: ErrorInfo(
+        "cluster.disconnected", "is this the address of an API server?"
+    ),
+    LossReason.CREDENTIALS_TIMEOUT: ErrorInfo(
+        "cluster.login-timeout", "run the plugin by hand and see what it waits for"
+    ),
+    LossReason.DEADLINE_PASSED: ErrorInfo("cluster.timeout", "try again, or allow more time"),
+    LossReason.PROXY: ErrorInfo("cluster.proxy", "check `proxy-url` of this cluster"),
+    LossReason.CONNECTION_REFUSED: ErrorInfo(
+        "cluster.unreachable", "is the server running, and its address right?"
+    ),
+    LossReason.TIMEOUT: ErrorInfo(
+        "cluster.timeout", "is the server reachable from here (VPN, firewall)?"
+    ),
+    LossReason.UNKNOWN_HOST: ErrorInfo(
+        "cluster.unknown-host", "check the server's name, your DNS and VPN"
+    ),
+    LossReason.UNTRUSTED: ErrorInfo(
+        "cluster.untrusted", "check `certificate-authority` and `tls-server-name` of this cluster"
+    ),
+    LossReason.CANCELLED: ErrorInfo("cluster.timeout", "try again, or allow more time"),
+}
+
+
+def error_from_outcome(outcome: ErrorOutcome, action: str, *, location: Location) -> ClusterError:
+    """Return the exception for an error outcome."""
+    info = _error_info(outcome)
+    is_timeout = (
+        isinstance(outcome, NoResponse) and outcome.reason is LossReason.CREDENTIALS_TIMEOUT
+    )
+    return (WaitTimeoutError if is_timeout else ClusterError)(
+        info.code, f"{action}: {sanitize(outcome.message)}", location=location, hint=info.hint
+    )
+
+
+def _error_info(outcome: ErrorOutcome) -> ErrorInfo:
+    match outcome:
+        case NoResponse():
+            default = LOSS_INFO[outcome.reason]
+            return ErrorInfo(default.code, outcome.hint or default.hint)
+        case ServerError(status=status) if status == UNAUTHORIZED:
+            return UNAUTHORIZED_INFO
+        case _:
+            return OUTCOME_INFO[type(outcome)]

@@ -1,0 +1,170 @@
+"""Requests to a World.
+
+A `Call` is a frozen value: a request with its id and its cluster. Bodies are bytes, encoded by
+the caller.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NewType
+
+import msgspec
+
+from tidegate.model.k8s.objects import Kind, Propagation, Ref
+from tidegate.model.times import Ms
+from tidegate.model.units.identity import ImpersonatedUser
+
+RequestId = NewType("RequestId", int)
+"""Identifies a call among the outstanding ones.
+
+Callers use positive numbers; `ResilientWorld` uses negative numbers for its own calls.
+"""
+
+
+class View(StrEnum):
+    """How much of each object is returned."""
+
+    FULL = "full"
+    METADATA = "metadata"
+
+
+class Verb(StrEnum):
+    """Verb of a write."""
+
+    APPLY = "apply"
+    CREATE = "create"
+    REPLACE = "replace"
+    PATCH = "patch"
+    DELETE = "delete"
+
+
+class PatchType(StrEnum):
+    """Format of the body of a patch."""
+
+    JSON = "json"
+    MERGE = "merge"
+    STRATEGIC = "strategic"
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Objects of one kind: in one namespace or in all, by label and field selectors."""
+
+    kind: Kind
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    view: View = View.FULL
+
+
+class Get(msgspec.Struct, frozen=True):
+    """One object."""
+
+    ref: Ref
+    view: View = View.FULL
+
+
+class List(msgspec.Struct, frozen=True):
+    """One page of a list."""
+
+    selection: Selection
+    limit: int = 0
+    """Maximum number of objects; 0 for no limit."""
+    continue_token: str = ""
+    """Continue token of the previous page; empty for the first page."""
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """All changes of a selection. Cancel the request id to end the watch."""
+
+    selection: Selection
+    resource_version: str = ""
+    """Resource version to start from. If it is empty, a `ResilientWorld` lists first."""
+    fallback_namespaces: tuple[str, ...] = ()
+    """Namespaces to watch instead if watching all namespaces is forbidden."""
+    timeout: Ms = Ms(0)
+    """After how long the server ends the watch; 0 for the default of the World."""
+
+
+class Write(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of one object."""
+
+    verb: Verb
+    ref: Ref
+    body: bytes = b""
+    patch_type: PatchType = PatchType.MERGE
+    subresource: str = ""
+    manager: str = ""
+    """Field manager."""
+    force: bool = False
+    dry_run: bool = False
+    strict: bool = False
+    """Whether unknown and duplicate fields are errors (`fieldValidation=Strict`)."""
+    uid: str = ""
+    """Precondition: the UID of the live object. Empty for none."""
+    resource_version: str = ""
+    """Precondition: the resource version of the live object. Empty for none."""
+    propagation: Propagation | None = None
+    grace_period_seconds: int | None = None
+    """Seconds that a deletion gives a pod to terminate; None for the pod's own grace period."""
+
+
+class Discover(msgspec.Struct, frozen=True):
+    """API discovery: all kinds that the cluster serves now."""
+
+
+class Logs(msgspec.Struct, frozen=True, kw_only=True):
+    """The last log lines of a container."""
+
+    ref: Ref
+    container: str = ""
+    tail: int = 0
+    """Number of lines; 0 for all."""
+    previous: bool = False
+
+
+class RawGet(msgspec.Struct, frozen=True):
+    """GET of an API path that is not an object: `/version`, `/readyz`, `/openapi/v3`."""
+
+    path: str
+    accept: str = "application/json"
+
+
+class RunWorker(msgspec.Struct, frozen=True):
+    """A job for a worker on this machine."""
+
+    name: str
+    """Name of a worker that the World was created with."""
+    argument: bytes = b""
+
+
+Request = Get | List | Watch | Write | Discover | Logs | RawGet | RunWorker
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A request with its id and cluster."""
+
+    request_id: RequestId
+    request: Request
+    cluster: str = ""
+    identity: ImpersonatedUser | None = None
+    """User to impersonate."""
+    urgent: bool = False
+    """Whether the call overtakes calls that are not urgent."""
+    deadline: Ms | None = None
+    """Latest time to send the call."""
+
+
+def is_idempotent(request: Request) -> bool:
+    """Return whether sending a request again has no further effect, however the first attempt
+    ended.
+    """
+    match request:
+        case Write(dry_run=True) | Write(verb=Verb.APPLY):
+            return True
+        case Write(verb=Verb.DELETE):
+            return bool(request.uid)
+        case Write() | RunWorker():
+            return False
+        case Get() | List() | Watch() | Discover() | Logs() | RawGet():
+            return True
