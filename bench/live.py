@@ -13,15 +13,15 @@ import io
 import time
 from collections.abc import Iterator
 
-from tidegate.cli.forms import LineOutput, LiveOutput
-from tidegate.cli.terminal import SafeStream, TerminalCapabilities
+from tidegate.cli.screen.outputs import LineOutput, LiveOutput
+from tidegate.cli.screen.terminal import SafeStream, TerminalCapabilities
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
+from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.styled_text import UNICODE_SYMBOLS
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10

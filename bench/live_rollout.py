@@ -23,9 +23,9 @@ from typing import TextIO
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
-from tidegate.cli.rolling import show_rollout
-from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.options import Flags
+from tidegate.cli.rollout_display import show_rollout
+from tidegate.cli.screen.screen import Screen
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.model.k8s.objects import Json
 from tidegate.model.rollouts.event import Event

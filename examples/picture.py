@@ -16,9 +16,9 @@ from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.engine.driver import drive
 from tidegate.model.rollouts.event import Event
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import SECOND, Ms
 from tidegate.planning.plan import make_plan
-from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, view_rows
 from tidegate.report.styled_text import Row, Span, Style, text_width
 from tidegate.rollout.run import RolloutOptions, build_driver

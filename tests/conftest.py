@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plane import ControlPlane
-from tidegate.cli.saying import set_json_errors
-from tidegate.report.paths import clear_roots
+from tidegate.cli.output import set_json_errors
+from tidegate.model.display_paths import clear_roots
 
 # What fails once shall fail again: a run that finds something new belongs on a developer's desk.
 # How long an example takes says how busy the machine is.

@@ -28,8 +28,8 @@ from tidegate.clusters.session import ClusterTargets
 from tidegate.model.k8s.objects import Kind
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
-from tidegate.report.rollout.course import RolloutProgress
 from tidegate.rollout.run import RolloutOptions, roll_out
 from tidegate.testing.families import a_read
 from tidegate.workspace.rendering.context import user_render_settings

@@ -15,11 +15,11 @@ import pytest
 from tests.faces.test_screen_story import check, text_of
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
+from tidegate.model.rollouts.documents import EventDocument, event_from_document
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.documents import EventDocument, event_from_document
 from tidegate.report.rollout.live import ViewOptions, view_rows
 
 WEB = """\

@@ -14,10 +14,10 @@ import click
 import pytest
 
 from tests.fakes.tidegate_runs import FIRST, ROOT, kubeconfig
-from tidegate.cli.completing import complete_context, complete_engine
+from tidegate.cli.completion import complete_context, complete_engine
 from tidegate.cli.exit_codes import EXIT_CODE_MEANINGS
-from tidegate.cli.exits import HAS_CHANGES, OUTCOME_CODES
 from tidegate.cli.main import COMMANDS, cli
+from tidegate.cli.outcome_codes import HAS_CHANGES, OUTCOME_CODES
 from tidegate.errors import TidegateError
 
 HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.actions", "tidegate.engine")

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.on_terminal import on_terminal
 from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate
 from tests.fakes.vt import Vt
-from tidegate.cli.doing import ProgressLine
+from tidegate.cli.progress import ProgressLine
 
 VERBS = [
     ("sync", "--sandbox", "--pace", "0"),

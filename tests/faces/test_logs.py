@@ -14,8 +14,8 @@ from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.inside import Said, typed
 from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
 from tidegate.model.rollouts.event import EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import SECOND, Ms
-from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, view_rows
 from tidegate.simulation.server import serve_world
 

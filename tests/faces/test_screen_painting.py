@@ -8,14 +8,14 @@ import os
 import pytest
 
 from tests.fakes.vt import Vt
-from tidegate.cli.terminal import (
+from tidegate.cli.output import terminal_size
+from tidegate.cli.screen.terminal import (
     SafeStream,
     Terminal,
     TerminalCapabilities,
     detect_capabilities,
     format_row,
 )
-from tidegate.cli.window import terminal_size
 from tidegate.report.styled_text import ASCII_SYMBOLS, UNICODE_SYMBOLS, Row, Span, Style
 
 GREEN: Row = (Span("ok", Style.GOOD), Span(" done"))

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from tests.fakes.story import Story, tell_first
-from tidegate.cli.forms import JsonOutput, LineOutput
-from tidegate.cli.terminal import SafeStream
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.documents import EventDocument, event_from_document
+from tidegate.cli.screen.outputs import JsonOutput, LineOutput
+from tidegate.cli.screen.terminal import SafeStream
+from tidegate.model.rollouts.documents import EventDocument, event_from_document
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.report.rollout.explain import explain_failure
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
 from tidegate.report.rollout.summary import NextCommands, summary_rows

@@ -26,7 +26,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.served_cluster import served_cluster
 from tests.fakes.tidegate_runs import ROOT, tidegate, tidegate_in
-from tidegate.cli.completing import complete_names
+from tidegate.cli.completion import complete_names
 from tidegate.cli.main import cli
 from tidegate.clusters.sandboxes import CONTEXT, KUBECONFIG
 

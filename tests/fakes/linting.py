@@ -7,7 +7,7 @@ from pathlib import Path
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
 from tidegate.linting.run import LintOptions, lint
-from tidegate.report.lint.report import LintReport
+from tidegate.model.views.lint import LintReport
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 import sys
 
-from tidegate.cli.screen import Screen
+from tidegate.cli.screen.screen import Screen
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import NextCommands

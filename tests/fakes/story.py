@@ -10,14 +10,14 @@ from tests.fakes.sessions import a_session
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
 from tidegate.model.plans.plan import Plan
+from tidegate.model.redaction import Redactor
+from tidegate.model.rollouts.causes import failing_objects
 from tidegate.model.rollouts.event import Event
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.policy import Order, Policy
 from tidegate.planning.plan import make_plan
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.explain import failing_objects
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.cli.exhaustion import resource_errors
+from tidegate.cli.os_errors import resource_errors
 from tidegate.errors import PlanError, SystemResourceError
 
 SPENT = 7

@@ -30,7 +30,7 @@ from tidegate.linting.run import LintOptions
 from tidegate.model.finding import Severity
 from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.model.times import MINUTE, Ms
-from tidegate.report.lint.report import LintReport
+from tidegate.model.views.lint import LintReport
 from tidegate.simulation.run import SimulationOptions, simulate
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest

@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.errors import Location, PlanError
 from tidegate.model.finding import Finding
-from tidegate.report.appset import GeneratedApplication
+from tidegate.model.views.appset import GeneratedApplication
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.discovery.appsets import ExpandedAppSet
 from tidegate.workspace.discovery.discover import find_appsets

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from tidegate.documents import Document, duplicate_errors
 from tidegate.errors import TidegateError
-from tidegate.model.finding import Finding
+from tidegate.model.finding import Finding, warning_from_error
 from tidegate.model.k8s.objects import FieldPath
 from tidegate.model.units.unit import UnitId
-from tidegate.report.findings import warning_from_error
 from tidegate.workers.rendering import RenderSettings, WorkerPool
 from tidegate.workspace.completeness import incomplete_finding
 from tidegate.workspace.discovery.discover import matches_name

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from tidegate.cli.asking import load_request, with_workspace
-from tidegate.cli.doing import ProgressLine
-from tidegate.cli.naming import load_unit_trees, select_unit_ids
-from tidegate.cli.nouns import KINDS_BY_NOUN
-from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Flags
-from tidegate.cli.watching import WatchOutput, watch
+from tidegate.cli.options import Flags
+from tidegate.cli.output import note
+from tidegate.cli.progress import ProgressLine
+from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.unit_arguments import KINDS_BY_NOUN, load_unit_trees, select_unit_ids
+from tidegate.cli.watch import WatchOutput, watch
 from tidegate.clusters.session import Session
 from tidegate.inspection.resources import Resources, object_rows, read_resources
 from tidegate.inspection.status import UnitStatus, read_unit_statuses

@@ -5,24 +5,17 @@ from __future__ import annotations
 import sys
 
 from tidegate.cli import options
-from tidegate.cli.asking import load_request, with_workspace
-from tidegate.cli.consent import print_target
-from tidegate.cli.doing import ProgressLine
-from tidegate.cli.naming import load_unit_trees
-from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Flags
-from tidegate.cli.window import max_line_width
+from tidegate.cli.confirm import print_target
+from tidegate.cli.options import Flags
+from tidegate.cli.output import max_line_width, note
+from tidegate.cli.progress import ProgressLine
+from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.unit_arguments import load_unit_trees
 from tidegate.clusters.session import Session
 from tidegate.inspection.lineage import read_lineages, trace_object
 from tidegate.inspection.live_tree import LiveTreeBuilder
-from tidegate.report.lineage import (
-    TraceBlock,
-    TreeNode,
-    trace_document,
-    trace_lines,
-    tree_document,
-    tree_lines,
-)
+from tidegate.model.views.tree import TraceBlock, TreeNode
+from tidegate.report.lineage import trace_document, trace_lines, tree_document, tree_lines
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.selection import select_resources
 from tidegate.workspace.workspace import Workspace

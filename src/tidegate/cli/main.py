@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import click
 
-from tidegate.cli.saying import (
+from tidegate.cli.output import (
     OUTPUT_CLOSED,
     has_json_errors,
     output_error,
@@ -27,7 +27,7 @@ from tidegate.cli.saying import (
     set_json_errors,
 )
 from tidegate.errors import Location, OutputError, TidegateError, flatten_errors
-from tidegate.report.paths import clear_roots
+from tidegate.model.display_paths import clear_roots
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """Garbage collection thresholds.
@@ -194,7 +194,7 @@ def _show_bug(error: Exception) -> int:
 
 def _show_resource_errors(error: Exception) -> int:
     """Print errors of exhausted system resources. Return 0 if the error is another one."""
-    from tidegate.cli.exhaustion import resource_errors  # noqa: PLC0415 - only where it happens
+    from tidegate.cli.os_errors import resource_errors  # noqa: PLC0415 - only where it happens
 
     return _show_all(resource_errors(error))
 

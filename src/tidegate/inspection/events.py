@@ -18,13 +18,13 @@ from tidegate.model.k8s.json_fields import get_int, get_mapping, get_text
 from tidegate.model.k8s.objects import ClusterRef, JsonObject
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.plan import managed_items
+from tidegate.model.redaction import Redactor
+from tidegate.model.rollouts.causes import MAX_FAILURES
+from tidegate.model.rollouts.evidence import ContainerLog, Evidence
 from tidegate.model.times import Ms, parse_timestamp
 from tidegate.model.units.unit import UnitId
+from tidegate.model.views.events import EventRow
 from tidegate.plan.build.hook_names import complete_hook_names
-from tidegate.report.events import ContainerLog, EventRow
-from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.explain import MAX_FAILURES
 from tidegate.rollout.diagnosis import (
     EVENT,
     DiagnosisContext,

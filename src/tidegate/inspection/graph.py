@@ -18,12 +18,12 @@ from tidegate.graph.reachability import RelativePosition, StepReachability, rela
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import CriticalStep, EdgeKind, Graph, GraphNode, NodeKind
 from tidegate.model.units.unit import UnitId
+from tidegate.model.views.graph import GraphView
 from tidegate.planning.graph import (
     GraphResult,
     _estimate_times,
     make_graph,
 )
-from tidegate.report.graph.layout import GraphView
 from tidegate.workspace.workspace import Workspace
 
 MAX_LISTED = 4

@@ -19,11 +19,11 @@ from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, 
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.display import PHASE_NAMES
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import Unit, UnitId
+from tidegate.model.views.tree import TraceBlock, TreeNode
 from tidegate.planning.plan import make_plan
-from tidegate.report.lineage import TraceBlock, TreeNode
-from tidegate.report.rollout.names import PHASE_NAMES
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import SelectedResource, list_resources
 from tidegate.workspace.workspace import Workspace

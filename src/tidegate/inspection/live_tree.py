@@ -27,7 +27,7 @@ from tidegate.inspection.lineage import Lineage, flux_tree_name
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.plan import PlannedUnit
 from tidegate.model.units.unit import UnitId
-from tidegate.report.lineage import TreeNode
+from tidegate.model.views.tree import TreeNode
 
 
 class LiveTreeBuilder(msgspec.Struct, frozen=True):

@@ -15,8 +15,8 @@ from tidegate.inspection.events import PodOwners
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Kind, LiveObject, Ref
 from tidegate.model.times import Ms
+from tidegate.model.views.events import LogLine
 from tidegate.planning.requirements import POD
-from tidegate.report.events import LogLine
 from tidegate.rollout.logs import POLL_INTERVAL, LogReader, container_statuses
 
 INTERMEDIATE_OWNERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))

@@ -22,10 +22,10 @@ from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.plan import PlanItem, PlannedUnit, Step, managed_items
+from tidegate.model.rollouts.display import PHASE_NAMES
 from tidegate.model.rollouts.journal import Journal
+from tidegate.model.views.resources import ResourceRow
 from tidegate.plan.build.hook_names import complete_hook_names
-from tidegate.report.applications import ResourceRow
-from tidegate.report.rollout.names import PHASE_NAMES
 from tidegate.world.messages import ListPage, NotServed
 from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import List, Selection

@@ -20,11 +20,11 @@ from tidegate.model.rollouts.run import RunHead, RunObject, RunRecord, RunStep
 from tidegate.model.times import Ms
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
+from tidegate.model.views.verification import OrderVerification, UnitVerification
 from tidegate.plan.order.observed import WRITE_ACTIONS, ObservedOrder, OrderInputs
 from tidegate.plan.order.recorded import StepTimes, read_step_times
 from tidegate.plan.order.verification import has_writes, prove_order
 from tidegate.planning.plan import make_plan
-from tidegate.report.verification import OrderVerification, UnitVerification
 from tidegate.workspace.selection import unit_rows
 from tidegate.workspace.workspace import Workspace, require_clusters
 

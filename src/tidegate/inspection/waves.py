@@ -14,10 +14,7 @@ from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.model.plans.plan import ItemAction
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.planning.graph import plan_unit_trees
-from tidegate.planning.manifests import UnitManifests
-from tidegate.planning.plan import PlanResult
-from tidegate.report.waves import (
+from tidegate.model.views.waves import (
     LevelRow,
     ObjectWave,
     PhaseRow,
@@ -26,6 +23,9 @@ from tidegate.report.waves import (
     WaveObject,
     WaveRow,
 )
+from tidegate.planning.graph import plan_unit_trees
+from tidegate.planning.manifests import UnitManifests
+from tidegate.planning.plan import PlanResult
 from tidegate.workspace.selection import unit_rows
 from tidegate.workspace.workspace import Workspace
 

@@ -25,17 +25,20 @@ from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.plans.graph import Graph, GraphNode
 from tidegate.model.plans.manifest import Manifest
-from tidegate.model.plans.missing_dependency import DependencyType, MissingDependency
+from tidegate.model.plans.missing_dependency import (
+    DependencyType,
+    MissingDependency,
+    describe_missing,
+)
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import Ms
 from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.unit import Unit, UnitId
+from tidegate.model.views.lint import AssumedDependency, UncheckedInput
 from tidegate.planning.graph import GraphResult, root_namespaces, unit_durations
 from tidegate.planning.manifests import UnitManifests
 from tidegate.planning.missing import NAMESPACE
 from tidegate.planning.provided import ProvidedObjects
-from tidegate.report.assumptions import describe_missing
-from tidegate.report.lint.report import AssumedDependency, UncheckedInput
 from tidegate.workspace.config import load_config
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.workspace import Workspace

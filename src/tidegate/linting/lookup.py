@@ -26,7 +26,7 @@ from tidegate.lint.rule import FieldRef
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.plans.graph import NO_STEP, Graph
-from tidegate.report.lint.report import Excerpt
+from tidegate.model.views.lint import Excerpt
 from tidegate.workspace.locations import FieldLocator, SourceFile
 
 NAMED_MILESTONES = frozenset({APPLIED, READY, SERVING})

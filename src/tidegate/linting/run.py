@@ -30,11 +30,11 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.units.config import Config
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit
+from tidegate.model.views.lint import AssumedDependency, LintReport, UncheckedInput
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.graph import GraphResult, make_graph
 from tidegate.planning.manifests import read_valid_manifests
 from tidegate.planning.missing import find_missing_for
-from tidegate.report.lint.report import AssumedDependency, LintReport, UncheckedInput
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.completeness import workspace_findings
 from tidegate.workspace.config import load_config

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.errors import Location
+from tidegate.errors import Location, TidegateError
 
 
 class Severity(StrEnum):
@@ -42,3 +42,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Set only if several units may come from one location.
     """
+
+
+def warning_from_error(error: TidegateError) -> Finding:
+    """Return a warning for an error that does not stop the command."""
+    return Finding(
+        code=error.code,
+        severity=Severity.WARNING,
+        message=error.problem,
+        location=error.location,
+        fix=error.hint,
+    )

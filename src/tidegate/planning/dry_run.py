@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -10,15 +11,61 @@ from tidegate.clusters.sandboxes import explain_unserved
 from tidegate.clusters.session import Session, holder_identity
 from tidegate.engine.context import RolloutSettings
 from tidegate.engine.driver import Driver, drive
-from tidegate.errors import ClusterError
+from tidegate.errors import ClusterError, parse_location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Plan
+from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, EventType
-from tidegate.report.preflight import PREFLIGHT_CODES, refusal_findings
-from tidegate.report.rollout.discretion import Redactor
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.schema.custom_kinds import can_be_custom
 from tidegate.workspace.locations import FieldLocator
+
+NOT_SERVED = "NotServed"
+PREFLIGHT_CODES = {
+    "Contents": "preflight.contents",
+    "Forbidden": "preflight.forbidden",
+    "Immutable": "preflight.immutable",
+    "Invalid": "preflight.invalid",
+    "NoNamespace": "preflight.no-namespace",
+    NOT_SERVED: "preflight.not-served",
+    "Shared": "preflight.shared",
+}
+REFUSED_CODE = "preflight.refused"
+"""Code of any other refusal of a server."""
+
+
+def preflight_findings(
+    progress: RolloutProgress, evidence: Iterable[Evidence]
+) -> tuple[Finding, ...]:
+    """Return the objects that a rollout found to be refused before its first write."""
+    return refusal_findings(
+        progress.preflight_refusals, {item.ref: item.not_served_reason for item in evidence}
+    )
+
+
+def refusal_findings(
+    events: Iterable[Event], not_served_reasons: Mapping[Ref, str]
+) -> tuple[Finding, ...]:
+    """Return a finding for each refused object.
+
+    `not_served_reasons`: by object, why no API serves its kind.
+    """
+    refused = (event for event in events if event.type is EventType.OBJECT_REFUSED and event.ref)
+    return tuple(
+        Finding(
+            code=PREFLIGHT_CODES.get(event.reason, REFUSED_CODE),
+            severity=Severity.ERROR,
+            message=f"{event.ref}: {event.message}",
+            location=parse_location(event.location) if event.location else None,
+            reason=not_served_reasons.get(event.ref, "")
+            if event.ref and event.reason == NOT_SERVED
+            else "",
+        )
+        for event in refused
+    )
+
 
 FORBIDDEN = "cluster.forbidden"
 

@@ -14,7 +14,7 @@ from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.plan import ItemAction, Plan, PlanItem, Step
-from tidegate.report.rollout.evidence import ProducerRef, StepRelation
+from tidegate.model.rollouts.evidence import ProducerRef, StepRelation
 
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))

@@ -8,10 +8,11 @@ import msgspec
 
 from tidegate.errors import redact_urls
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
-from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.verdict import Verdict
 from tidegate.model.times import Ms, format_duration
 from tidegate.model.units.sync_window import SyncWindow, find_blocking_window
+from tidegate.model.views.resources import ResourceRow
 from tidegate.report.tables import table_lines
 
 NONE = "<none>"
@@ -40,41 +41,6 @@ TREE_COLUMNS = ("KIND/NAME", "PHASE", "WAVE", "STATUS", "HEALTH", "HOOK", "MESSA
 OPTIONAL_RESOURCE_COLUMNS = ("GROUP", "MESSAGE", "NAMESPACE", "PHASE")
 SHORT_REVISION = 7
 """Number of characters of a commit that are shown."""
-
-
-class ResourceRow(msgspec.Struct, frozen=True):
-    """An object of an Application, or an object that is owned by one."""
-
-    ref: Ref
-    wave: int | None
-    verdict: Verdict | None
-    is_synced: bool | None = None
-    requires_pruning: bool = False
-    """Whether the object is no longer in Git."""
-    phase: str = ""
-    hook: str = ""
-    """Hook type; empty if the object is no hook."""
-    hook_result: str = ""
-    """Result of the last run of the hook."""
-    detail: str = ""
-    """Message that replaces the health message."""
-    owned: tuple[ResourceRow, ...] = ()
-
-    @property
-    def status(self) -> str:
-        """Sync status as in the table of Argo CD; for a hook, the result of its run."""
-        if self.is_synced is None:
-            return self.hook_result
-        sync = "Synced" if self.is_synced else "OutOfSync"
-        return f"{sync} (requires pruning)" if self.requires_pruning else sync
-
-    @property
-    def health(self) -> str:
-        return "" if self.verdict is None else str(self.verdict.health)
-
-    @property
-    def message(self) -> str:
-        return self.detail or ("" if self.verdict is None else self.verdict.message)
 
 
 class ApplicationRow(msgspec.Struct, frozen=True):

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tidegate.model.k8s.objects import Ref
-from tidegate.model.plans.missing_dependency import NEVER_ASSUMED, DependencyType, MissingDependency
+from tidegate.model.plans.missing_dependency import (
+    MAX_MISSING_NAMES,
+    NEVER_ASSUMED,
+    DependencyType,
+    MissingDependency,
+    missing_title,
+)
+from tidegate.model.rollouts.display import join_refs
 from tidegate.model.simulation.preinstalled import (
     GivenCluster,
     GivenKind,
     GivenOperator,
     format_kind_title,
 )
-from tidegate.report.rollout.names import join_limited, join_refs
+from tidegate.model.text.display import join_limited
 
-MAX_MISSING_NAMES = 3
 HEADER = "assumed, since nothing here brings it; these lines are a scenario:"
 TITLES = {
     DependencyType.OPERATOR: "operators",
@@ -189,39 +194,3 @@ def _inline_mapping(given: GivenOperator | GivenKind) -> str:
 def _cluster_title(dependency: MissingDependency, *, with_cluster: bool) -> str:
     title = missing_title(dependency)
     return f"{dependency.cluster}: {title}" if with_cluster and dependency.cluster else title
-
-
-def describe_missing(dependency: MissingDependency) -> str:
-    """Return a missing dependency with its kind, such as `Namespace shop`."""
-    match dependency.type:
-        case DependencyType.OPERATOR if dependency.ref.name:
-            return f"operator {missing_title(dependency)}"
-        case DependencyType.KIND:
-            return f"kind {missing_title(dependency)}"
-        case DependencyType.NAMESPACE:
-            return f"Namespace {dependency.ref.name}"
-        case _:
-            return missing_title(dependency)
-
-
-def missing_title(dependency: MissingDependency) -> str:
-    ref = dependency.ref
-    match dependency.type:
-        case DependencyType.OPERATOR if ref.name:
-            kinds = dict.fromkeys(kind.name for kind in dependency.kinds)
-            return f"{ref.name} ({join_limited(kinds, len(kinds), MAX_MISSING_NAMES)})"
-        case DependencyType.OPERATOR:
-            return f"whoever serves {format_kind_title(ref.kind.group, ref.kind.name)}"
-        case DependencyType.KIND:
-            return f"{ref.kind.api_version}/{ref.kind.name}"
-        case DependencyType.NAMESPACE:
-            return ref.name
-        case DependencyType.PART:
-            return dependency.missing_part
-        case (
-            DependencyType.OBJECT
-            | DependencyType.SETTING
-            | DependencyType.SERVICE
-            | DependencyType.TRUST_ROOT
-        ):
-            return str(Ref(ref.kind, ref.namespace, ref.name))

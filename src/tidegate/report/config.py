@@ -8,11 +8,11 @@ import msgspec
 
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Location, sanitize
+from tidegate.model.display_paths import location_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.bands import Bands
 from tidegate.model.units.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.units.expressions import HealthExpressions
-from tidegate.report.paths import location_text
 
 ConfigPart = tuple[Json, Location]
 """A mapping with one key or a list with one item, and its location."""

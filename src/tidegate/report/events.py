@@ -6,46 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tidegate.model.k8s.objects import Ref
+from tidegate.model.rollouts.evidence import ContainerLog
 from tidegate.model.times import MINUTE, SECOND, Ms
+from tidegate.model.views.events import EventRow, LogLine
 from tidegate.report.tables import message_table_lines, wrap_lines
 
 COLUMNS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 HOUR, DAY = Ms(60 * MINUTE), Ms(24 * 60 * MINUTE)
-
-
-class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An Event: when it was last seen, its object and its count."""
-
-    at: Ms
-    type: str
-    reason: str
-    namespace: str
-    object: str
-    message: str
-    times: int = 1
-
-
-class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
-    """Last log lines of a container."""
-
-    object: Ref
-    """Object of the unit that the container runs for."""
-    pod: Ref
-    container: str
-    state: str
-    lines: tuple[str, ...] = ()
-
-
-class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A log line of a container."""
-
-    pod: Ref
-    container: str
-    line: str
-
-    def __str__(self) -> str:
-        return f"{self.pod.name}/{self.container} | {self.line}"
 
 
 def event_lines(

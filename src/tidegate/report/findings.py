@@ -6,27 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.errors import Location, TidegateError, sanitize
+from tidegate.errors import Location, sanitize
+from tidegate.model.display_paths import display_location, display_paths_in, location_text
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
-from tidegate.report.paths import display_location, display_paths_in, location_text
 
 NO_LOCATION = Location("")
 
 
 def is_error(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR
-
-
-def warning_from_error(error: TidegateError) -> Finding:
-    """Return a warning for an error that does not stop the command."""
-    return Finding(
-        code=error.code,
-        severity=Severity.WARNING,
-        message=error.problem,
-        location=error.location,
-        fix=error.hint,
-    )
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:

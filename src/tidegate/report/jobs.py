@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
-from tidegate.model.k8s.objects import Json, Ref
-from tidegate.model.times import Ms
-from tidegate.model.units.unit import UnitId
+from tidegate.model.k8s.objects import Json
+from tidegate.model.views.jobs import JobRow
 from tidegate.report.tables import table_lines
 from tidegate.report.verification import display_timestamp
 
 COLUMNS = ("UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED")
 OPTIONAL_COLUMNS = ("HOOK", "FINISHED", "STEP", "UNIT")
 """Columns that are dropped first on a narrow terminal."""
-
-
-class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job or hook with its step and its status in the cluster."""
-
-    unit: UnitId
-    step: str
-    ref: Ref
-    is_hook: bool
-    status: str = ""
-    """Status in the cluster; empty where the object does not exist."""
-    finished: Ms | None = None
 
 
 def job_lines(rows: Iterable[JobRow], max_width: int | None = None) -> Iterator[str]:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from tidegate.model.rollouts.documents import ObjectIdentity
 from tidegate.model.rollouts.journal import Journal, JournalEntry
 from tidegate.model.times import SECOND, Ms
-from tidegate.report.rollout.documents import ObjectIdentity
 
 
 class JournalObjectDocument(

@@ -17,8 +17,8 @@ from tidegate.model.operators.rows import (
     RequiredState,
 )
 from tidegate.model.simulation.preinstalled import format_kind_title
+from tidegate.model.text.display import format_limit
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.report.rollout.names import format_limit
 
 _PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")
 UNTIL_TEXTS = {

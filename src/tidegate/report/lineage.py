@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
 from tidegate.model.k8s.objects import Json
+from tidegate.model.views.tree import TraceBlock, TreeNode
 from tidegate.report.styled_text import text_width
 from tidegate.report.tables import wrap_lines
 
-TraceBlock = tuple[tuple[str, str], ...]
-"""Labels and values of one part of a trace; empty values are not shown."""
 BRANCH, LAST_BRANCH, CONTINUATION, BLANK = "├── ", "└── ", "│   ", "    "
-
-
-class TreeNode(msgspec.Struct, frozen=True):
-    """An object, a note about its order, and the objects below it."""
-
-    name: str
-    note: str = ""
-    children: tuple[TreeNode, ...] = ()
 
 
 def tree_lines(node: TreeNode) -> Iterator[str]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from tidegate.documents import Document
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import TidegateError, escape_line
+from tidegate.model.display_paths import display_error, location_text
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.k8s.secret import secret_field_paths
 from tidegate.model.plans.change import MASK
 from tidegate.model.units.unit import UnitId
 from tidegate.report.findings import finding_document
-from tidegate.report.paths import display_error, location_text
 
 
 def mask_secrets(body: dict[str, Json], hidden: Iterable[FieldPath] = ()) -> dict[str, Json]:

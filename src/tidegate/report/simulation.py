@@ -10,19 +10,20 @@ import msgspec
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.drift import Drift
 from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.display import join_refs
+from tidegate.model.rollouts.documents import ObjectIdentity
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
+from tidegate.model.text.display import count_noun, join_limited
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.unit import UnitId
 from tidegate.report.plan import step_title
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.documents import ObjectIdentity
-from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.explain import FailureDocument, evidence_rows, failure_documents
-from tidegate.report.rollout.names import count_noun, join_limited, join_refs
 from tidegate.report.rollout.summary import INVALID, PASSED, STOPPED
 from tidegate.report.styled_text import plain_text
 

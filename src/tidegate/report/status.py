@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.k8s.verdict import Verdict
-from tidegate.report.rollout.names import count_noun
+from tidegate.model.text.display import count_noun
 from tidegate.report.styled_text import text_width
 
 StatusRow = tuple[Ref, int, bool, Verdict]

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
+from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import Json
-from tidegate.model.units.unit import Unit
+from tidegate.model.rollouts.display import relative_unit_name
+from tidegate.model.text.display import count_noun
+from tidegate.model.views.units import UnitRow
 from tidegate.report.findings import finding_document
-from tidegate.report.paths import location_text
-from tidegate.report.rollout.names import count_noun, relative_unit_name
 from tidegate.report.tables import table_lines
-
-
-class UnitRow(msgspec.Struct, frozen=True):
-    """A unit with its position in the tree of units."""
-
-    unit: Unit
-    wave: int | None
-    """Wave of the unit resource in its parent."""
-    depth: int
-    object_count: int | None = None
-    """Number of objects; None if they were not counted."""
-    is_faulty: bool = False
-    """Whether the unit could not be rendered."""
-
 
 COLUMNS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "PLACE")
 OPTIONAL_COLUMNS = ("PLACE", "SOURCE", "TO")

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import msgspec
-
 from tidegate.model.k8s.objects import ClusterRef, Json
 from tidegate.model.plans.verification import OrderEvidence, OrderPair, PairState
+from tidegate.model.rollouts.display import step_name, unit_name
 from tidegate.model.rollouts.run import RunHead, RunStep
+from tidegate.model.text.display import count_noun, format_seconds
 from tidegate.model.times import SECOND, Ms
-from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.names import count_noun, format_seconds, step_name, unit_name
+from tidegate.model.views.verification import OrderVerification, UnitVerification
 from tidegate.report.tables import table_lines, wrap_lines
 
 SCHEMA = "tidegate.dev/verify/v1"
@@ -21,45 +20,6 @@ COLUMNS = ("WAVE", "UNIT", "STATUS", "BEGAN", "READY", "ORDER")
 OPTIONAL_COLUMNS = ("STATUS", "BEGAN", "READY")
 """Columns that are dropped first on a narrow terminal."""
 MAX_NAMED = 10
-
-
-class UnitVerification(msgspec.Struct, frozen=True):
-    """Verified order of a unit. Unknown values are None."""
-
-    unit: UnitId
-    wave: int | None
-    is_synced: bool | None
-    """Whether the unit is in sync with Git."""
-    started_at: Ms | None
-    ready_at: Ms | None
-    order: PairState | None
-    """State of the order; None for a unit that waits for no other."""
-
-
-class OrderVerification(msgspec.Struct, frozen=True):
-    """Verified order of a rollout."""
-
-    head: RunHead
-    pairs: tuple[OrderPair, ...]
-    units: tuple[UnitVerification, ...]
-    missing: tuple[ClusterRef, ...] = ()
-    """Objects that should exist and do not."""
-    is_recorded: bool = False
-
-    def pairs_in_state(self, state: PairState) -> list[OrderPair]:
-        return [pair for pair in self.pairs if pair.state is state]
-
-    @property
-    def is_broken(self) -> bool:
-        return bool(self.pairs_in_state(PairState.VIOLATED))
-
-    @property
-    def verdict(self) -> str:
-        if self.is_broken:
-            return "broken"
-        if self.missing:
-            return "missing"
-        return "unproven" if self.pairs_in_state(PairState.UNPROVEN) else "kept"
 
 
 def verification_lines(

@@ -4,96 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
-
+from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding
-from tidegate.model.k8s.objects import Json, Ref
-from tidegate.model.units.unit import UnitId
+from tidegate.model.k8s.objects import Json
+from tidegate.model.rollouts.display import PHASE_NAMES, relative_unit_name
+from tidegate.model.text.display import join_limited
+from tidegate.model.views.waves import (
+    LevelRow,
+    ObjectWave,
+    PhaseRow,
+    UnitWaves,
+    WaveInventory,
+    WaveObject,
+    WaveRow,
+)
 from tidegate.report.findings import finding_document
-from tidegate.report.paths import location_text
-from tidegate.report.rollout.names import PHASE_NAMES, join_limited, relative_unit_name
 from tidegate.report.styled_text import text_width
 from tidegate.report.units import short_source
 
 SCHEMA = "tidegate.dev/waves/v1"
 GAP = "  "
 MAX_NAMED = 4
-
-
-class PhaseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A RollingSync step of an ApplicationSet with its label and its units."""
-
-    appset: str
-    step: int
-    phase: str
-    max_update: int | None
-    """`maxUpdate` of the step; None if unlimited."""
-    units: tuple[UnitId, ...]
-
-
-class WaveRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Units that one parent unit creates in one wave."""
-
-    parent: UnitId | None
-    wave: int
-    units: tuple[UnitId, ...]
-
-
-class LevelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Units that depend only on units of earlier levels."""
-
-    level: int
-    units: tuple[UnitId, ...]
-
-
-class WaveObject(msgspec.Struct, frozen=True):
-    """An object with its location."""
-
-    ref: Ref
-    location: str
-    has_wave: bool
-    """Whether the object sets its wave itself."""
-    is_generated: bool = False
-    """Whether the object is in no file, such as a namespace created for its unit."""
-
-
-class ObjectWave(msgspec.Struct, frozen=True, kw_only=True):
-    """Objects of one unit in one phase and wave."""
-
-    phase: str
-    wave: int
-    objects: tuple[WaveObject, ...]
-
-
-class UnitWaves(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit, how it is ordered, and its waves."""
-
-    unit: UnitId
-    source: str
-    location: str
-    order: str
-    waves: tuple[ObjectWave, ...]
-    is_complete: bool = True
-    """Whether all objects of the unit are known."""
-
-    @property
-    def declared_objects(self) -> list[WaveObject]:
-        """Objects that are in files."""
-        return [item for wave in self.waves for item in wave.objects if not item.is_generated]
-
-    @property
-    def with_wave_count(self) -> int:
-        """Number of objects that set their wave."""
-        return sum(item.has_wave for item in self.declared_objects)
-
-
-class WaveInventory(msgspec.Struct, frozen=True, kw_only=True):
-    """Deployment order of a tree of units."""
-
-    phases: tuple[PhaseRow, ...] = ()
-    waves: tuple[WaveRow, ...] = ()
-    levels: tuple[LevelRow, ...] = ()
-    units: tuple[UnitWaves, ...] = ()
 
 
 def waves_lines(inventory: WaveInventory, max_width: int | None = None) -> Iterator[str]:

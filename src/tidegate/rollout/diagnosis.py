@@ -16,14 +16,11 @@ from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, g
 from tidegate.model.k8s.labels import format_selector
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plans.plan import Plan, PlanFragment
-from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.planning.provided import find_item, find_producers, find_step
-from tidegate.planning.requirements import POD, QUERY_TIMEOUT, find_missing
-from tidegate.report.events import ContainerLog
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.evidence import (
+from tidegate.model.redaction import Redactor
+from tidegate.model.rollouts.causes import failing_objects, refused_objects
+from tidegate.model.rollouts.evidence import (
     ContainerFailure,
+    ContainerLog,
     Evidence,
     KubeEvent,
     MissingRef,
@@ -31,7 +28,10 @@ from tidegate.report.rollout.evidence import (
     ProducerRef,
     StepRelation,
 )
-from tidegate.report.rollout.explain import failing_objects, refused_objects
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.planning.provided import find_item, find_producers, find_step
+from tidegate.planning.requirements import POD, QUERY_TIMEOUT, find_missing
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ListPage, Outcome, RawResponse, Success
 from tidegate.world.one_shot import send_requests

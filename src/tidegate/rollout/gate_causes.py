@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from tidegate.errors import ClusterError
 from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.rollouts.causes import find_cause
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress, StepProgress
 from tidegate.model.times import SECOND, Ms
-from tidegate.report.rollout.course import RolloutProgress, StepProgress
-from tidegate.report.rollout.explain import find_cause
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.observers import BackgroundObserver
 from tidegate.world.dispatcher import Dispatcher

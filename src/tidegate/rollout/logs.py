@@ -13,10 +13,10 @@ import msgspec
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.requirements import POD, QUERY_TIMEOUT
-from tidegate.report.rollout.course import RolloutProgress
 from tidegate.rollout.observers import BackgroundObserver
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Invalid, ListPage, NotFound, Outcome, RawResponse, is_error

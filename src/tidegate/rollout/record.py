@@ -22,12 +22,7 @@ from tidegate.clusters.session import ClusterTargets, describe_targets
 from tidegate.errors import FileError, Location, OutputError, sanitize, sanitize_document
 from tidegate.files import read_user_file
 from tidegate.model.plans.plan import Plan
-from tidegate.model.rollouts.event import Event
-from tidegate.model.rollouts.run import RUN_KIND, RUN_VERSION, RunHead, RunRecord
-from tidegate.model.times import Ms
-from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.documents import (
+from tidegate.model.rollouts.documents import (
     EventDocument,
     RunHeadDocument,
     event_document,
@@ -35,6 +30,11 @@ from tidegate.report.rollout.documents import (
     run_head_document,
     run_head_from_document,
 )
+from tidegate.model.rollouts.event import Event
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.model.rollouts.run import RUN_KIND, RUN_VERSION, RunHead, RunRecord
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import UnitId
 from tidegate.rollout.run import RolloutObserver
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import unit_rows

@@ -12,15 +12,15 @@ from tidegate.engine.context import RolloutSettings
 from tidegate.engine.driver import Driver, drive
 from tidegate.engine.messages import Refresh
 from tidegate.model.plans.plan import Plan
+from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, RolloutOutcome
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.policy import PreflightMode
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult
 from tidegate.releases.history import HelmHistory, build_history
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.evidence import Evidence
 from tidegate.rollout.diagnosis import DiagnosisContext, diagnose
 from tidegate.rollout.gate_causes import GateExplainer
 from tidegate.rollout.logs import LogStreamer

@@ -24,11 +24,11 @@ from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
 from tidegate.model.plans.plan import ItemAction, step_items
+from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.progress import SourceRevision, UnitProgress
 from tidegate.model.units.source import Revision
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult
-from tidegate.report.rollout.discretion import Redactor
 from tidegate.source import Access, read_head
 from tidegate.source.local import WORKING_TREE
 from tidegate.workspace.rendering.context import RenderContext

@@ -12,11 +12,11 @@ from tidegate.documents import Document, read_documents, reject_duplicates
 from tidegate.errors import DocumentError, Location
 from tidegate.files import read_regular_file
 from tidegate.model.k8s.objects import Kind, Ref, ServedKind
+from tidegate.model.redaction import Redactor
 from tidegate.model.simulation.timeline import TimelineEntry
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.rendering import Directory
 from tidegate.render.plain import read_directory
-from tidegate.report.rollout.discretion import Redactor
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import (
     ApiResources,

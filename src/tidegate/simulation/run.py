@@ -22,7 +22,11 @@ from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.drift import Drift
 from tidegate.model.plans.missing_dependency import MissingDependency
 from tidegate.model.plans.plan import Plan, PlannedUnit, managed_items, step_items
+from tidegate.model.redaction import Redactor
+from tidegate.model.rollouts.causes import WHY, explain_evidence
 from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
@@ -30,13 +34,9 @@ from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import Semantics
 from tidegate.model.units.unit import UnitId
+from tidegate.planning.dry_run import preflight_findings
 from tidegate.planning.plan import make_plan
 from tidegate.releases.history import build_history, has_releases, read_histories
-from tidegate.report.preflight import preflight_findings
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.explain import WHY, explain_evidence
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.replan import regenerates_during_rollout
 from tidegate.rollout.run import RolloutOptions, roll_out

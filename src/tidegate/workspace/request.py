@@ -18,6 +18,7 @@ import msgspec
 from tidegate.dialect.argo.ignore_differences import read_ignore_file
 from tidegate.errors import Location, RenderError, UsageError
 from tidegate.files import read_user_file
+from tidegate.model.display_paths import PathResolver, add_root, prefer_root
 from tidegate.model.units.chart_request import (
     ChartRequest,
     FileParameter,
@@ -41,7 +42,6 @@ from tidegate.model.units.source import (
 )
 from tidegate.model.units.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.render.scratch import scratch_directory
-from tidegate.report.paths import PathResolver, add_root, prefer_root
 from tidegate.source.semver import read_range, read_version
 from tidegate.workers.jq import Jq
 from tidegate.workspace.generator_data import GeneratorData

@@ -18,7 +18,7 @@ from tidegate.model.k8s.json_fields import get_labels, get_mapping, get_text
 from tidegate.model.k8s.labels import Requirement, SelectorError, parse_label_selector
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.report.units import UnitRow
+from tidegate.model.views.units import UnitRow
 from tidegate.workspace.discovery.discover import matches_name
 from tidegate.workspace.discovery.ordering import child_waves, document_waves, sort_key
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, require_rendered

@@ -7,9 +7,9 @@ import msgspec
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.model.plans.change import MASK
+from tidegate.model.redaction import Redactor
+from tidegate.model.rollouts.evidence import Evidence
 from tidegate.model.times import MINUTE, Ms
-from tidegate.report.rollout.discretion import Redactor
-from tidegate.report.rollout.evidence import Evidence
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.world.dispatcher import Dispatcher

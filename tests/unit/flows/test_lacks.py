@@ -9,7 +9,7 @@ from tidegate.knowledge.catalog import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.model.plans.plan import Plan
-from tidegate.report.rollout.evidence import Evidence, StepRelation
+from tidegate.model.rollouts.evidence import Evidence, StepRelation
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object

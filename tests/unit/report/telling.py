@@ -5,9 +5,9 @@ from __future__ import annotations
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.course import RolloutProgress
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 SHOP = UnitId.plain("default", "shop")

@@ -13,6 +13,7 @@ from tests.fakes.tidegate_runs import ROOT
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
+from tidegate.model.views.lint import Excerpt, LintReport, UncheckedInput
 from tidegate.report.lint.output import (
     github_lines,
     junit_lines,
@@ -21,7 +22,6 @@ from tidegate.report.lint.output import (
     markdown_lines,
     sarif_document,
 )
-from tidegate.report.lint.report import Excerpt, LintReport, UncheckedInput
 
 DATA = ROOT / "tests" / "data" / "lint"
 RECORDED = json.loads((DATA / "actions-core.json").read_text())["cases"]

@@ -6,8 +6,8 @@ import pytest
 
 from tidegate.model.k8s.objects import Json
 from tidegate.model.plans.change import MASK
+from tidegate.model.redaction import Redactor
 from tidegate.report.rendered import mask_secrets
-from tidegate.report.rollout.discretion import Redactor
 
 CANARY = "hunter2"
 

@@ -7,11 +7,12 @@ from hypothesis import strategies as some
 
 from tests.unit.report.telling import SHOP, a_ref, a_step, plan_of
 from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.causes import failing_objects
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.explain import explain_failure, failing_objects
+from tidegate.report.rollout.explain import explain_failure
 from tidegate.report.rollout.lines import RolloutLog
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
 from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, stopped_rows, summary_rows

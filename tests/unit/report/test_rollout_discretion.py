@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tidegate.model.plans.change import MASK
+from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
-from tidegate.report.rollout.discretion import Redactor
 from tidegate.testing.builders import a_plan, an_object
 
 

@@ -14,11 +14,9 @@ from tests.unit.report.telling import (
     passed,
 )
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
+from tidegate.model.rollouts.causes import failing_objects, refused_objects
 from tidegate.model.rollouts.event import Event, EventType
-from tidegate.model.times import Ms
-from tidegate.report.preflight import preflight_findings
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.evidence import (
+from tidegate.model.rollouts.evidence import (
     ContainerFailure,
     Evidence,
     KubeEvent,
@@ -27,7 +25,10 @@ from tidegate.report.rollout.evidence import (
     ProducerRef,
     StepRelation,
 )
-from tidegate.report.rollout.explain import explain_failure, failing_objects, refused_objects
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.model.times import Ms
+from tidegate.planning.dry_run import preflight_findings
+from tidegate.report.rollout.explain import explain_failure
 from tidegate.report.rollout.summary import NextCommands, killed_message, stopped_rows, summary_rows
 from tidegate.report.styled_text import Row, plain_text
 

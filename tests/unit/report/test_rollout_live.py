@@ -14,9 +14,9 @@ from tests.unit.report.telling import (
     waits,
 )
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
 from tidegate.report.styled_text import plain_text
 

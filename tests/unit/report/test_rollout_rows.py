@@ -9,17 +9,11 @@ from hypothesis import strategies as some
 from tests.unit.report.telling import SHOP
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Step
+from tidegate.model.rollouts.display import join_refs, shorten_unit_names, step_name
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.model.text.display import format_limit, format_running, shorten_wait_message
 from tidegate.model.times import Ms
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.names import (
-    format_limit,
-    format_running,
-    join_refs,
-    shorten_unit_names,
-    shorten_wait_message,
-    step_name,
-)
 from tidegate.report.styled_text import (
     Span,
     Style,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tidegate.model.units.unit import UnitId
-from tidegate.report.waves import PhaseRow, WaveInventory, waves_lines
+from tidegate.model.views.waves import PhaseRow, WaveInventory
+from tidegate.report.waves import waves_lines
 
 UNITS = tuple(UnitId("Application", "", "argocd", f"component-{number}") for number in range(9))
 PHASE = PhaseRow(appset="ApplicationSet/argocd/all", step=1, phase="010", max_update=2, units=UNITS)

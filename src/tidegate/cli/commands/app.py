@@ -14,9 +14,11 @@ from tidegate.cli.commands.delete import delete as delete_command
 from tidegate.cli.commands.plan import plan as plan_command
 from tidegate.cli.commands.render import render as render_command
 from tidegate.cli.commands.sync import sync as sync_command
-from tidegate.cli.completing import complete_names
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import (
+from tidegate.cli.completion import complete_names
+from tidegate.cli.options import CLUSTER, HEALTH, WATCH, Flags, with_options
+from tidegate.cli.output import max_line_width
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import (
     ALL,
     NAMESPACE_FILTER,
     REPOSITORY,
@@ -24,11 +26,9 @@ from tidegate.cli.naming import (
     command_for_units,
     name_argument,
 )
-from tidegate.cli.unit_options import CLUSTER, HEALTH, WATCH, Flags, with_options
-from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.cli.doing import ProgressLine
+    from tidegate.cli.progress import ProgressLine
     from tidegate.report.applications import ApplicationRow
     from tidegate.workspace.discovery.unit_tree import UnitTree
     from tidegate.workspace.selection import SelectedResource
@@ -124,7 +124,7 @@ def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) 
     from tidegate.report.applications import application_document, application_lines
 
     if refresh or hard_refresh:
-        from tidegate.cli.mastered import refresh_by_argocd
+        from tidegate.cli.delegate import refresh_by_argocd
 
         refresh_by_argocd(called, flags, hard=hard_refresh)
 
@@ -231,7 +231,7 @@ def wait(
     """
     if sum(map(bool, (names, flags["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
-    from tidegate.cli.waiting import DesiredState, wait_for_applications
+    from tidegate.cli.app_wait import DesiredState, wait_for_applications
     from tidegate.model.k8s.verdict import Health
 
     requested = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
@@ -253,7 +253,7 @@ def _refused_command(name: str) -> click.Command:
 
     @with_options((REPOSITORY, NAMESPACE_FILTER, options.OFFLINE, options.REPO_MAP))
     def refuse(called: str, more: tuple[str, ...], **flags: Unpack[Flags]) -> int:  # noqa: ARG001 - theirs
-        from tidegate.cli.naming import find_resources, load_unit_trees
+        from tidegate.cli.unit_arguments import find_resources, load_unit_trees
         from tidegate.errors import UsageError
 
         (resource,) = find_resources(
@@ -292,7 +292,7 @@ def _show_progress(flags: Flags) -> ProgressLine:
 def _delegate_sync(
     resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
 ) -> int | None:
-    from tidegate.cli.mastered import sync_by_argocd
+    from tidegate.cli.delegate import sync_by_argocd
 
     return sync_by_argocd(resources, unit_trees, flags)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_names
-from tidegate.cli.doing import show_progress
-from tidegate.cli.nouns import UNIT_KINDS
-from tidegate.cli.unit_options import CLUSTER, Flags, with_options
+from tidegate.cli.completion import complete_names
+from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import UNIT_KINDS
 
 if TYPE_CHECKING:
     from tidegate.actions.approve import ApprovedUnit
@@ -36,8 +36,8 @@ def approve(names: tuple[str, ...], **flags: Unpack[Flags]) -> None:
     progress_line = show_progress(
         f"looking for {', '.join(names)}", quiet=flags["output"] == "json"
     )
-    from tidegate.cli.consent import print_target
-    from tidegate.cli.running import run_async
+    from tidegate.cli.confirm import print_target
+    from tidegate.cli.run_async import run_async
 
     approved = run_async(_approve_units(names, flags))
     progress_line.clear()
@@ -48,7 +48,7 @@ def approve(names: tuple[str, ...], **flags: Unpack[Flags]) -> None:
 
 async def _approve_units(names: tuple[str, ...], flags: Flags) -> list[ApprovedUnit]:
     from tidegate.actions.approve import approve_units
-    from tidegate.cli.asking import cluster_targets, render_settings
+    from tidegate.cli.requests import cluster_targets, render_settings
     from tidegate.clusters.session import open_session
 
     async with open_session(cluster_targets(flags), render_settings(flags)) as session:

@@ -8,9 +8,9 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import print_document, print_lines
-from tidegate.cli.unit_options import EXISTING_FILE, Flags, with_options
+from tidegate.cli.options import EXISTING_FILE, Flags, with_options
+from tidegate.cli.output import print_document, print_lines
+from tidegate.cli.progress import show_progress
 
 EXISTING_PATH = click.Path(exists=True, path_type=Path)
 GENERATOR_DATA = click.option(
@@ -56,8 +56,8 @@ def generate(file: Path, params: bool, **flags: Unpack[Flags]) -> int:  # noqa: 
     """
     progress_line = show_progress(f"reading {file}")
     from tidegate.actions.appset import generate_appsets
-    from tidegate.cli.asking import load_request, render_settings
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import load_request, render_settings
+    from tidegate.cli.run_async import run_async
     from tidegate.report.appset import appset_texts
 
     generated = run_async(generate_appsets(load_request(str(file), flags), render_settings(flags)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tidegate.cli.commands.render import render as render_command
-from tidegate.cli.naming import flux_group
+from tidegate.cli.unit_arguments import flux_group
 
 
 @click.group(cls=flux_group(render_command, "Show what {} comes to."))

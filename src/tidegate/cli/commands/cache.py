@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.actions.cache import CacheContents, CacheSection

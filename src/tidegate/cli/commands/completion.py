@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidegate.cli.saying import print_document
+from tidegate.cli.output import print_document
 
 SHELLS = ("bash", "zsh", "fish")
 

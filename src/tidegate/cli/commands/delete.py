@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import note, print_line
-from tidegate.cli.unit_options import (
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import (
     DELETE_CONTENTS,
     PLAIN_UNIT,
     ROLLOUT_OUTPUT,
@@ -20,11 +18,13 @@ from tidegate.cli.unit_options import (
     Flags,
     with_options,
 )
+from tidegate.cli.output import note, print_line
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.actions.delete import Deletion, Deletions
-    from tidegate.cli.doing import ProgressLine
-    from tidegate.cli.screen import Screen
+    from tidegate.cli.progress import ProgressLine
+    from tidegate.cli.screen.screen import Screen
     from tidegate.clusters.session import Session
     from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.workspace.request import LoadRequest
@@ -57,10 +57,10 @@ def delete(what: str, **flags: Unpack[Flags]) -> int:
     """
     progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
     from tidegate.actions.delete import deletions_digest, plan_deletions
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.consent import needs_confirmation, print_target
-    from tidegate.cli.exits import OUTCOME_CODES
-    from tidegate.cli.running import run_async
+    from tidegate.cli.confirm import needs_confirmation, print_target
+    from tidegate.cli.outcome_codes import OUTCOME_CODES
+    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.run_async import run_async
 
     request, digest = load_request(what, flags), ""
     must_confirm = needs_confirmation(flags)
@@ -77,8 +77,9 @@ def delete(what: str, **flags: Unpack[Flags]) -> int:
 
 def _confirm_deletion(deletions: Deletions) -> None:
     """Show what would be deleted, and ask."""
-    from tidegate.cli.consent import confirm
-    from tidegate.report.findings import finding_lines, warning_from_error
+    from tidegate.cli.confirm import confirm
+    from tidegate.model.finding import warning_from_error
+    from tidegate.report.findings import finding_lines
     from tidegate.report.plan import deletion_lines
 
     retained = [ref for deletion in deletions.units for ref in deletion.remaining]
@@ -94,8 +95,8 @@ async def _run_delete(
 ) -> RolloutOutcome:
     """Delete all units in one rollout, in reverse order of their creation."""
     from tidegate.actions.delete import plan_deletions, refuse_changed_deletions
-    from tidegate.cli.consent import print_target
-    from tidegate.cli.rolling import on_screen
+    from tidegate.cli.confirm import print_target
+    from tidegate.cli.rollout_display import on_screen
 
     next_activity = f"looking for what {request.path_or_url} has brought"
     async with on_screen(request, flags, progress_line, next_activity) as (
@@ -121,7 +122,7 @@ async def _delete_units(
     deletions: Deletions, session: Session, screen: Screen, flags: Flags
 ) -> RolloutOutcome:
     from tidegate.actions.delete import finish_deletion
-    from tidegate.cli.rolling import show_rollout
+    from tidegate.cli.rollout_display import show_rollout
     from tidegate.controllers.takeover import report_still_paused, take_over_for_delete
     from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.releases.history import build_uninstall_history

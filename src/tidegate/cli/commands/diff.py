@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tidegate.cli.commands.plan import plan as plan_command
-from tidegate.cli.naming import flux_group
+from tidegate.cli.unit_arguments import flux_group
 
 
 @click.group(cls=flux_group(plan_command, "Show what a rollout of {} would change."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
+from tidegate.cli.progress import show_progress
 
 
 @click.command()
@@ -20,7 +20,7 @@ def doctor(output: str) -> None:
     """
     progress_line = show_progress("looking for tools", quiet=output == "json")
     from tidegate.actions.doctor import check_tools
-    from tidegate.cli.running import run_async
+    from tidegate.cli.run_async import run_async
 
     tools = run_async(check_tools())
     progress_line.clear()

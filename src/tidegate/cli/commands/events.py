@@ -7,9 +7,9 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import REPOSITORY
-from tidegate.cli.unit_options import CLUSTER, Flags, with_options
+from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import REPOSITORY
 
 
 @click.command()
@@ -32,7 +32,7 @@ def events(about: str, types: str, **flags: Unpack[Flags]) -> int:
     kind, separator, name = about.partition("/")
     if about and not (kind and separator and name):
         raise click.UsageError("--for takes KIND/NAME")
-    from tidegate.cli.telling import show_events
+    from tidegate.cli.event_output import show_events
 
     progress_line = show_progress("looking at Events", quiet=flags["output"] == "json")
     return show_events((kind, name), types, flags, progress_line)

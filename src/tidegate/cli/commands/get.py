@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_names_of_noun, complete_word
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import REPOSITORY, SELECTOR
-from tidegate.cli.unit_options import CLUSTER, HEALTH, WATCH, Flags, with_options
-from tidegate.cli.window import max_line_width
+from tidegate.cli.completion import complete_names_of_noun, complete_word
+from tidegate.cli.options import CLUSTER, HEALTH, WATCH, Flags, with_options
+from tidegate.cli.output import max_line_width
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import REPOSITORY, SELECTOR
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _unknown_noun_message(argument: str) -> str:
 
 def _watch_rows(read_rows: RowReader, flags: Flags, format_rows: RowFormatter) -> int:
     """Print the rows again after each change."""
-    from tidegate.cli.watching import WatchOutput, watch
+    from tidegate.cli.watch import WatchOutput, watch
 
     async def read_and_format(session: Session, workspace: Workspace) -> WatchOutput:
         return format_rows(await read_rows(session, workspace))
@@ -134,7 +134,7 @@ def _read_rows(
 ) -> tuple[list[FluxRow], tuple[Finding, ...]]:
     """Return the selected rows and the findings."""
     progress_line = show_progress(f"looking at {noun}", quiet=flags["output"] == "json")
-    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.requests import load_request, with_workspace
     from tidegate.workspace.completeness import workspace_findings
 
     async def read_with_workspace(
@@ -151,7 +151,7 @@ def _read_rows(
 
 def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
     """Return a function that reads the selected objects and compares them with the cluster."""
-    from tidegate.cli.naming import load_unit_trees, select_unit_ids
+    from tidegate.cli.unit_arguments import load_unit_trees, select_unit_ids
     from tidegate.inspection.status import read_desired_and_live, read_unit_statuses
     from tidegate.report.flux import FluxRow
     from tidegate.workspace.selection import parse_selector
@@ -192,8 +192,8 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
 
 def _flux_row(status: UnitStatus) -> FluxRow:
     from tidegate.model.k8s.verdict import Health
+    from tidegate.model.text.display import count_noun
     from tidegate.report.flux import FluxRow
-    from tidegate.report.rollout.names import count_noun
 
     differing = sum(not object_status.is_synced for object_status in status.objects)
     is_healthy = not differing and status.verdict.health is Health.HEALTHY

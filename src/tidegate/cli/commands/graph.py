@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import print_document, print_line
-from tidegate.cli.unit_options import HEALTH, PLAIN_UNIT, SELECTION, SIMULATION, Flags, with_options
-from tidegate.report.paths import location_text
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import HEALTH, PLAIN_UNIT, SELECTION, SIMULATION, Flags, with_options
+from tidegate.cli.output import print_document, print_line
+from tidegate.cli.progress import show_progress
+from tidegate.model.display_paths import location_text
 
 if TYPE_CHECKING:
-    from tidegate.report.graph.layout import GraphView
+    from tidegate.model.views.graph import GraphView
 
 FORMATS = ["text", "mermaid", "dot", "json", "svg", "html"]
 
@@ -47,7 +47,7 @@ def graph(what: str, **flags: Unpack[Flags]) -> int:
     progress_line = show_progress(f"reading {what}", quiet=output != "text")
     from msgspec.structs import replace
 
-    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.requests import load_request, with_workspace
     from tidegate.inspection.graph import GraphQuery, graph_views
     from tidegate.workspace.completeness import workspace_findings
 

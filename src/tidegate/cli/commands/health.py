@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
-from tidegate.cli.unit_options import EXISTING_FILE
+from tidegate.cli.options import EXISTING_FILE
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.actions.health import FileVerdict, ScriptTest
@@ -58,7 +58,7 @@ def test(folder: Path, output: str) -> int:
     """
     progress_line = show_progress(f"testing {folder}", quiet=output == "json")
     from tidegate.actions.health import run_tests
-    from tidegate.cli.running import run_async
+    from tidegate.cli.run_async import run_async
 
     results = run_async(run_tests(folder))
     progress_line.clear()
@@ -119,7 +119,7 @@ def health(
     """
     progress_line = show_progress(f"judging {', '.join(files)}", quiet=output == "json")
     from tidegate.actions.health import judge_files
-    from tidegate.cli.running import run_async
+    from tidegate.cli.run_async import run_async
 
     if (rules["health_rules"] or rules["script"]) and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidegate.cli.saying import print_line, print_lines
+from tidegate.cli.output import print_line, print_lines
 
 EXIT_CODES = "exit-codes"
 

@@ -8,25 +8,18 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_jobs
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import REPOSITORY
-from tidegate.cli.unit_options import (
-    PLAIN_UNIT,
-    ROLLOUT_OUTPUT,
-    SELECTION,
-    TARGET,
-    Flags,
-    with_options,
-)
-from tidegate.cli.window import max_line_width
+from tidegate.cli.completion import complete_jobs
+from tidegate.cli.options import PLAIN_UNIT, ROLLOUT_OUTPUT, SELECTION, TARGET, Flags, with_options
+from tidegate.cli.output import max_line_width
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import REPOSITORY
 
 if TYPE_CHECKING:
     from tidegate.actions.jobs import JobRerun
-    from tidegate.cli.doing import ProgressLine
+    from tidegate.cli.progress import ProgressLine
     from tidegate.clusters.session import Session
     from tidegate.model.rollouts.event import RolloutOutcome
-    from tidegate.report.jobs import JobRow
+    from tidegate.model.views.jobs import JobRow
     from tidegate.workspace.request import LoadRequest
     from tidegate.workspace.workspace import Workspace
 
@@ -54,8 +47,8 @@ def list_(**flags: Unpack[Flags]) -> int:
       tidegate jobs list -C overlays/prod --namespace shop -o json
     """
     progress_line = show_progress("looking for Jobs and hooks", quiet=flags["output"] == "json")
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.consent import print_target
+    from tidegate.cli.confirm import print_target
+    from tidegate.cli.requests import load_request, with_workspace
     from tidegate.report.jobs import job_document, job_lines
     from tidegate.workspace.completeness import workspace_findings
 
@@ -93,10 +86,10 @@ def rerun(called: str, **flags: Unpack[Flags]) -> int:
     """
     progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
     from tidegate.actions.jobs import plan_rerun
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.consent import needs_confirmation, print_target
-    from tidegate.cli.exits import OUTCOME_CODES
-    from tidegate.cli.running import run_async
+    from tidegate.cli.confirm import needs_confirmation, print_target
+    from tidegate.cli.outcome_codes import OUTCOME_CODES
+    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.run_async import run_async
 
     request, digest = load_request(flags["place"], flags), ""
     if needs_confirmation(flags):
@@ -114,7 +107,7 @@ def _confirm_rerun(planned_rerun: JobRerun) -> str:
 
     Raises if the user declines.
     """
-    from tidegate.cli.consent import confirm
+    from tidegate.cli.confirm import confirm
 
     lines = [
         f"{planned_rerun.ref} is deleted and run again",
@@ -129,9 +122,9 @@ async def _run_rerun(
 ) -> RolloutOutcome:
     from tidegate.actions.jobs import plan_rerun
     from tidegate.actions.sync import refuse_changed_plan
-    from tidegate.cli.consent import print_target
-    from tidegate.cli.rolling import on_screen, show_rollout
-    from tidegate.cli.saying import note
+    from tidegate.cli.confirm import print_target
+    from tidegate.cli.output import note
+    from tidegate.cli.rollout_display import on_screen, show_rollout
     from tidegate.controllers.takeover import take_over
     from tidegate.rollout.run import RolloutOptions
 

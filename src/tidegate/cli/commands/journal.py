@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.unit_options import CLUSTER, NAME_AND_NAMESPACE, Flags, with_options
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import CLUSTER, NAME_AND_NAMESPACE, Flags, with_options
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.clusters.journal import RebuiltJournal, StoredJournal
@@ -50,9 +50,9 @@ def rebuild(what: str, **flags: Unpack[Flags]) -> None:
     progress_line = show_progress(
         f"looking for what {what} has brought", quiet=flags["output"] == "json"
     )
-    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.model.rollouts.documents import ObjectIdentity
     from tidegate.report.journal import RebuiltJournalDocument, rebuilt_journal_lines
-    from tidegate.report.rollout.documents import ObjectIdentity
 
     rebuilt_journals = with_workspace(load_request(what, flags), flags, _rebuild_journals)
     progress_line.clear()
@@ -86,7 +86,7 @@ def journal(what: str, **flags: Unpack[Flags]) -> None:
     progress_line = show_progress(
         f"looking for the journal of {what}", quiet=flags["output"] == "json"
     )
-    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.requests import load_request, with_workspace
     from tidegate.report.journal import journal_document, journal_lines
 
     stored_journals = with_workspace(load_request(what, flags), flags, _read_journals)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from tidegate.cli.saying import print_document, print_line
-from tidegate.cli.unit_options import EXISTING_FILE
+from tidegate.cli.options import EXISTING_FILE
+from tidegate.cli.output import print_document, print_line
 
 
 @click.command()

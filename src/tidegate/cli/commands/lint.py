@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import print_document
-from tidegate.cli.unit_options import HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.cli.output import print_document
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from tidegate.report.lint.report import LintReport
+    from tidegate.model.views.lint import LintReport
 
 FORMATS = ("text", "json", "sarif", "junit", "github", "markdown")
 
@@ -84,8 +84,8 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
       tidegate lint . --greenfield --select ORD003,ORD006
     """
     progress_line = show_progress(f"linting {what}", quiet=flags["output"] != "text")
-    from tidegate.cli.asking import cluster_targets, load_request, render_settings
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import cluster_targets, load_request, render_settings
+    from tidegate.cli.run_async import run_async
     from tidegate.linting.run import LintOptions
     from tidegate.linting.run import lint as lint_repository
     from tidegate.model.finding import Severity
@@ -134,7 +134,7 @@ def _report_lines(report: LintReport, output_format: str) -> Iterable[str]:
 
     import msgspec
 
-    from tidegate.cli.window import is_interactive, max_line_width
+    from tidegate.cli.output import is_interactive, max_line_width
     from tidegate.report.lint import output
     from tidegate.report.lint.output import lint_lines
 

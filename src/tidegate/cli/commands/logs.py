@@ -7,11 +7,15 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_units
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import NAMESPACE_FILTER, REPOSITORY
-from tidegate.cli.nouns import NOUN_ALIASES, UNIT_KINDS_BY_NOUN
-from tidegate.cli.unit_options import CLUSTER, Flags, with_options
+from tidegate.cli.completion import complete_units
+from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import (
+    NAMESPACE_FILTER,
+    NOUN_ALIASES,
+    REPOSITORY,
+    UNIT_KINDS_BY_NOUN,
+)
 
 
 @click.command()
@@ -38,7 +42,7 @@ def logs(called: str, tail: int, follows: bool, **flags: Unpack[Flags]) -> int: 
       tidegate logs app/database --tail 50 --context prod
       tidegate logs shop --follow
     """
-    from tidegate.cli.telling import show_logs
+    from tidegate.cli.event_output import show_logs
 
     progress_line = show_progress("looking at pods", quiet=flags["output"] == "json")
     return show_logs(called, tail, flags, progress_line, follows=follows)

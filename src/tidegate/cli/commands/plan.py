@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.unit_options import (
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import (
     CLUSTER,
     DELETE_CONTENTS,
     PLAIN_UNIT,
@@ -20,6 +19,7 @@ from tidegate.cli.unit_options import (
     Flags,
     with_options,
 )
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.clusters.session import Session
@@ -54,10 +54,10 @@ def plan(what: str, **flags: Unpack[Flags]) -> int:
       tidegate plan overlays/prod --context prod --save prod.plan
     """
     progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.consent import EMPTY_CLUSTER_TARGET
-    from tidegate.cli.exits import HAS_CHANGES
-    from tidegate.cli.previewing import print_previews
+    from tidegate.cli.confirm import EMPTY_CLUSTER_TARGET
+    from tidegate.cli.outcome_codes import HAS_CHANGES
+    from tidegate.cli.preview import print_previews
+    from tidegate.cli.requests import load_request, with_workspace
 
     cluster_flags = (flags["context"], flags["kubeconfig"], flags["clusters"] or None)
     flags["sandbox"] = flags["still"] = all(value is None for value in cluster_flags)

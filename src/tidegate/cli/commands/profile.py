@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import note, print_document
-from tidegate.cli.unit_options import EXISTING_FILE
+from tidegate.cli.options import EXISTING_FILE
+from tidegate.cli.output import note, print_document
+from tidegate.cli.progress import show_progress
 
 
 @click.group()
@@ -53,8 +53,8 @@ def learn(
     progress_line = show_progress(f"reading {file or context}", quiet=output == "json")
     import json
 
-    from tidegate.cli.asking import render_settings
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import render_settings
+    from tidegate.cli.run_async import run_async
     from tidegate.clusters.session import ClusterTargets
     from tidegate.report.profile import profile_lines
     from tidegate.simulation.learn_profile import learn_from_cluster, learn_from_file

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli.commands.sync import sync as sync_command
-from tidegate.cli.naming import command_for_units
-from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group
+from tidegate.cli.unit_arguments import KINDS_BY_NOUN, command_for_units, noun_group
 
 if TYPE_CHECKING:
-    from tidegate.cli.unit_options import Flags
+    from tidegate.cli.options import Flags
     from tidegate.workspace.discovery.unit_tree import UnitTree
     from tidegate.workspace.selection import SelectedResource
 
@@ -40,7 +39,7 @@ def _noun_command(noun: str) -> click.Command:
 def _delegate(
     resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
 ) -> int | None:
-    from tidegate.cli.mastered import reconcile_by_controller
+    from tidegate.cli.delegate import reconcile_by_controller
 
     return reconcile_by_controller(resources, unit_trees, flags)
 

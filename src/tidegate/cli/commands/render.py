@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import note, print_document, print_error, print_line
-from tidegate.cli.unit_options import SELECTION, Flags, with_options
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import SELECTION, Flags, with_options
+from tidegate.cli.output import note, print_document, print_error, print_line
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.actions.render import RenderedPart
@@ -67,8 +67,8 @@ def render(what: tuple[str, ...], **flags: Unpack[Flags]) -> int:
     """
     progress_line = show_progress(f"rendering {', '.join(what)}")
     from tidegate.actions.render import render_requests
-    from tidegate.cli.asking import load_request, render_settings
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import load_request, render_settings
+    from tidegate.cli.run_async import run_async
     from tidegate.workspace.request import prefer_display_root
 
     if flags["name"] and len(what) > 1:

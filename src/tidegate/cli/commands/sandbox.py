@@ -9,9 +9,9 @@ import click
 from click.core import ParameterSource
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import close_output, print_lines
-from tidegate.cli.unit_options import NAMESPACE, SIMULATED_CLUSTER, SIMULATION, Flags, with_options
+from tidegate.cli.options import NAMESPACE, SIMULATED_CLUSTER, SIMULATION, Flags, with_options
+from tidegate.cli.output import close_output, print_lines
+from tidegate.cli.progress import show_progress
 
 EXISTING_PATH = click.Path(exists=True, path_type=Path)
 
@@ -46,8 +46,8 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
       tidegate sandbox run manifests/ -n shop -o json
     """
     progress_line = show_progress("playing")
-    from tidegate.cli.asking import simulation_config
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import simulation_config
+    from tidegate.cli.run_async import run_async
     from tidegate.report.timeline import format_timeline, timeline_lines
     from tidegate.simulation.apply_files import apply_files
 
@@ -112,8 +112,8 @@ def up(**flags: Unpack[Flags]) -> int:
         print_lines(start_result.output or start_result.error_output, err=not start_result.output)
         return start_result.code
 
-    from tidegate.cli.asking import simulation_config
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import simulation_config
+    from tidegate.cli.run_async import run_async
     from tidegate.simulation.server import RunningSandbox, run_sandbox, with_given
 
     def report_address(server: RunningSandbox) -> None:
@@ -156,7 +156,7 @@ def down(output: str) -> None:
     """
     import os
 
-    from tidegate.cli.running import run_async
+    from tidegate.cli.run_async import run_async
     from tidegate.clusters.sandboxes import CONTEXT, sandbox_directory
     from tidegate.simulation.daemon import stop
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_engine, complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.unit_options import (
+from tidegate.cli.completion import complete_engine, complete_path
+from tidegate.cli.options import (
     APPROVE,
     GREENFIELD,
     HEALTH,
@@ -20,6 +19,7 @@ from tidegate.cli.unit_options import (
     Flags,
     with_options,
 )
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.model.rollouts.event import RolloutOutcome
@@ -61,9 +61,9 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
       tidegate simulate . --greenfield
     """
     progress_line = show_progress(f"simulating {what}", quiet=flags["output"] == "json")
-    from tidegate.cli.asking import cluster_targets, load_request, render_settings
-    from tidegate.cli.assuming import print_assumptions
-    from tidegate.cli.running import run_async
+    from tidegate.cli.assumptions import print_assumptions
+    from tidegate.cli.requests import cluster_targets, load_request, render_settings
+    from tidegate.cli.run_async import run_async
     from tidegate.model.simulation.duration_estimate import DurationEstimate
     from tidegate.report.simulation import comparison_lines, duration_range_lines
     from tidegate.simulation.run import SimulationOptions
@@ -96,7 +96,7 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
 
 def _exit_code(results: set[RolloutOutcome]) -> int:
     """Return the exit code of the outcomes of all engines."""
-    from tidegate.cli.exits import OUTCOME_CODES
+    from tidegate.cli.outcome_codes import OUTCOME_CODES
     from tidegate.model.rollouts.event import RolloutOutcome
 
     if results == {RolloutOutcome.PASSED}:
@@ -146,7 +146,7 @@ def _run_documents(runs: list[EngineRun]) -> Iterator[object]:
     """Yield each event with its engine, and the result of each engine."""
     import msgspec
 
-    from tidegate.report.rollout.documents import event_document
+    from tidegate.model.rollouts.documents import event_document
     from tidegate.report.simulation import engine_result_document
 
     for run in runs:

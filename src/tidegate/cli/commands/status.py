@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.unit_options import CLUSTER, HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
-from tidegate.cli.window import max_line_width
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import CLUSTER, HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.cli.output import max_line_width
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.clusters.session import Session
@@ -32,8 +32,8 @@ def status(what: str, **flags: Unpack[Flags]) -> int:
       tidegate status overlays/prod --context prod -o json
     """
     progress_line = show_progress(f"looking at {what}", quiet=flags["output"] == "json")
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.consent import print_target
+    from tidegate.cli.confirm import print_target
+    from tidegate.cli.requests import load_request, with_workspace
     from tidegate.report.status import status_lines
     from tidegate.workspace.completeness import incomplete_finding
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import click
 
-from tidegate.cli.nouns import noun_group
-from tidegate.cli.pausing import suspend_command
+from tidegate.cli.suspend_command import suspend_command
+from tidegate.cli.unit_arguments import noun_group
 
 
 @click.group(cls=noun_group(partial(suspend_command, suspends=True)))

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import note
-from tidegate.cli.unit_options import (
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import (
     APPROVE,
     DELETE_CONTENTS,
     EXISTING_FILE,
@@ -25,17 +23,19 @@ from tidegate.cli.unit_options import (
     Flags,
     with_options,
 )
+from tidegate.cli.output import note
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from tidegate.cli.doing import ProgressLine
-    from tidegate.cli.screen import Screen
+    from tidegate.cli.progress import ProgressLine
+    from tidegate.cli.screen.screen import Screen
     from tidegate.clusters.session import Session
     from tidegate.controllers.takeover import TakeoverResult
     from tidegate.inspection.diff import Preview
     from tidegate.inspection.saved_plan import SavedPlan
     from tidegate.model.rollouts.event import RolloutOutcome
+    from tidegate.model.rollouts.rollout_progress import RolloutProgress
     from tidegate.planning.plan import PlanResult, PreparedRollout
-    from tidegate.report.rollout.course import RolloutProgress
     from tidegate.rollout.record import RunRecorder
     from tidegate.rollout.run import RolloutOptions
     from tidegate.workspace.request import LoadRequest
@@ -118,10 +118,10 @@ def sync(what: str, **flags: Unpack[Flags]) -> int:
       tidegate sync overlays/prod --context prod --record run.jsonl
     """
     progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.consent import needs_confirmation, print_target
-    from tidegate.cli.previewing import print_previews
-    from tidegate.cli.running import run_async
+    from tidegate.cli.confirm import needs_confirmation, print_target
+    from tidegate.cli.preview import print_previews
+    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.run_async import run_async
     from tidegate.inspection.diff import preview_workspace
     from tidegate.inspection.saved_plan import read_plan
     from tidegate.planning.plan import partial_prune_error
@@ -202,8 +202,9 @@ def _confirm_previews(previews: list[Preview]) -> str:
 
     Raises if the user declines.
     """
-    from tidegate.cli.consent import confirm
-    from tidegate.report.findings import finding_lines, warning_from_error
+    from tidegate.cli.confirm import confirm
+    from tidegate.model.finding import warning_from_error
+    from tidegate.report.findings import finding_lines
     from tidegate.report.plan import summary_line
 
     if any(preview.has_changes for preview in previews):
@@ -223,9 +224,9 @@ async def _run_sync(
     from msgspec.structs import replace
 
     from tidegate.actions.sync import prepare_rollout, refuse_unsafe
-    from tidegate.cli.consent import print_target
-    from tidegate.cli.exits import OUTCOME_CODES
-    from tidegate.cli.rolling import on_screen
+    from tidegate.cli.confirm import print_target
+    from tidegate.cli.outcome_codes import OUTCOME_CODES
+    from tidegate.cli.rollout_display import on_screen
     from tidegate.model.units.policy import PreflightMode
     from tidegate.rollout.run import RolloutOptions
     from tidegate.workspace.selection import find_approved_units
@@ -302,7 +303,7 @@ async def _run_rollout(
     from msgspec.structs import replace
 
     from tidegate.actions.sync import can_plan_change, delete_removed_records, replan
-    from tidegate.cli.rolling import show_rollout
+    from tidegate.cli.rollout_display import show_rollout
     from tidegate.controllers.takeover import take_over
     from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.releases.history import build_history

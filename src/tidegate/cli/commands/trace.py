@@ -7,10 +7,10 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_kinds, complete_objects
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import REPOSITORY
-from tidegate.cli.unit_options import CLUSTER, Flags, with_options
+from tidegate.cli.completion import complete_kinds, complete_objects
+from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import REPOSITORY
 
 
 @click.command()

@@ -7,10 +7,15 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import show_progress
-from tidegate.cli.naming import NAMESPACE_FILTER, REPOSITORY, name_argument
-from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group
-from tidegate.cli.unit_options import CLUSTER, Flags, with_options
+from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import (
+    KINDS_BY_NOUN,
+    NAMESPACE_FILTER,
+    REPOSITORY,
+    name_argument,
+    noun_group,
+)
 
 UNIT_NOUNS = ("application", "helmrelease", "kustomization")
 

@@ -7,9 +7,9 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.unit_options import NAME_AND_NAMESPACE, SELECTION, Flags, with_options
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import NAME_AND_NAMESPACE, SELECTION, Flags, with_options
+from tidegate.cli.progress import show_progress
 
 
 @click.command()
@@ -37,9 +37,9 @@ def units(what: str, **flags: Unpack[Flags]) -> int:
     progress_line = show_progress(f"looking for units in {what}", quiet=flags["output"] == "json")
     import sys
 
-    from tidegate.cli.asking import load_request, render_settings
-    from tidegate.cli.running import run_async
-    from tidegate.cli.window import max_line_width
+    from tidegate.cli.output import max_line_width
+    from tidegate.cli.requests import load_request, render_settings
+    from tidegate.cli.run_async import run_async
     from tidegate.report.findings import is_error
     from tidegate.report.units import unit_lines, units_document
     from tidegate.workspace.completeness import workspace_findings

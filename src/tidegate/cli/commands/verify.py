@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import note
-from tidegate.cli.unit_options import (
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import (
     CLUSTER,
     EXISTING_FILE,
     HEALTH,
@@ -21,13 +19,14 @@ from tidegate.cli.unit_options import (
     Flags,
     with_options,
 )
-from tidegate.cli.window import max_line_width
+from tidegate.cli.output import max_line_width, note
+from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from tidegate.clusters.session import Session
     from tidegate.model.finding import Finding
     from tidegate.model.rollouts.run import RunRecord
-    from tidegate.report.verification import OrderVerification
+    from tidegate.model.views.verification import OrderVerification
     from tidegate.workspace.workspace import Workspace
 
 BROKEN, MISSING = 3, 4
@@ -51,7 +50,7 @@ def verify(what: str, **flags: Unpack[Flags]) -> int:
       tidegate verify . --context prod --since 2026-11-17T22:00:00Z -o json
     """
     progress_line = show_progress("looking at what was rolled out", quiet=flags["output"] == "json")
-    from tidegate.cli.consent import print_target
+    from tidegate.cli.confirm import print_target
     from tidegate.inspection.verify import verify_record
     from tidegate.report.verification import verification_document, verification_lines
     from tidegate.rollout.record import read_run_record
@@ -83,8 +82,8 @@ def _verify_cluster(
     path: str, run_record: RunRecord | None, flags: Flags
 ) -> tuple[OrderVerification, tuple[Finding, ...]]:
     """Return the verification by the cluster, and the findings about PATH."""
-    from tidegate.cli.asking import cluster_targets, load_request, render_settings, with_workspace
-    from tidegate.cli.running import run_async
+    from tidegate.cli.requests import cluster_targets, load_request, render_settings, with_workspace
+    from tidegate.cli.run_async import run_async
     from tidegate.clusters.session import open_session
     from tidegate.inspection.verify import verify_run, verify_workspace
 
@@ -103,8 +102,8 @@ def _verify_cluster(
 
 
 def _print_record(run_record: RunRecord | None, flags: Flags) -> None:
-    from tidegate.cli.consent import target_names
-    from tidegate.cli.saying import print_line
+    from tidegate.cli.confirm import target_names
+    from tidegate.cli.output import print_line
     from tidegate.report.verification import display_timestamp
 
     if run_record is None:

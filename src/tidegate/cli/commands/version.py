@@ -20,7 +20,7 @@ def version(output: str) -> None:
       tidegate version
       tidegate version -o json
     """
-    from tidegate.report.rollout.documents import JSON_VERSION
+    from tidegate.model.rollouts.documents import JSON_VERSION
 
     versions = {
         "tidegate": version_of("tidegate"),

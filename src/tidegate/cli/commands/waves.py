@@ -7,11 +7,11 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import show_progress
-from tidegate.cli.saying import print_line
-from tidegate.cli.unit_options import PLAIN_UNIT, SELECTION, Flags, with_options
-from tidegate.report.paths import location_text
+from tidegate.cli.completion import complete_path
+from tidegate.cli.options import PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.cli.output import print_line
+from tidegate.cli.progress import show_progress
+from tidegate.model.display_paths import location_text
 
 
 @click.command()
@@ -42,8 +42,8 @@ def waves(what: str, **flags: Unpack[Flags]) -> int:
     progress_line = show_progress(f"reading {what}", quiet=output == "json")
     import sys
 
-    from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.cli.window import max_line_width
+    from tidegate.cli.output import max_line_width
+    from tidegate.cli.requests import load_request, with_workspace
     from tidegate.inspection.waves import read_wave_inventories
     from tidegate.report.findings import is_error
     from tidegate.report.waves import waves_document, waves_lines

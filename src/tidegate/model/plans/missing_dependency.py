@@ -8,6 +8,10 @@ import msgspec
 
 from tidegate.errors import Location
 from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.simulation.preinstalled import (
+    format_kind_title,
+)
+from tidegate.model.text.display import join_limited
 
 
 class DependencyType(StrEnum):
@@ -62,3 +66,42 @@ class MissingDependency(msgspec.Struct, frozen=True, order=True, kw_only=True):
     """Description of the missing part of an existing object."""
     location: Location | None = None
     """The first location that requires it."""
+
+
+MAX_MISSING_NAMES = 3
+
+
+def describe_missing(dependency: MissingDependency) -> str:
+    """Return a missing dependency with its kind, such as `Namespace shop`."""
+    match dependency.type:
+        case DependencyType.OPERATOR if dependency.ref.name:
+            return f"operator {missing_title(dependency)}"
+        case DependencyType.KIND:
+            return f"kind {missing_title(dependency)}"
+        case DependencyType.NAMESPACE:
+            return f"Namespace {dependency.ref.name}"
+        case _:
+            return missing_title(dependency)
+
+
+def missing_title(dependency: MissingDependency) -> str:
+    ref = dependency.ref
+    match dependency.type:
+        case DependencyType.OPERATOR if ref.name:
+            kinds = dict.fromkeys(kind.name for kind in dependency.kinds)
+            return f"{ref.name} ({join_limited(kinds, len(kinds), MAX_MISSING_NAMES)})"
+        case DependencyType.OPERATOR:
+            return f"whoever serves {format_kind_title(ref.kind.group, ref.kind.name)}"
+        case DependencyType.KIND:
+            return f"{ref.kind.api_version}/{ref.kind.name}"
+        case DependencyType.NAMESPACE:
+            return ref.name
+        case DependencyType.PART:
+            return dependency.missing_part
+        case (
+            DependencyType.OBJECT
+            | DependencyType.SETTING
+            | DependencyType.SERVICE
+            | DependencyType.TRUST_ROOT
+        ):
+            return str(Ref(ref.kind, ref.namespace, ref.name))

@@ -10,23 +10,20 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from tidegate.model.display_paths import location_text
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import (
     NO_STEP,
-    CriticalStep,
-    Cycle,
     EdgeKind,
     Graph,
     GraphEdge,
     GraphNode,
     GraphStep,
     NodeKind,
-    UnmetDependency,
-    WaitLink,
 )
+from tidegate.model.rollouts.display import step_name
 from tidegate.model.units.unit import Strength, UnitId
-from tidegate.report.paths import location_text
-from tidegate.report.rollout.names import step_name
+from tidegate.model.views.graph import GraphView
 
 MAX_SINGLE_ITEMS = 8
 """Maximum number of objects of one kind in one wave that are drawn one by one."""
@@ -37,25 +34,6 @@ HIDDEN_EDGE_KINDS = frozenset(
     {EdgeKind.NAMESPACE, EdgeKind.DEFINITION, EdgeKind.OPERATOR, EdgeKind.SELECTOR}
 )
 """Kinds of edges that are drawn only if they are inverted: there are too many of them."""
-
-
-class GraphView(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph with the results of its analysis."""
-
-    graph: Graph
-    inverted_edges: frozenset[int] = frozenset()
-    """Indexes of edges whose consumer is deployed before the producer."""
-    cycles: tuple[Cycle, ...] = ()
-    missing: tuple[UnmetDependency, ...] = ()
-    critical_path: tuple[CriticalStep, ...] | None = None
-    """Critical path; None if it was not requested."""
-    waits: tuple[WaitLink, ...] | None = None
-    """Why one node waits for another; None if it was not requested."""
-    selected_units: frozenset[UnitId] | None = None
-    """Units to show; None for all."""
-
-    def is_shown(self, unit: UnitId | None) -> bool:
-        return self.selected_units is None or unit in self.selected_units
 
 
 class DiagramItem(msgspec.Struct, frozen=True):

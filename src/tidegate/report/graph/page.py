@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from tidegate.report.graph.layout import Diagram, GraphView
+from tidegate.model.views.graph import GraphView
+from tidegate.report.graph.layout import Diagram
 from tidegate.report.graph.svg import svg_lines
 from tidegate.report.graph.text import critical_path_lines, cycle_lines, missing_lines
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.documents.document import format_path
 from tidegate.errors import sanitize
+from tidegate.model.display_paths import display_paths_in, location_text
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.operators.rows import Effect
 from tidegate.model.plans.graph import (
@@ -21,16 +22,11 @@ from tidegate.model.plans.graph import (
     WaitLink,
 )
 from tidegate.model.plans.plan import Edge, EdgeReason
+from tidegate.model.rollouts.display import relative_unit_name, step_name
+from tidegate.model.text.display import count_noun, format_seconds, join_limited
 from tidegate.model.units.unit import UnitId
-from tidegate.report.graph.layout import GraphView, visible_nodes
-from tidegate.report.paths import display_paths_in, location_text
-from tidegate.report.rollout.names import (
-    count_noun,
-    format_seconds,
-    join_limited,
-    relative_unit_name,
-    step_name,
-)
+from tidegate.model.views.graph import GraphView
+from tidegate.report.graph.layout import visible_nodes
 
 MAX_DEPENDENTS = 3
 WaveNames = dict[tuple[UnitId, UnitId], str]

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from html import escape
 
 from tidegate.errors import Location, sanitize
+from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
 from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.views.lint import Excerpt, LintReport, unchecked_message
 from tidegate.report.findings import display_finding, finding_document
-from tidegate.report.lint.report import Excerpt, LintReport, unchecked_message
-from tidegate.report.paths import location_text
 
 RED, YELLOW, BLUE, BOLD, DIM, RESET = (
     *("\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[2m", "\033[0m"),

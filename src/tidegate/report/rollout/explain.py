@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.causes import (
+    MAX_FAILURES,
+    WHY,
+    explain_evidence,
+    failing_object,
+    failing_objects,
+    pending_waits,
+)
+from tidegate.model.rollouts.display import join_refs
+from tidegate.model.rollouts.documents import ObjectIdentity
 from tidegate.model.rollouts.event import RolloutOutcome, StepState
-from tidegate.model.times import Ms
-from tidegate.report.rollout.course import GateWait, ObjectNote, RolloutProgress, StepProgress
-from tidegate.report.rollout.documents import ObjectIdentity
-from tidegate.report.rollout.evidence import (
-    ContainerFailure,
+from tidegate.model.rollouts.evidence import (
     Evidence,
-    KubeEvent,
-    MissingRef,
-    PodFailure,
-    ProducerRef,
-    StepRelation,
 )
-from tidegate.report.rollout.names import (
-    count_noun,
-    format_seconds,
-    join_refs,
-    shorten_wait_message,
+from tidegate.model.rollouts.rollout_progress import (
+    RolloutProgress,
+    StepProgress,
 )
+from tidegate.model.text.display import count_noun, format_seconds, shorten_wait_message
+from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import (
     NO_NEXT_COMMANDS,
     PASSED,
@@ -36,29 +37,8 @@ from tidegate.report.rollout.summary import (
 )
 from tidegate.report.styled_text import UNICODE_SYMBOLS, Row, Span, Style, Symbols
 
-WHY = "why"
-MAX_EVENTS = 6
-MAX_MISSING = 5
 LABEL_WIDTH = 11
 """Width of the label column."""
-
-
-def explain_evidence(
-    progress: RolloutProgress, evidence: Evidence, *, brief: bool = False
-) -> dict[str, list[str]]:
-    """Return the lines of the diagnosis of one object by label, most important first.
-
-    If `brief`, logs and Events are left out for objects with pods.
-    """
-    lines = [evidence.not_served_reason] if evidence.not_served_reason else []
-    lines += [_missing_message(progress, missing) for missing in evidence.missing[:MAX_MISSING]]
-    lines_by_label = {WHY: [*lines, *_pod_messages(evidence.pods)]}
-    if not (brief and evidence.pods):
-        lines_by_label |= {
-            "log": _last_log(evidence.pods),
-            "events": _event_messages(evidence.events),
-        }
-    return {label: lines for label, lines in lines_by_label.items() if lines}
 
 
 def evidence_rows(
@@ -80,93 +60,7 @@ def labelled_rows(label: str, lines: Iterable[str], style: Style = Style.PLAIN) 
     return rows
 
 
-def _missing_message(progress: RolloutProgress, missing: MissingRef) -> str:
-    if not missing.producers:
-        return f"{missing.ref} is not there, and nothing in the plan makes it"
-    producer = missing.producers[0]
-    producer_text = (
-        "the plan brings it" if producer.ref == missing.ref else f"{producer.ref} would make it"
-    )
-    if producer.ref != missing.ref and producer.relation is StepRelation.BEFORE:
-        producer_text = f"{producer.ref} has not made it"
-    return f"{missing.ref} is not there; {producer_text}, {_producer_location(progress, producer)}"
-
-
-def _producer_location(progress: RolloutProgress, producer: ProducerRef) -> str:
-    step = progress.steps.get(producer.step)
-    if producer.relation is StepRelation.SAME_STEP or step is None:
-        return producer.relation
-    return f"in {progress.step_title(step)}, {producer.relation}"
-
-
-def _pod_messages(pods: Sequence[PodFailure]) -> list[str]:
-    """Return how pods failed: each reason once, with the pods that have it."""
-    pods_by_reason: dict[tuple[str, ...], list[str]] = {}
-    for pod in pods:
-        for container in pod.containers:
-            pods_by_reason.setdefault(_container_messages(container), []).append(f"{pod.ref}")
-        if not pod.containers:
-            parts = (pod.phase, pod.reason, pod.message)
-            pods_by_reason.setdefault(tuple(part for part in parts if part), []).append(
-                f"{pod.ref}"
-            )
-    lines: list[str] = []
-    for reason, names in pods_by_reason.items():
-        others = f" (and {count_noun(len(names) - 1, 'pod')} more)" if len(names) > 1 else ""
-        lines += [f"{names[0]}{others}: {reason[0] if reason else 'not ready'}", *reason[1:]]
-    return lines
-
-
-def _container_messages(container: ContainerFailure) -> tuple[str, ...]:
-    code = "" if container.exit_code is None else f", exit code {container.exit_code}"
-    restarts = f", {count_noun(container.restarts, 'restart')}" if container.restarts else ""
-    head = f"container {container.name}: {container.reason}{code}{restarts}"
-    return (head, container.message) if container.message else (head,)
-
-
-def _last_log(pods: Sequence[PodFailure]) -> list[str]:
-    """Return the last lines of the newest pod that logged any."""
-    logs = (container.log for pod in pods for container in pod.containers)
-    return list(next(filter(None, logs), ()))
-
-
-def _event_messages(events: Sequence[KubeEvent]) -> list[str]:
-    """Return the last Events, each message once."""
-    counts: dict[str, int] = {}
-    for event in events:
-        line = f"{event.reason}: {event.message}"
-        counts[line] = counts.pop(line, 0) + event.count
-    lines = [f"{line} ({count} times)" if count > 1 else line for line, count in counts.items()]
-    return lines[-MAX_EVENTS:]
-
-
-MAX_FAILURES = 3
-"""Number of failures that are explained in full."""
 MAX_NAMED = 8
-MAX_REFUSED = 20
-
-
-def failing_objects(progress: RolloutProgress) -> list[ClusterRef]:
-    """Return the objects to collect evidence for, each once, retried steps included.
-
-    After a timeout without a failure, these are the objects that gates still wait for.
-    """
-    failing_steps = progress.failed_steps() or progress.retried_steps()
-    if progress.has_timed_out and not failing_steps:
-        return [ClusterRef(step.cluster, wait.ref) for step, wait in pending_waits(progress)]
-    objects = [failing_object(step) for step in failing_steps[:MAX_FAILURES]]
-    return list(dict.fromkeys(cluster_ref for cluster_ref in objects if cluster_ref is not None))
-
-
-def refused_objects(progress: RolloutProgress) -> list[ClusterRef]:
-    """Return the objects that the cluster would refuse, each once."""
-    objects = (_refused_object(progress, note) for note in progress.refused[:MAX_REFUSED])
-    return list(dict.fromkeys(cluster_ref for cluster_ref in objects if cluster_ref is not None))
-
-
-def _refused_object(progress: RolloutProgress, note: ObjectNote) -> ClusterRef | None:
-    step = progress.steps.get(note.step)
-    return ClusterRef(step.cluster if step else "", note.ref) if note.ref else None
 
 
 def explain_failure(
@@ -203,12 +97,6 @@ def explain_timeout(progress: RolloutProgress, evidence: Iterable[Evidence]) -> 
     return rows
 
 
-def pending_waits(progress: RolloutProgress) -> list[tuple[StepProgress, GateWait]]:
-    """Return the first objects that gates wait for, with their steps."""
-    waits = [(step, wait) for step in progress.active.values() for wait in step.waits.values()]
-    return waits[:MAX_FAILURES]
-
-
 def _failure_rows(
     progress: RolloutProgress,
     step: StepProgress,
@@ -222,19 +110,6 @@ def _failure_rows(
     object_evidence = evidence_by_object.get(failing) if failing else None
     if object_evidence is not None:
         yield from evidence_rows(progress, object_evidence)
-
-
-def failing_object(step: StepProgress) -> ClusterRef | None:
-    """Return the object that a failure is about: the message starts with its name."""
-    refs = {*step.refs, *step.object_results, *step.waits}
-    message = step.last_error or step.message
-    candidates = [ref for ref in refs if _starts_with_name(message, str(ref))]
-    failing = max(candidates, key=lambda ref: len(str(ref)), default=None)
-    return None if failing is None else ClusterRef(step.cluster, failing)
-
-
-def _starts_with_name(message: str, name: str) -> bool:
-    return message.startswith(name) and message[len(name) : len(name) + 1] in {"", ":", " "}
 
 
 def _refusal_rows(progress: RolloutProgress, symbols: Symbols) -> Iterator[Row]:
@@ -399,40 +274,3 @@ def _failure_document(progress: RolloutProgress, evidence: Evidence) -> FailureD
         log=tuple(lines_by_label.get("log", ())),
         events=tuple(lines_by_label.get("events", ())),
     )
-
-
-COMMON_WARNINGS = frozenset({"Unhealthy", "BackOff"})
-"""Warnings of every normal start, and warnings that container statuses report better."""
-CRASH_LOOP = "CrashLoopBackOff"
-"""The message of this reason only names the back-off delay."""
-
-
-def find_cause(evidence: Evidence) -> str:
-    """Return the most likely cause why an object is not ready; empty where none is known."""
-    return next(_causes(evidence), "")
-
-
-def _causes(evidence: Evidence) -> Iterator[str]:
-    for pod in evidence.pods:
-        yield from (
-            _container_message(container)
-            for container in pod.containers
-            if container.reason and not container.is_running
-        )
-    warnings = [
-        event
-        for event in evidence.events
-        if event.is_warning and event.reason not in COMMON_WARNINGS
-    ]
-    yield from (f"{event.reason}: {event.message}" for event in reversed(warnings))
-    yield from (f"{missing.ref} is not there" for missing in evidence.missing)
-
-
-def _container_message(container: ContainerFailure) -> str:
-    """Return `container web: ImagePullBackOff: ...` with the last log line."""
-    code = "" if container.exit_code is None else f", exit code {container.exit_code}"
-    message = (
-        f": {container.message}" if container.message and container.reason != CRASH_LOOP else ""
-    )
-    log_line = f"; it printed: {container.log[-1]}" if container.log else ""
-    return f"container {container.name}: {container.reason}{code}{message}{log_line}"

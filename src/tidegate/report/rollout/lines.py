@@ -12,23 +12,23 @@ import msgspec
 
 from tidegate.errors import escape_line, sanitize
 from tidegate.model.k8s.objects import Ref
+from tidegate.model.rollouts.display import join_refs
 from tidegate.model.rollouts.event import FAILURE_IGNORED, Event, EventType, StepState
-from tidegate.model.times import MINUTE, SECOND, Ms, format_timestamp
-from tidegate.report.rollout.course import (
+from tidegate.model.rollouts.rollout_progress import (
     STEP_STATES,
     GateWait,
     RolloutProgress,
     StepProgress,
     is_blocked,
 )
-from tidegate.report.rollout.names import (
+from tidegate.model.text.display import (
     count_noun,
     format_limit,
     format_seconds,
     join_limited,
-    join_refs,
     shorten_wait_message,
 )
+from tidegate.model.times import MINUTE, SECOND, Ms, format_timestamp
 from tidegate.report.rollout.summary import headline
 
 MIN_WAIT = Ms(1 * SECOND)

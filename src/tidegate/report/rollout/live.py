@@ -12,18 +12,18 @@ from itertools import islice
 import msgspec
 
 from tidegate.errors import escape_line
+from tidegate.model.rollouts.display import join_refs
 from tidegate.model.rollouts.event import StepState
-from tidegate.model.times import Ms
-from tidegate.report.rollout.course import GateWait, RolloutProgress, StepProgress
-from tidegate.report.rollout.names import (
+from tidegate.model.rollouts.rollout_progress import GateWait, RolloutProgress, StepProgress
+from tidegate.model.text.display import (
     count_noun,
     format_limit,
     format_running,
     format_seconds,
-    join_refs,
     shorten_cause,
     shorten_wait_message,
 )
+from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import STOPPED
 from tidegate.report.styled_text import (
     UNICODE_SYMBOLS,

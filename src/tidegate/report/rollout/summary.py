@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.rollouts.event import EventType, StepState
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.names import count_noun, format_seconds
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.model.text.display import count_noun, format_seconds
 from tidegate.report.styled_text import UNICODE_SYMBOLS, Row, Span, Style, Symbols
 
 PASSED, STOPPED, INVALID = "passed", "stopped", "invalid"

@@ -11,9 +11,8 @@ from tidegate.documents import Document, duplicate_errors, find_locations, read_
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
-from tidegate.model.finding import Finding, Severity
+from tidegate.model.finding import Finding, Severity, warning_from_error
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.report.findings import warning_from_error
 from tidegate.schema.custom_resources import Flaw, check_object
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator

@@ -19,7 +19,7 @@ from typing import Self, TextIO
 
 import click
 
-from tidegate.cli.window import is_interactive, terminal_size
+from tidegate.cli.output import is_interactive, terminal_size
 
 ELLIPSIS = "..."
 INTERRUPT_WIDTH = len("^C") + 1

@@ -10,11 +10,10 @@ from functools import partial
 
 import msgspec
 
-from tidegate.cli.asking import load_request, with_workspace
-from tidegate.cli.saying import print_document, print_line
-from tidegate.cli.terminal import SafeStream, Terminal, detect_capabilities
-from tidegate.cli.unit_options import Flags
-from tidegate.cli.window import terminal_size
+from tidegate.cli.options import Flags
+from tidegate.cli.output import print_document, print_line, terminal_size
+from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.screen.terminal import SafeStream, Terminal, detect_capabilities
 from tidegate.clusters.session import Session
 from tidegate.errors import escape_line, redact_urls
 from tidegate.inspection.watch import watch_changes, watch_targets

@@ -8,8 +8,8 @@ from typing import TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from tidegate.cli.running import run_async
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.options import Flags
+from tidegate.cli.run_async import run_async
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.dialect.argo.options import with_sync_options

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidegate.model.display_paths import location_text
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.change import DiffAction, FieldChange
 from tidegate.model.plans.plan import Edge, ItemAction
@@ -16,7 +17,6 @@ from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.rollouts.run import RUN_KIND, RUN_VERSION, RunHead, RunObject, RunStep, RunUnit
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.paths import location_text
 
 JSON_VERSION = 1
 """Version of all JSON documents."""

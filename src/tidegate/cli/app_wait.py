@@ -7,11 +7,11 @@ from contextlib import aclosing
 import msgspec
 
 from tidegate.cli import options
-from tidegate.cli.asking import load_request, with_workspace
-from tidegate.cli.exits import OUTCOME_CODES
-from tidegate.cli.naming import load_unit_trees, select_unit_ids
-from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.options import Flags
+from tidegate.cli.outcome_codes import OUTCOME_CODES
+from tidegate.cli.output import note
+from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.unit_arguments import load_unit_trees, select_unit_ids
 from tidegate.clusters.session import Session
 from tidegate.errors import WaitTimeoutError
 from tidegate.inspection.diff import EMPTY_PLAN

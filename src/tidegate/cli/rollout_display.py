@@ -11,16 +11,16 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from tidegate.cli import options
-from tidegate.cli.asking import cluster_targets, render_settings
-from tidegate.cli.assuming import print_assumptions
-from tidegate.cli.doing import ProgressLine
-from tidegate.cli.saying import note
-from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.assumptions import print_assumptions
+from tidegate.cli.options import Flags
+from tidegate.cli.output import note
+from tidegate.cli.progress import ProgressLine
+from tidegate.cli.requests import cluster_targets, render_settings
+from tidegate.cli.screen.screen import Screen
 from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import RolloutOutcome
-from tidegate.report.preflight import preflight_findings
+from tidegate.planning.dry_run import preflight_findings
 from tidegate.report.rollout.explain import needs_explanation, rollout_explanation
 from tidegate.report.rollout.summary import NextCommands
 from tidegate.rollout.record import RecordingObserver, RunRecorder

@@ -76,3 +76,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[MissingRef, ...] = ()
     not_served_reason: str = ""
     """Why no controller or API serves the object, where this is the problem."""
+
+
+class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
+    """Last log lines of a container."""
+
+    object: Ref
+    """Object of the unit that the container runs for."""
+    pod: Ref
+    container: str
+    state: str
+    lines: tuple[str, ...] = ()

@@ -19,15 +19,14 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Self, TextIO
 
-from tidegate.cli.forms import JsonOutput, LineOutput, LiveOutput, RolloutOutput
-from tidegate.cli.saying import output_error
-from tidegate.cli.terminal import SafeStream, TerminalCapabilities, detect_capabilities
-from tidegate.cli.window import terminal_size
+from tidegate.cli.output import output_error, terminal_size
+from tidegate.cli.screen.outputs import JsonOutput, LineOutput, LiveOutput, RolloutOutput
+from tidegate.cli.screen.terminal import SafeStream, TerminalCapabilities, detect_capabilities
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import Event
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, PASSED, NextCommands, killed_message
 
 FRAME_INTERVAL = 0.1

@@ -8,12 +8,12 @@ import sys
 import msgspec
 
 from tidegate.cli import options
-from tidegate.cli.consent import print_target, target_names
-from tidegate.cli.saying import print_document, print_line
-from tidegate.cli.terminal import SafeStream, detect_capabilities
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.confirm import print_target, target_names
+from tidegate.cli.options import Flags
+from tidegate.cli.output import print_document, print_line
+from tidegate.cli.screen.terminal import SafeStream, detect_capabilities
 from tidegate.inspection.diff import Preview
-from tidegate.report.paths import location_text
+from tidegate.model.display_paths import location_text
 from tidegate.report.plan import plan_document, plan_rows
 from tidegate.report.styled_text import plain_text
 from tidegate.workspace.completeness import incomplete_finding

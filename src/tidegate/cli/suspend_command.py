@@ -7,9 +7,15 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.naming import ALL, NAMESPACE_FILTER, REPOSITORY, SELECTOR, names_argument
-from tidegate.cli.nouns import KINDS_BY_NOUN
-from tidegate.cli.unit_options import CLUSTER, Flags, with_options
+from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.unit_arguments import (
+    ALL,
+    KINDS_BY_NOUN,
+    NAMESPACE_FILTER,
+    REPOSITORY,
+    SELECTOR,
+    names_argument,
+)
 
 WAIT_OPTIONS = (
     click.option(
@@ -38,7 +44,7 @@ def suspend_command(noun: str, *, suspends: bool) -> click.Command:
     @with_options(() if suspends else WAIT_OPTIONS)
     @options.OUTPUT
     def run(names: tuple[str, ...], *, every: bool, **flags: Unpack[Flags]) -> int:
-        from tidegate.cli.suspending import suspend_or_resume  # noqa: PLC0415 - at run time
+        from tidegate.cli.suspend import suspend_or_resume  # noqa: PLC0415 - at run time
 
         return suspend_or_resume(noun, names, flags, select_all=every, suspends=suspends)
 

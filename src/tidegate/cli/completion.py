@@ -119,7 +119,7 @@ def _matching_names(
     read_live: Callable[[ClusterTargets], Awaitable[list[str]]] | None = None,
 ) -> list[str]:
     """Return the matching names. Errors are ignored while the user types."""
-    from tidegate.cli.running import run_async  # noqa: PLC0415
+    from tidegate.cli.run_async import run_async  # noqa: PLC0415
     from tidegate.clusters.session import ClusterTargets  # noqa: PLC0415
     from tidegate.errors import TidegateError  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.cli.saying import print_document, print_line
+from tidegate.cli.output import print_document, print_line
 from tidegate.model.plans.missing_dependency import MissingDependency
 from tidegate.report.assumptions import (
     assumption_lines,

@@ -14,8 +14,7 @@ from typing import TextIO
 
 import msgspec
 
-from tidegate.cli.saying import redirect_to_devnull
-from tidegate.cli.window import SizeFunction, is_interactive
+from tidegate.cli.output import SizeFunction, is_interactive, redirect_to_devnull
 from tidegate.report.styled_text import (
     ASCII_SYMBOLS,
     UNICODE_SYMBOLS,

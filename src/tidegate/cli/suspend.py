@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
-from tidegate.cli.asking import cluster_targets, render_settings
-from tidegate.cli.consent import print_target
-from tidegate.cli.doing import show_progress
-from tidegate.cli.exits import OUTCOME_CODES
-from tidegate.cli.naming import find_resources, load_unit_trees
-from tidegate.cli.nouns import KINDS_BY_NOUN
-from tidegate.cli.running import run_async
-from tidegate.cli.saying import note, print_line
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.confirm import print_target
+from tidegate.cli.options import Flags
+from tidegate.cli.outcome_codes import OUTCOME_CODES
+from tidegate.cli.output import note, print_line
+from tidegate.cli.progress import show_progress
+from tidegate.cli.requests import cluster_targets, render_settings
+from tidegate.cli.run_async import run_async
+from tidegate.cli.unit_arguments import KINDS_BY_NOUN, find_resources, load_unit_trees
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
 from tidegate.controllers.suspend import SuspensionResult, find_controllers, suspend

@@ -6,21 +6,19 @@ import sys
 from contextlib import aclosing
 
 from tidegate.cli import options
-from tidegate.cli.asking import load_request, with_workspace
-from tidegate.cli.doing import ProgressLine
-from tidegate.cli.naming import load_unit_trees
-from tidegate.cli.nouns import KINDS_BY_NOUN, NOUN_ALIASES, UNIT_KINDS
-from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Flags
-from tidegate.cli.window import max_line_width
+from tidegate.cli.options import Flags
+from tidegate.cli.output import max_line_width, note
+from tidegate.cli.progress import ProgressLine
+from tidegate.cli.requests import load_request, with_workspace
+from tidegate.cli.unit_arguments import KINDS_BY_NOUN, NOUN_ALIASES, UNIT_KINDS, load_unit_trees
 from tidegate.clusters.session import Session
 from tidegate.inspection.events import find_pod_owners, read_events, read_unit_logs
 from tidegate.inspection.logs import LogFollower
+from tidegate.model.rollouts.evidence import ContainerLog
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
+from tidegate.model.views.events import EventRow
 from tidegate.report.events import (
-    ContainerLog,
-    EventRow,
     container_log_document,
     container_log_lines,
     event_lines,

@@ -14,6 +14,12 @@ import msgspec
 from tidegate.errors import sanitize
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Plan, Step, step_items
+from tidegate.model.rollouts.display import (
+    shorten_unit_names,
+    step_name,
+    step_name_from_id,
+    unit_name,
+)
 from tidegate.model.rollouts.event import (
     FINAL_STATES,
     NOT_NEEDED,
@@ -24,12 +30,6 @@ from tidegate.model.rollouts.event import (
 )
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
-from tidegate.report.rollout.names import (
-    shorten_unit_names,
-    step_name,
-    step_name_from_id,
-    unit_name,
-)
 
 OBJECT_RESULTS = frozenset(
     {EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED}

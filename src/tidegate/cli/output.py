@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TextIO
 
@@ -24,7 +24,7 @@ from tidegate.errors import (
     redact_urls,
     sanitize_document,
 )
-from tidegate.report.paths import display_error
+from tidegate.model.display_paths import display_error
 
 OUTPUT_CLOSED = "output.closed"
 _ERROR_FORMAT = {"json": False}
@@ -117,3 +117,26 @@ def redirect_to_devnull(stream: TextIO) -> None:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, stream.fileno())
         os.close(devnull)
+
+
+DEFAULT_SIZE = (80, 24)
+SizeFunction = Callable[[], tuple[int, int]]
+
+
+def is_interactive(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """Return whether a stream is a terminal with a movable cursor. The stream may be None."""
+    return stream is not None and stream.isatty() and environ.get("TERM", "") not in {"", "dumb"}
+
+
+def max_line_width(stream: TextIO) -> int | None:
+    """Return the width of lines; None if the stream is no terminal."""
+    return terminal_size(stream)[0] if stream.isatty() else None
+
+
+def terminal_size(stream: TextIO) -> tuple[int, int]:
+    """Return columns and lines; a default if the terminal does not report them."""
+    with suppress(OSError, ValueError):
+        columns, lines = os.get_terminal_size(stream.fileno())
+        if columns > 0 and lines > 0:
+            return columns, lines
+    return DEFAULT_SIZE

@@ -7,14 +7,14 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.cli.terminal import SafeStream, Terminal, TerminalCapabilities
-from tidegate.cli.window import SizeFunction
+from tidegate.cli.output import SizeFunction
+from tidegate.cli.screen.terminal import SafeStream, Terminal, TerminalCapabilities
 from tidegate.errors import escape_line, sanitize_document
+from tidegate.model.rollouts.documents import event_document
 from tidegate.model.rollouts.event import Event
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.times import Ms
-from tidegate.report.rollout.course import RolloutProgress
-from tidegate.report.rollout.documents import event_document
-from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.explain import (
     explain_failure,
     explain_timeout,

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import click
 
-from tidegate.cli.asking import cluster_targets
-from tidegate.cli.saying import print_line, print_lines
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.options import Flags
+from tidegate.cli.output import print_line, print_lines
+from tidegate.cli.requests import cluster_targets
 from tidegate.clusters.session import describe_targets
 
 EMPTY_CLUSTER_TARGET = "none; compared with an empty cluster"

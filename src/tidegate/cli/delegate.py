@@ -6,14 +6,13 @@ import getpass
 from collections.abc import Awaitable, Callable, Sequence
 
 from tidegate.cli import options
-from tidegate.cli.asking import cluster_targets, render_settings
-from tidegate.cli.consent import print_target
-from tidegate.cli.exits import OUTCOME_CODES
-from tidegate.cli.naming import load_unit_trees
-from tidegate.cli.nouns import KINDS_BY_NOUN
-from tidegate.cli.running import run_async
-from tidegate.cli.saying import print_line
-from tidegate.cli.unit_options import Flags
+from tidegate.cli.confirm import print_target
+from tidegate.cli.options import Flags
+from tidegate.cli.outcome_codes import OUTCOME_CODES
+from tidegate.cli.output import print_line
+from tidegate.cli.requests import cluster_targets, render_settings
+from tidegate.cli.run_async import run_async
+from tidegate.cli.unit_arguments import KINDS_BY_NOUN, load_unit_trees
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import (
     REQUEST_TIMEOUT,

@@ -1,0 +1,1 @@
+"""Display of a rollout: terminal, live view, lines and JSON."""

@@ -1,0 +1,64 @@
+"""Amounts, durations, lists and messages as users read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from tidegate.model.text.lazy_regex import lazy_regex
+from tidegate.model.times import HOUR, MINUTE, SECOND, Ms
+
+TENTHS_LIMIT = Ms(10 * SECOND)
+"""Below this limit a running duration is shown with tenths of a second."""
+WAIT_PREFIXES = ("Waiting for rollout to finish: ", "Waiting for ")
+_CREATE_ERROR = lazy_regex(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
+_WEBHOOK_DENIAL = lazy_regex(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
+
+
+def count_noun(amount: int, singular: str) -> str:
+    """Return an amount with its noun: `1 object`, `1,200 objects`."""
+    return f"{amount:,} {singular}" if amount == 1 else f"{amount:,} {singular}s"
+
+
+def format_seconds(duration: int) -> str:
+    """Format a finished duration: `0.1s`, `102.0s`."""
+    return f"{duration / SECOND:.1f}s"
+
+
+def format_running(duration: int) -> str:
+    """Format a growing duration: `3.2s`, `42s`, `1m42s`, `2h05m`."""
+    if duration < TENTHS_LIMIT:
+        return f"{max(0, duration) / SECOND:.1f}s"
+    if duration < MINUTE:
+        return f"{duration // SECOND}s"
+    if duration < HOUR:
+        return f"{duration // MINUTE}m{duration % MINUTE // SECOND:02}s"
+    return f"{duration // HOUR}h{duration % HOUR // MINUTE:02}m"
+
+
+def format_limit(duration: int) -> str:
+    """Format a time limit: `10m`, `90s`, `1m30s`."""
+    if duration >= MINUTE and duration % MINUTE < SECOND:
+        return f"{duration // MINUTE}m" if duration < HOUR else format_running(duration)
+    return format_running(duration)
+
+
+def shorten_cause(cause: str) -> str:
+    """Return a cause with its decisive part first, for rows with little space."""
+    text = _CREATE_ERROR.sub("", cause)
+    return _WEBHOOK_DENIAL.sub(r"denied by a webhook: \g<why> (\g<name>)", text)
+
+
+def shorten_wait_message(message: str) -> str:
+    """Return a message of a wait without its introductory words."""
+    for prefix in WAIT_PREFIXES:
+        if message.startswith(prefix):
+            message = message.removeprefix(prefix)
+            break
+    return message.removesuffix("...")
+
+
+def join_limited(names: Iterable[str], amount: int, limit: int) -> str:
+    """Join the first names and add how many more there are."""
+    shown = ", ".join(islice(names, limit))
+    return shown if amount <= limit else f"{shown} and {amount - limit:,} more"

@@ -1,0 +1,1 @@
+"""Views: rows and trees that commands show, before they are formatted."""
