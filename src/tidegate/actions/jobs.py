@@ -16,7 +16,7 @@ from tidegate.health.recorded_time import moment_in
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
 from tidegate.model.k8s.objects import ClusterRef, Json, Ref, versionless_key
 from tidegate.model.plans.plan import Plan, PlanItem, Step, step_items
-from tidegate.model.rollouts.display import step_name
+from tidegate.model.rollouts.names import step_name
 from tidegate.model.views.jobs import JobRow
 from tidegate.plan.changes.rerun import affected_units, find_tasks, is_task, rerun
 from tidegate.planning.plan import PlanResult

@@ -19,7 +19,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, 
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import Plan
-from tidegate.model.rollouts.display import PHASE_NAMES
+from tidegate.model.rollouts.names import PHASE_NAMES
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.tree import TraceBlock, TreeNode

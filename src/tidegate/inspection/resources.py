@@ -22,8 +22,8 @@ from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.plans.plan import PlanItem, PlannedUnit, Step, managed_items
-from tidegate.model.rollouts.display import PHASE_NAMES
 from tidegate.model.rollouts.journal import Journal
+from tidegate.model.rollouts.names import PHASE_NAMES
 from tidegate.model.views.resources import ResourceRow
 from tidegate.plan.build.hook_names import complete_hook_names
 from tidegate.world.messages import ListPage, NotServed

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from tidegate.model.display import join_limited
 from tidegate.model.plans.missing_dependency import (
     MAX_MISSING_NAMES,
     NEVER_ASSUMED,
@@ -13,14 +14,13 @@ from tidegate.model.plans.missing_dependency import (
     MissingDependency,
     missing_title,
 )
-from tidegate.model.rollouts.display import join_refs
+from tidegate.model.rollouts.names import join_refs
 from tidegate.model.simulation.preinstalled import (
     GivenCluster,
     GivenKind,
     GivenOperator,
     format_kind_title,
 )
-from tidegate.model.text.display import join_limited
 
 HEADER = "assumed, since nothing here brings it; these lines are a scenario:"
 TITLES = {

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tidegate.model.display import format_limit
 from tidegate.model.operators.rows import (
     Check,
     KindRow,
@@ -17,7 +18,6 @@ from tidegate.model.operators.rows import (
     RequiredState,
 )
 from tidegate.model.simulation.preinstalled import format_kind_title
-from tidegate.model.text.display import format_limit
 from tidegate.model.text.lazy_regex import lazy_regex
 
 _PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")

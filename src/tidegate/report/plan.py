@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tidegate.model.display import count_noun, join_limited
 from tidegate.model.display_paths import location_text
 from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.plans.change import DiffAction, Difference, FieldChange
@@ -23,9 +24,8 @@ from tidegate.model.plans.plan import (
     public_digest,
     step_items,
 )
-from tidegate.model.rollouts.display import relative_unit_name, step_name, unit_name
 from tidegate.model.rollouts.documents import JSON_VERSION
-from tidegate.model.text.display import count_noun, join_limited
+from tidegate.model.rollouts.names import relative_unit_name, step_name, unit_name
 from tidegate.model.units.unit import UnitId
 from tidegate.report.styled_text import Row, Span, Style
 

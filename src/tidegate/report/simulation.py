@@ -7,18 +7,18 @@ from itertools import groupby
 
 import msgspec
 
+from tidegate.model.display import count_noun, join_limited
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.drift import Drift
 from tidegate.model.plans.plan import Plan
-from tidegate.model.rollouts.display import join_refs
 from tidegate.model.rollouts.documents import ObjectIdentity
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
 from tidegate.model.simulation.double_sync import Resync
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.simulation.revision_sync import RevisionSync
-from tidegate.model.text.display import count_noun, join_limited
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.unit import UnitId

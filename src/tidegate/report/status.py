@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
+from tidegate.model.display import count_noun
 from tidegate.model.k8s.objects import Json, Ref
 from tidegate.model.k8s.verdict import Verdict
-from tidegate.model.text.display import count_noun
 from tidegate.report.styled_text import text_width
 
 StatusRow = tuple[Ref, int, bool, Verdict]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tidegate.model.display import count_noun
 from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import Json
-from tidegate.model.rollouts.display import relative_unit_name
-from tidegate.model.text.display import count_noun
+from tidegate.model.rollouts.names import relative_unit_name
 from tidegate.model.views.units import UnitRow
 from tidegate.report.findings import finding_document
 from tidegate.report.tables import table_lines

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from tidegate.model.display import count_noun, format_seconds
 from tidegate.model.k8s.objects import ClusterRef, Json
 from tidegate.model.plans.verification import OrderEvidence, OrderPair, PairState
-from tidegate.model.rollouts.display import step_name, unit_name
+from tidegate.model.rollouts.names import step_name, unit_name
 from tidegate.model.rollouts.run import RunHead, RunStep
-from tidegate.model.text.display import count_noun, format_seconds
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.views.verification import OrderVerification, UnitVerification
 from tidegate.report.tables import table_lines, wrap_lines

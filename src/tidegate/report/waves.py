@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from tidegate.model.display import join_limited
 from tidegate.model.display_paths import location_text
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import Json
-from tidegate.model.rollouts.display import PHASE_NAMES, relative_unit_name
-from tidegate.model.text.display import join_limited
+from tidegate.model.rollouts.names import PHASE_NAMES, relative_unit_name
 from tidegate.model.views.waves import (
     LevelRow,
     ObjectWave,

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.unit.report.telling import SHOP
+from tidegate.model.display import format_limit, format_running, shorten_wait_message
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Step
-from tidegate.model.rollouts.display import join_refs, shorten_unit_names, step_name
 from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.names import join_refs, shorten_unit_names, step_name
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
-from tidegate.model.text.display import format_limit, format_running, shorten_wait_message
 from tidegate.model.times import Ms
 from tidegate.report.styled_text import (
     Span,

@@ -191,8 +191,8 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
 
 
 def _flux_row(status: UnitStatus) -> FluxRow:
+    from tidegate.model.display import count_noun
     from tidegate.model.k8s.verdict import Health
-    from tidegate.model.text.display import count_noun
     from tidegate.report.flux import FluxRow
 
     differing = sum(not object_status.is_synced for object_status in status.objects)

@@ -7,11 +7,11 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.errors import Location
+from tidegate.model.display import join_limited
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.simulation.preinstalled import (
     format_kind_title,
 )
-from tidegate.model.text.display import join_limited
 
 
 class DependencyType(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tidegate.model.display import count_noun
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.rollouts.evidence import (
     ContainerFailure,
@@ -20,7 +21,6 @@ from tidegate.model.rollouts.rollout_progress import (
     RolloutProgress,
     StepProgress,
 )
-from tidegate.model.text.display import count_noun
 
 WHY = "why"
 MAX_EVENTS = 6

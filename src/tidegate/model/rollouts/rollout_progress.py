@@ -14,12 +14,6 @@ import msgspec
 from tidegate.errors import sanitize
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Plan, Step, step_items
-from tidegate.model.rollouts.display import (
-    shorten_unit_names,
-    step_name,
-    step_name_from_id,
-    unit_name,
-)
 from tidegate.model.rollouts.event import (
     FINAL_STATES,
     NOT_NEEDED,
@@ -27,6 +21,12 @@ from tidegate.model.rollouts.event import (
     Event,
     EventType,
     StepState,
+)
+from tidegate.model.rollouts.names import (
+    shorten_unit_names,
+    step_name,
+    step_name_from_id,
+    unit_name,
 )
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId

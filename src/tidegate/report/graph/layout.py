@@ -21,7 +21,7 @@ from tidegate.model.plans.graph import (
     GraphStep,
     NodeKind,
 )
-from tidegate.model.rollouts.display import step_name
+from tidegate.model.rollouts.names import step_name
 from tidegate.model.units.unit import Strength, UnitId
 from tidegate.model.views.graph import GraphView
 

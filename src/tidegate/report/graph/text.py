@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.documents.document import format_path
 from tidegate.errors import sanitize
+from tidegate.model.display import count_noun, format_seconds, join_limited
 from tidegate.model.display_paths import display_paths_in, location_text
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.operators.rows import Effect
@@ -22,8 +23,7 @@ from tidegate.model.plans.graph import (
     WaitLink,
 )
 from tidegate.model.plans.plan import Edge, EdgeReason
-from tidegate.model.rollouts.display import relative_unit_name, step_name
-from tidegate.model.text.display import count_noun, format_seconds, join_limited
+from tidegate.model.rollouts.names import relative_unit_name, step_name
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.graph import GraphView
 from tidegate.report.graph.layout import visible_nodes

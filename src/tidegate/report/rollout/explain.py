@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from tidegate.model.display import count_noun, format_seconds, shorten_wait_message
 from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.causes import (
@@ -16,17 +17,16 @@ from tidegate.model.rollouts.causes import (
     failing_objects,
     pending_waits,
 )
-from tidegate.model.rollouts.display import join_refs
 from tidegate.model.rollouts.documents import ObjectIdentity
 from tidegate.model.rollouts.event import RolloutOutcome, StepState
 from tidegate.model.rollouts.evidence import (
     Evidence,
 )
+from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import (
     RolloutProgress,
     StepProgress,
 )
-from tidegate.model.text.display import count_noun, format_seconds, shorten_wait_message
 from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import (
     NO_NEXT_COMMANDS,

@@ -11,22 +11,22 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.errors import escape_line, sanitize
+from tidegate.model.display import (
+    count_noun,
+    format_limit,
+    format_seconds,
+    join_limited,
+    shorten_wait_message,
+)
 from tidegate.model.k8s.objects import Ref
-from tidegate.model.rollouts.display import join_refs
 from tidegate.model.rollouts.event import FAILURE_IGNORED, Event, EventType, StepState
+from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import (
     STEP_STATES,
     GateWait,
     RolloutProgress,
     StepProgress,
     is_blocked,
-)
-from tidegate.model.text.display import (
-    count_noun,
-    format_limit,
-    format_seconds,
-    join_limited,
-    shorten_wait_message,
 )
 from tidegate.model.times import MINUTE, SECOND, Ms, format_timestamp
 from tidegate.report.rollout.summary import headline

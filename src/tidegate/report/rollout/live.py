@@ -12,10 +12,7 @@ from itertools import islice
 import msgspec
 
 from tidegate.errors import escape_line
-from tidegate.model.rollouts.display import join_refs
-from tidegate.model.rollouts.event import StepState
-from tidegate.model.rollouts.rollout_progress import GateWait, RolloutProgress, StepProgress
-from tidegate.model.text.display import (
+from tidegate.model.display import (
     count_noun,
     format_limit,
     format_running,
@@ -23,6 +20,9 @@ from tidegate.model.text.display import (
     shorten_cause,
     shorten_wait_message,
 )
+from tidegate.model.rollouts.event import StepState
+from tidegate.model.rollouts.names import join_refs
+from tidegate.model.rollouts.rollout_progress import GateWait, RolloutProgress, StepProgress
 from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import STOPPED
 from tidegate.report.styled_text import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.model.display import count_noun, format_seconds
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
-from tidegate.model.text.display import count_noun, format_seconds
 from tidegate.report.styled_text import UNICODE_SYMBOLS, Row, Span, Style, Symbols
 
 PASSED, STOPPED, INVALID = "passed", "stopped", "invalid"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tidegate.model.display import join_limited
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.graph import GraphStep
 from tidegate.model.plans.plan import Step
 from tidegate.model.rollouts.run import RunStep
-from tidegate.model.text.display import (
-    join_limited,
-)
 from tidegate.model.units.unit import UnitId
 
 PHASE_NAMES = {
