@@ -33,7 +33,7 @@ test: check ## everything that needs no cluster
 	$(BIN)/python -m pytest -q -n 2 -m "not kube and not peers"
 
 properties: $(READY) ## thousands of random rollouts, killed, failing and together; hours
-	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/properties -k rollouts --hypothesis-profile=default
+	TIDEGATE_EXAMPLES=$${TIDEGATE_EXAMPLES:-10000} $(BIN)/python -m pytest -q tests/property -k rollouts --hypothesis-profile=default
 
 test-kube: $(READY) ## build, start and use a real control plane
 	$(BIN)/python -m plane build
@@ -41,7 +41,7 @@ test-kube: $(READY) ## build, start and use a real control plane
 
 test-peers: $(READY) ## let Flux's own controller look at what we applied; builds it
 	$(BIN)/python -m plane build
-	$(BIN)/python -m tests.peers.building
+	$(BIN)/python -m tests.conformance.peers.building
 	$(BIN)/python -m pytest -q -m peers
 
 kube-up: $(READY) ## start that control plane and leave it running
@@ -76,7 +76,7 @@ schemas: $(READY) ## read the API server's own schemas, and those of CRDs, into 
 
 traces: $(READY) ## record what real controllers say, for the sandbox to be compared with
 	$(BIN)/python -m plane build
-	$(BIN)/python -m tests.traces
+	$(BIN)/python -m tests.conformance.controllers
 
 golden: $(READY) ## rewrite recorded output; git shows what changed
 	$(BIN)/python -m plane build

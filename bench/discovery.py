@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.spending import spent_by_programs
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.tidegate_command import Tidegate
 
 SIZES = (100, 1_000, 5_000)
 PLANNED = 100

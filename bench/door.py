@@ -17,6 +17,7 @@ import aiohttp
 import msgspec
 
 from plane import ControlPlane
+from tests.support.cluster_client import Desk, live_of
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
 from tidegate.kube.credentials import make_auth_source
@@ -24,7 +25,6 @@ from tidegate.kube.tls import make_context
 from tidegate.kube.world import KubeWorld
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.times import Ms
-from tidegate.testing import Desk, live_of
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Response, Success
 from tidegate.world.requests import Call, RequestId, Verb, Write

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tests.support.builders import a_config_map, a_unit, an_object
 from tidegate.graph.build import build_graph
 from tidegate.graph.cycles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
@@ -25,7 +26,6 @@ from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan
 from tidegate.plan.build.build import build_plan
 from tidegate.planning.graph import graph_inputs
-from tidegate.testing.builders import a_config_map, a_unit, an_object
 
 PER_APP = 10
 SIZES = (100, 1_000, 5_000)

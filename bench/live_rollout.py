@@ -23,6 +23,7 @@ from typing import TextIO
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
+from tests.support.unit_trees import a_family
 from tidegate.cli.options import Flags
 from tidegate.cli.rollout_display import show_rollout
 from tidegate.cli.screen.screen import Screen
@@ -31,7 +32,6 @@ from tidegate.model.k8s.objects import Json
 from tidegate.model.rollouts.event import Event
 from tidegate.planning.plan import make_plan
 from tidegate.rollout.run import RolloutOptions
-from tidegate.testing.families import a_family
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import unit_for_path
 

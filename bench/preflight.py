@@ -12,14 +12,14 @@ import time
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
+from tests.support.builders import a_config_map, a_plan, a_unit, an_object
+from tests.support.rollout_runs import roll_out
 from tidegate.clusters.connect import open_world
 from tidegate.engine.context import RolloutSettings
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.plan import Plan
 from tidegate.model.times import Ms
 from tidegate.model.units.policy import PreflightMode
-from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
-from tidegate.testing.rollouts import roll_out
 from tidegate.world.messages import Message, Response
 from tidegate.world.protocol import World
 from tidegate.world.requests import Call, RequestId, Write

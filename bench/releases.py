@@ -18,10 +18,10 @@ from pathlib import Path
 
 from plane import ControlPlane
 from plane.audit import read_audit
-from tests.e2e.helm_oracle import find_helm, run_helm
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository, config_map
-from tests.fakes.repositories import deployment
+from tests.support.helm_oracle import find_helm, run_helm
+from tests.support.kubectl import kubectl
+from tests.support.releases import ChartRepository, config_map
+from tests.support.repositories import deployment
 from tidegate.documents.dump import to_yaml
 
 ROUNDS = 3

@@ -21,8 +21,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from tests.e2e.helm_oracle import find_helm, template
-from tests.unit.render.overlays import read_case
+from tests.support.helm_oracle import find_helm, template
+from tests.support.overlays import read_case
 from tidegate.model.units.chart_request import ChartRequest, Parameter
 from tidegate.model.units.rendering import Overlay, RenderRequest
 from tidegate.render.helm import argo_layers, helm_workers, render

@@ -12,12 +12,12 @@ import cProfile
 import time
 from dataclasses import dataclass, field
 
+from tests.support.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
+from tests.support.rollout_runs import roll_out
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.plans.plan import Plan
 from tidegate.model.times import SECOND, Ms
-from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
-from tidegate.testing.rollouts import roll_out
 from tidegate.world.messages import Message
 from tidegate.world.protocol import World
 from tidegate.world.requests import Call, Get, List, RequestId, Watch, Write

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from tests.support.unit_trees import a_family
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.engine.driver import drive
@@ -22,7 +23,6 @@ from tidegate.planning.plan import make_plan
 from tidegate.report.rollout.live import ViewOptions, view_rows
 from tidegate.report.styled_text import Row, Span, Style, text_width
 from tidegate.rollout.run import RolloutOptions, build_driver
-from tidegate.testing.families import a_family
 from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import unit_for_path
 

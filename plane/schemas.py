@@ -25,9 +25,10 @@ import msgspec
 
 from plane.cluster import ControlPlane
 from plane.errors import PlaneError
+from tests.support.cluster_client import Desk
+from tests.support.worlds import real_world
 from tidegate.errors import sanitize
 from tidegate.model.k8s.objects import Json, ServedKind
-from tidegate.testing import Desk, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources, Outcome, RawResponse
 from tidegate.world.requests import Discover, RawGet

@@ -9,9 +9,9 @@ from collections import Counter
 
 from bench.door import bare_lap, bodies, encoded
 from bench.engine.cluster import Bench
-from tests.e2e.rollout_audit import is_own_write
+from tests.support.builders import a_plan, a_unit
+from tests.support.rollout_audit import is_own_write
 from tidegate.model.plans.plan import Plan
-from tidegate.testing.builders import a_plan, a_unit
 
 ROUNDS = 3
 OBJECTS = 2_000

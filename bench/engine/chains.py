@@ -12,7 +12,7 @@ import msgspec
 
 from bench.engine.cluster import Bench
 from bench.engine.gates import BareLoop
-from tests.e2e.rollout_audit import a_wave, read_story
+from tests.support.rollout_audit import a_wave, read_story
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics

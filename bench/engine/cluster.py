@@ -11,14 +11,14 @@ import aiohttp
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
+from tests.support.cluster_client import Desk, live_of
+from tests.support.rollout_runs import Run, roll_out
 from tidegate.clusters.connect import open_world
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
 from tidegate.kube.tls import make_context
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.plan import Plan
-from tidegate.testing import Desk, live_of
-from tidegate.testing.rollouts import Run, roll_out
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

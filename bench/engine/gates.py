@@ -14,11 +14,11 @@ import aiohttp
 import msgspec
 
 from bench.engine.cluster import Bench
-from tests.e2e.rollout_audit import DeploymentSeen, a_wave, read_story
+from tests.support.builders import a_plan, a_unit
+from tests.support.rollout_audit import DeploymentSeen, a_wave, read_story
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.credentials import make_auth_source
 from tidegate.model.k8s.objects import JsonObject
-from tidegate.testing.builders import a_plan, a_unit
 
 RUNS = 10
 WAVES = 20

@@ -14,7 +14,7 @@ from tidegate.plan.serialize import to_json
 
 OBJECTS = 10_000
 KEY = b"of the bench"
-PROGRAM = "tests.fakes.rollout_program"
+PROGRAM = "tests.support.rollout_program"
 
 
 def measure(bench: Bench) -> dict[str, float]:

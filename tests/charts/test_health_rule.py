@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.charts.rendering import CHARTS, Chart
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.tidegate_command import Tidegate
 
 RULES = CHARTS / "health" / "kinda.rocks.yaml"
 HEAD = "apiVersion: kinda.rocks/v1beta1\nkind: Database\nmetadata: {name: shop, namespace: shop}\n"

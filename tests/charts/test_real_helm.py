@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.charts.rendering import CHARTS, Chart, Rendering, Values, everything, laid_over, setting
-from tests.e2e.helm_oracle import find_helm, objects_of, run_helm, template
+from tests.support.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.render.helm import render

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
-from tests.fakes.faulty_proxy import FaultyProxy
+from tests.support.cluster_client import Desk, live_of
+from tests.support.dialect_kinds import serve
+from tests.support.faulty_proxy import FaultyProxy
+from tests.support.worlds import real_world
 from tidegate.documents.dump import to_json
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import Ms
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.reflector import IDLE_TIMEOUT
 from tidegate.world.resilient import ResilientWorld

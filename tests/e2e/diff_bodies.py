@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import yaml
 
-from tests.promises.objects import at
+from tests.support.objects import at
 from tidegate.model.k8s.json_fields import get_list, get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction

@@ -21,13 +21,13 @@ import msgspec
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tests.e2e.rollout_audit import WRITES
+from tests.support.cluster_client import Desk, live_of
+from tests.support.rollout_audit import WRITES
+from tests.support.worlds import give, live_in, real_world
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, Ms
-from tidegate.testing import Desk, give, live_of, real_world
-from tidegate.testing.worlds import live_in
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

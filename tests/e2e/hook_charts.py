@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes.releases import config_map, hook
+from tests.support.releases import config_map, hook
 
 BOTH = "pre-install,pre-upgrade"
 ALL = "pre-install,post-install,pre-upgrade,post-upgrade"

@@ -25,15 +25,15 @@ import msgspec
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.harbour import is_settled
-from tests.e2e.rollout_audit import WRITES
-from tests.e2e.test_families import REPORTERS
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.support.cluster_client import Desk, live_of
+from tests.support.rollout_audit import WRITES
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.unit_families import REPORTERS
+from tests.support.worlds import give, live_in, real_world
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.model.k8s.json_fields import get_int
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, Ms
-from tidegate.testing import Desk, give, live_of, real_world
-from tidegate.testing.worlds import live_in
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plane import ControlPlane
-from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository, a_shop, helm_release
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.support.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
+from tests.support.kubectl import kubectl
+from tests.support.releases import ChartRepository, a_shop, helm_release
+from tests.support.tidegate_command import Ran, Tidegate
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.helm_oracle import find_helm, run_helm
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.repositories import Repository, application, deployment
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.helm_oracle import find_helm, run_helm
+from tests.support.kubectl import kubectl
+from tests.support.repositories import Repository, application, deployment
+from tests.support.tidegate_command import Tidegate
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import WAVES, commit, dev_applications, fleet
-from tests.fakes.repositories import application, deployment
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.e2e.test_statuses import WAVES, dev_applications, fleet
+from tests.support.live_statuses import commit
+from tests.support.repositories import application, deployment
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.unit_families import Fleet
 
 __all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

@@ -10,10 +10,11 @@ import pytest
 
 from plane.identity.certificates import Authority
 from tests.e2e.conftest import Site, a_config_map
-from tests.fakes.kubelet import LogEndpoint
+from tests.support.cluster_client import Desk
+from tests.support.kubelet import LogEndpoint
+from tests.support.worlds import real_world
 from tidegate.errors import Location, TidegateError
 from tidegate.model.k8s.objects import Json
-from tidegate.testing import Desk, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.errors import error_from_outcome
 from tidegate.world.messages import is_error

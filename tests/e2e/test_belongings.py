@@ -9,9 +9,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import Harbour, open_harbour
+from tests.support.builders import an_object
+from tests.support.cluster_client import Desk, live_of
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Kind, Ref
-from tidegate.testing import Desk, live_of, real_world
-from tidegate.testing.builders import an_object
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import NotFound
 from tidegate.world.resilient import ResilientWorld

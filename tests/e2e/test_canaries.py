@@ -10,11 +10,12 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.fakes.canary_search import is_in, left_in
-from tests.hostile.canaries import CANARY, LAIRS, leaks, run_in
+from tests.support.builders import an_object
+from tests.support.canaries import CANARY, LAIRS, leaks, run_in
+from tests.support.canary_search import is_in, left_in
+from tests.support.cluster_client import Desk, live_of
+from tests.support.worlds import real_world
 from tidegate.documents import read_documents
-from tidegate.testing import Desk, live_of, real_world
-from tidegate.testing.builders import an_object
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

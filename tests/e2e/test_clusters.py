@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
+from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.units.identity import ImpersonatedUser
-from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Forbidden, Message, Response, Success, WatchEnded, WatchEvent
 from tidegate.world.requests import Selection, View

@@ -12,10 +12,11 @@ import jq  # type: ignore[import-not-found]
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
-from tests.e2e.test_control_plane import kubectl
-from tests.e2e.test_statuses import IN_ORDER, commit
-from tests.fakes.repositories import (
+from tests.e2e.test_statuses import IN_ORDER
+from tests.support.dialect_kinds import serve
+from tests.support.kubectl import kubectl
+from tests.support.live_statuses import commit
+from tests.support.repositories import (
     Repository,
     application,
     deployment,
@@ -25,8 +26,8 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
-from tests.fakes.tidegate_runs import ROOT
-from tests.fakes.typed import Typed, type_in
+from tests.support.tidegate_runs import ROOT
+from tests.support.typed import Typed, type_in
 from tidegate.model.k8s.objects import JsonObject
 
 PAGE = ROOT / "docs" / "reference" / "commands-you-know.md"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.fakes.on_terminal import on_terminal
-from tests.fakes.tidegate_command import Tidegate
-from tests.fakes.tidegate_runs import config_map, write_unit
+from tests.support.builders import an_object
+from tests.support.cluster_client import live_of
+from tests.support.on_terminal import on_terminal
+from tests.support.tidegate_command import Tidegate
+from tests.support.tidegate_runs import config_map, write_unit
 from tidegate.model.k8s.objects import Kind, Ref
-from tidegate.testing import live_of
-from tidegate.testing.builders import an_object
 from tidegate.world.messages import NotFound
 
 pytestmark = pytest.mark.kube

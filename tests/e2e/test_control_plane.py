@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -16,11 +15,14 @@ import pytest
 
 from plane import ControlPlane, read_audit
 from plane.client import wait_until
+from tests.support.kubectl import ROOT, kubectl, run
 
 pytestmark = pytest.mark.kube
 
-ROOT = Path(__file__).parents[2]
+
 NODE_IS_READY = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+
+
 START_AND_WAIT = """\
 import json
 from plane import ControlPlane
@@ -36,28 +38,6 @@ input()
 def plane() -> Iterator[ControlPlane]:
     with ControlPlane.start() as plane:
         yield plane
-
-
-def run(*words: str | Path, environment: dict[str, str] | None = None, text: str = "") -> str:
-    """What a program says on stdout; one that ends badly is an assertion with its stderr."""
-    ended = subprocess.run(  # kubectl or our own interpreter
-        list(map(str, words)),
-        capture_output=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        input=text,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-def kubectl(kubeconfig: Path, *words: str, text: str = "") -> str:
-    beside = Path(sys.executable).with_name("kubectl")
-    program = beside if beside.exists() else shutil.which("kubectl")
-    assert program, "kubectl is in the group `dev`"
-    return run(program, "--kubeconfig", kubeconfig, *words, text=text)
 
 
 def refusal(kubeconfig: Path, *words: str) -> str:

@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from plane import ControlPlane
+from tests.support.cluster_client import Desk
+from tests.support.worlds import real_world
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
-from tidegate.testing import Desk, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Invalid, Outcome, Success
 from tidegate.world.requests import Get, PatchType, Verb, Write

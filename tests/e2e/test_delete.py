@@ -12,7 +12,7 @@ import pytest
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.harbour import WAVES, Harbour, open_harbour
-from tests.e2e.rollout_audit import WRITES
+from tests.support.rollout_audit import WRITES
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 CREATED, REFUSED = 201, 400

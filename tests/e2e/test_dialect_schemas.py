@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 
 from plane import ControlPlane
 from plane.dialect_schemas import UNREAD, read_definitions, rows_of, write
-from tests.e2e.dialect_kinds import definitions
 from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
 from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
-from tests.fakes.dialect_bodies import BODIES
+from tests.support.cluster_client import Desk, live_of
+from tests.support.dialect_bodies import BODIES
+from tests.support.dialect_kinds import definitions
+from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.schema.causes import NOWHERE
 from tidegate.schema.custom_resources import FILE, check_object
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Invalid, Success
 from tidegate.world.requests import Verb

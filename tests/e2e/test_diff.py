@@ -9,20 +9,16 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.conftest import Site
 from tests.e2e.diff_bodies import Case, read_cases
-from tests.fakes.write_sequences import random_sequences
-from tests.unit.plan.foreseen import (
-    changes_between,
-    is_touched,
-    not_kept_by_seal,
-    surprises_of,
-)
-from tests.unit.plan.takeover import OURS, take_over
+from tests.support.cluster_client import Desk, body_of
+from tests.support.foreseen import changes_between, is_touched, not_kept_by_seal, surprises_of
+from tests.support.takeover import OURS, take_over
+from tests.support.worlds import real_world
+from tests.support.write_sequences import random_sequences
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.change import DiffAction
 from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.compare import compare
-from tidegate.testing import Desk, body_of, real_world
 from tidegate.world.messages import Forbidden, Invalid, Success
 
 pytestmark = pytest.mark.kube

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.tidegate_command import Tidegate
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.objects import Kind, Ref
-from tidegate.testing import Desk, items_of, live_of
 from tidegate.world.requests import List, Selection
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

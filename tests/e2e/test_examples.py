@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.faces.test_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.cluster_client import Desk
+from tests.support.documented_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
+from tests.support.tidegate_command import Tidegate
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Kind, Ref
-from tidegate.testing import Desk, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import NotFound
 from tidegate.world.resilient import ResilientWorld

@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
-import os
-import signal
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from plane import ControlPlane
-from plane.audit import read_audit
-from tests.e2e.dialect_kinds import serve
-from tests.e2e.rollout_audit import WRITES
-from tests.fakes.repositories import (
+from tests.support.cluster_client import Desk, live_of
+from tests.support.dialect_kinds import serve
+from tests.support.repositories import (
     OBJECTS,
     OF_CHILDREN,
     ORDER,
@@ -37,81 +30,15 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.support.unit_families import Fleet
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
+
 _numbers = itertools.count(1)
-REPORTERS = ("argocd-application-controller", "gotk-kustomize-controller")
-"""By whom units are told how they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """A repository, and a cluster whose namespaces it shares with nobody."""
-
-    plane: ControlPlane
-    repository: Repository
-    served: bool
-
-    async def run(self, verb: str, *words: str) -> Ran:
-        is_bound = verb not in {"sync", "delete"} or "--timeout" in words
-        within = () if is_bound else ("--timeout", "100s")
-        return await Tidegate(self.repository.root.parent).run(verb, *self.words, *words, *within)
-
-    async def killed(self, verb: str, *, after: str, times: int) -> None:
-        """Run a verb and kill it when it has told something so often."""
-        process = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                "-m",
-                "tidegate",
-                verb,
-                *map(str, self.words),
-                "--yes",
-                "-o",
-                "json",
-            ),
-            env={"PATH": os.environ["PATH"], "HOME": str(self.repository.root.parent)},
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-        assert process.stdout is not None
-        while times and (line := await process.stdout.readline()):
-            times -= json.loads(line)["event"] == after
-        process.kill()
-        assert await process.wait() == -signal.SIGKILL
-
-    @property
-    def words(self) -> tuple[str | Path, ...]:
-        login = self.plane.kubeconfig("tidegate")
-        return self.repository.root, "--kubeconfig", login, "--context", "plane"
-
-    def writes(self) -> list[tuple[str, str]]:
-        """Verb and object of what the command wrote in our namespaces, in order, but statuses."""
-        suffix = self.repository.suffix
-        found = [
-            (one.request_received_timestamp, one.verb, one.object_ref)
-            for one in read_audit(self.plane.audit_log)
-            if one.user.username == "tidegate"
-            and one.verb in WRITES
-            and "dryRun=All" not in one.request_uri
-            and one.object_ref.resource not in {"leases", "events"}
-            and not any(f"fieldManager={name}" in one.request_uri for name in REPORTERS)
-            and (one.object_ref.namespace or one.object_ref.name).endswith(suffix)
-        ]
-        found.sort(key=lambda one: one[0])
-        return [(verb, f"{it.resource}/{it.name.removesuffix(suffix)}") for _, verb, it in found]
-
-    def firsts(self) -> dict[str, int]:
-        """When each object was first written, without the objects of units."""
-        names = [name for _, name in self.writes()]
-        own = ("applications/", "kustomizations/", "gitrepositories/")
-        others = [name for name in names if not name.startswith(own)]
-        return {name: at for at, name in enumerate(dict.fromkeys(others))}
 
 
 @pytest.fixture(scope="module", params=["unserved", "served"])

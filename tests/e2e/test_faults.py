@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
-from tests.fakes.faulty_proxy import Fault, every, once
+from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.faulty_proxy import Fault, every, once
 from tidegate.documents.dump import to_json
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
-from tidegate.testing import Desk, body_of, items_of, live_of
 from tidegate.world.messages import (
     AlreadyExists,
     Delivery,

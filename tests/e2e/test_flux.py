@@ -16,17 +16,19 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
-from tests.e2e.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
-from tests.e2e.test_control_plane import kubectl
-from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import bodies, commit
-from tests.fakes.canary_search import is_in, left_in, left_in_memory
-from tests.fakes.repositories import Repository, deployment, namespace
-from tests.peers.transcript import TRANSCRIPT, said_of
-from tests.unit.render.sops_program import AgeKey
+from tests.e2e.test_statuses import bodies
+from tests.support.canary_search import is_in, left_in, left_in_memory
+from tests.support.cluster_client import Desk, live_of
+from tests.support.controller_transcript import TRANSCRIPT, said_of
+from tests.support.dialect_kinds import serve
+from tests.support.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
+from tests.support.kubectl import kubectl
+from tests.support.live_statuses import commit
+from tests.support.repositories import Repository, deployment, namespace
+from tests.support.sops_program import AgeKey
+from tests.support.unit_families import Fleet
+from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mappings, get_text
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

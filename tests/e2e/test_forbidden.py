@@ -10,11 +10,12 @@ import pytest
 
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
-from tests.e2e.rollout_audit import WRITES
-from tests.fakes.tidegate_command import Ran, Tidegate
-from tests.fakes.tidegate_runs import config_map, write_unit
+from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.rollout_audit import WRITES
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.tidegate_runs import config_map, write_unit
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject
-from tidegate.testing import Desk, body_of, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Outcome
 from tidegate.world.resilient import ResilientWorld

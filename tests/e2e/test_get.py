@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import LAYERS, commit, fleet, layers
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.e2e.test_statuses import LAYERS, fleet, layers
+from tests.support.live_statuses import commit
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.unit_families import Fleet
 
 __all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

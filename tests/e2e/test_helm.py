@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.e2e.helm_oracle import find_helm, objects_of, run_helm, template
+from tests.support.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.fakes.canary_search import is_in, left_in
-from tests.fakes.tidegate_command import Tidegate
-from tests.hostile.canaries import CANARY, KEY, SEALED_DATA
-from tests.unit.render.sops_program import encrypt
+from tests.support.canaries import CANARY, KEY, SEALED_DATA
+from tests.support.canary_search import is_in, left_in
+from tests.support.cluster_client import Desk, items_of
+from tests.support.sops_program import encrypt
+from tests.support.tidegate_command import Tidegate
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.objects import Json, Kind, Ref
-from tidegate.testing import Desk, items_of
 from tidegate.world.requests import List, Selection, Verb, Write
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

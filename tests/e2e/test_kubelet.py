@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.fakes.stage import SIMPLE, a_container, a_pod, a_probe
-from tests.promises.objects import a_namespace, an_object
+from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.objects import a_namespace, an_object
+from tests.support.stage import SIMPLE, a_container, a_pod, a_probe
+from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.times import SECOND, Ms
@@ -20,7 +22,6 @@ from tidegate.sandbox.node.kubelet.pod import kubelet_controller
 from tidegate.sandbox.node.kubelet.states import ASSUMED_ANNOTATION
 from tidegate.sandbox.node.profile import ContainerFailure, ContainerRule, ContainerSelector
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import AlreadyExists, NotFound, Outcome, Success
 from tidegate.world.requests import PatchType, Selection, Write

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.overlay_seeds import random_case
-from tests.unit.render.overlays import (
+from tests.support.overlay_seeds import random_case
+from tests.support.overlays import (
     OverlayCase,
     all_cases,
     both_outputs,

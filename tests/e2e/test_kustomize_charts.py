@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.e2e.helm_oracle import find_helm
-from tests.unit.render.inflated import INFLATED, REFUSED, InflatedCase
-from tests.unit.render.overlays import texts
+from tests.support.helm_oracle import find_helm
+from tests.support.inflated_charts import INFLATED, REFUSED, InflatedCase
+from tests.support.overlays import texts
 from tidegate.documents import read_documents
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers

@@ -10,7 +10,9 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import a_site
-from tests.fakes.tidegate_runs import tidegate
+from tests.support.cluster_client import live_of
+from tests.support.tidegate_runs import tidegate
+from tests.support.worlds import give, live_in, real_world
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
 from tidegate.knowledge.reader import builtin
@@ -19,8 +21,6 @@ from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.node.profile import ContainerIdentity, OwnerName, Profile
 from tidegate.sandbox.node.profile_file import default_profile, read_profile
-from tidegate.testing import live_of, real_world
-from tidegate.testing.worlds import give, live_in
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -10,13 +10,14 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import Harbour, open_harbour
-from tests.faces.test_causes import MIGRATION
-from tests.faces.test_logs import HOOK, LOGIN
-from tests.fakes.kubelet import LogEndpoint
-from tests.fakes.tidegate_runs import write_unit
-from tests.promises.printing import NODE
+from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.failing_hook import HOOK, LOGIN
+from tests.support.failing_migration import MIGRATION
+from tests.support.kubelet import LogEndpoint
+from tests.support.printing import NODE
+from tests.support.tidegate_runs import write_unit
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import JsonObject
-from tidegate.testing import Desk, items_of, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.requests import Selection
 from tidegate.world.resilient import ResilientWorld

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.hostile.inside import Said, typed
-from tests.hostile.mistakes import MISTAKES, named_mistakes
+from tests.support.builders import a_config_map, an_object
+from tests.support.cluster_client import Desk, items_of
+from tests.support.inside import Said, typed
+from tests.support.mistakes import MISTAKES, named_mistakes
+from tests.support.worlds import real_world
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
-from tidegate.testing import Desk, items_of, real_world
-from tidegate.testing.builders import a_config_map, an_object
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.requests import List, Selection
 

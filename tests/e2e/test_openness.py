@@ -14,10 +14,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_schemas import answers, kind_of
+from tests.support.builders import an_object
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.schema.server_checked import open_word
 from tidegate.schema.violations import Misfit, find_misfit
-from tidegate.testing.builders import an_object
 from tidegate.world.messages import Invalid, ServerError
 from tidegate.world.requests import Verb
 

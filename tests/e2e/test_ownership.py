@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.fakes.sequence_runs import answers_of
-from tests.fakes.write_sequences import (
+from tests.support.sequence_runs import answers_of
+from tests.support.worlds import real_world
+from tests.support.write_sequences import (
     DIGESTS,
     SEED,
     SEQUENCES,
@@ -21,7 +22,6 @@ from tests.fakes.write_sequences import (
     write_sequence,
 )
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import real_world
 
 pytestmark = pytest.mark.kube
 

@@ -11,12 +11,12 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import Site, a_site
+from tests.support.cluster_client import Desk, live_of
+from tests.support.worlds import live_in, real_world
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
 from tidegate.model.k8s.objects import Kind, LiveObject, Ref
 from tidegate.model.times import MINUTE, Ms
-from tidegate.testing import Desk, live_of, real_world
-from tidegate.testing.worlds import live_in
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
-from tests.e2e.test_families import Fleet, _numbers
-from tests.fakes.projects import project, two_units
-from tests.fakes.repositories import Repository, namespace, setting
+from tests.e2e.test_families import _numbers
+from tests.support.cluster_client import Desk, live_of
+from tests.support.dialect_kinds import serve
+from tests.support.projects import project, two_units
+from tests.support.repositories import Repository, namespace, setting
+from tests.support.unit_families import Fleet
+from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
-from tests.e2e.test_families import Fleet, _numbers
+from tests.e2e.test_families import _numbers
 from tests.e2e.test_projects import brought
-from tests.fakes.repositories import Repository, application, namespace, setting
+from tests.support.dialect_kinds import serve
+from tests.support.repositories import Repository, application, namespace, setting
+from tests.support.unit_families import Fleet
 from tidegate.model.k8s.objects import Json, JsonObject
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

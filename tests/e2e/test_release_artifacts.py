@@ -12,15 +12,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.release_harbour import VERSIONS, ReleaseHarbour
-from tests.faces.test_statuses import condition
-from tests.fakes.registry import FakeRegistry
-from tests.fakes.release_artifacts import (
-    LAYER,
-    a_chart,
-    release_of_artifact,
-    release_of_registry,
-)
-from tests.fakes.web_server import listening
+from tests.support.registry import FakeRegistry
+from tests.support.release_artifacts import LAYER, a_chart, release_of_artifact, release_of_registry
+from tests.support.unit_conditions import condition
+from tests.support.web_server import listening
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

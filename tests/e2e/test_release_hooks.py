@@ -11,12 +11,12 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
-from tests.e2e.helm_oracle import find_helm, run_helm
 from tests.e2e.hook_charts import CASES, FAILING
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import helm_release
-from tests.fakes.repositories import Repository, git_repository, kustomization, setting
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.helm_oracle import find_helm, run_helm
+from tests.support.kubectl import kubectl
+from tests.support.releases import helm_release
+from tests.support.repositories import Repository, git_repository, kustomization, setting
+from tests.support.tidegate_command import Tidegate
 from tidegate.model.k8s.objects import Json
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
-from tests.fakes.repositories import Repository, git_repository, kustomization
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.support.kubectl import kubectl
+from tests.support.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
+from tests.support.repositories import Repository, git_repository, kustomization
+from tests.support.tidegate_command import Ran, Tidegate
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 

@@ -10,10 +10,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
-from tests.faces.test_statuses import condition
-from tests.fakes.releases import config_map, hook
-from tests.fakes.repositories import deployment
-from tests.fakes.tidegate_command import Ran
+from tests.support.releases import config_map, hook
+from tests.support.repositories import deployment
+from tests.support.tidegate_command import Ran
+from tests.support.unit_conditions import condition
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject

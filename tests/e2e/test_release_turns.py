@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm
 from tests.e2e.release_harbour import ReleaseHarbour
-from tests.fakes.releases import config_map, hook
+from tests.support.helm_oracle import VERSION, VERSION_3, find_helm
+from tests.support.releases import config_map, hook
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.helm_oracle import VERSION, objects_of
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
-from tests.fakes.releases import config_map, hook
-from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
+from tests.support.helm_oracle import VERSION, objects_of
+from tests.support.releases import config_map, hook
+from tests.support.repositories import Repository, git_repository, kustomization, namespace, setting
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 

@@ -21,9 +21,9 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.releases import ChartRepository, config_map, hook
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.kubectl import kubectl
+from tests.support.releases import ChartRepository, config_map, hook
+from tests.support.tidegate_command import Tidegate
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -16,8 +16,11 @@ import pytest
 
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
-from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
-from tests.fakes.rollout_program import KEY
+from tests.support.builders import a_plan, a_unit
+from tests.support.cluster_client import Desk, live_of
+from tests.support.rollout_audit import Story, a_wave, is_own_write, read_story
+from tests.support.rollout_program import KEY
+from tests.support.rollout_runs import Run, a_driver, settings_of
 from tidegate.engine.driver import drive
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE as OWN_NAMESPACE
 from tidegate.engine.records.storage import resource_name
@@ -27,9 +30,6 @@ from tidegate.model.plans.plan import Plan, PlanItem
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.serialize import to_json
-from tidegate.testing import Desk, live_of
-from tidegate.testing.builders import a_plan, a_unit
-from tidegate.testing.rollouts import Run, a_driver, settings_of
 from tidegate.workers.jq import Jq
 from tidegate.world.requests import Get
 
@@ -64,7 +64,7 @@ class Program:
 
     @classmethod
     async def start(cls, plan: Path, kubeconfig: Path, *, holder: str) -> Program:
-        words = ("-m", "tests.fakes.rollout_program", str(plan), str(kubeconfig), holder)
+        words = ("-m", "tests.support.rollout_program", str(plan), str(kubeconfig), holder)
         started = await asyncio.create_subprocess_exec(
             sys.executable, *words, cwd=ROOT, stdout=PIPE
         )

@@ -25,6 +25,8 @@ from plane import ControlPlane
 from plane.schemas import read_plane
 from tests.e2e import schema_bodies as bodies
 from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Spoiling, spoiled
+from tests.support.cluster_client import Desk, body_of
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.schema.builtin import object_meta, served_kinds, shape_of
 from tidegate.schema.crd_validation import find_problems
@@ -33,7 +35,6 @@ from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shapes_of
 from tidegate.schema.types import find_decode_problem, find_typed_problems
 from tidegate.schema.validation.requirements import find_unmet
-from tidegate.testing import Desk, body_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources, Cause, Invalid, Outcome, ServerError, Success
 from tidegate.world.requests import Discover, Verb, Write

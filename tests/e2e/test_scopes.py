@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.tidegate_command import Tidegate
+from tests.support.kubectl import kubectl
+from tests.support.tidegate_command import Tidegate
 from tidegate.model.k8s.json_fields import get_mapping
 
 pytestmark = pytest.mark.kube

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.seal import KEY, SEALED, TEMPLATES, own_key, seal_example
-from tests.oracles.sealing import OpenedValue, SealedValue, open_sealed
+from tests.support.sealing import OpenedValue, SealedValue, open_sealed
 from tidegate.documents import read_documents
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 

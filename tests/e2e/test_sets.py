@@ -22,14 +22,15 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tests.e2e.dialect_kinds import serve
-from tests.e2e.rollout_audit import CREATED, DeploymentSeen, is_own_write
-from tests.fakes.repositories import Repository, deployment, namespace
-from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.support.cluster_client import Desk, live_of
+from tests.support.dialect_kinds import serve
+from tests.support.repositories import Repository, deployment, namespace
+from tests.support.rollout_audit import CREATED, DeploymentSeen, is_own_write
+from tests.support.set_fleets import LIMITS, NAMES, STEPS, SetRepository
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import NotFound, Success
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_sets import SET, Fleet, until
-from tests.fakes.repositories import Repository, application, deployment, namespace
+from tests.support.cluster_client import Desk, live_of
+from tests.support.dialect_kinds import serve
+from tests.support.repositories import Repository, application, deployment, namespace
+from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]

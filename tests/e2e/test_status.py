@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.fakes.tidegate_command import Tidegate
-from tests.fakes.tidegate_runs import config_map, write_unit
+from tests.support.tidegate_command import Tidegate
+from tests.support.tidegate_runs import config_map, write_unit
 
 pytestmark = pytest.mark.kube
 

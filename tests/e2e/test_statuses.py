@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Iterator
@@ -22,10 +21,10 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
-from tests.e2e.rollout_audit import WRITES
-from tests.e2e.test_control_plane import kubectl
-from tests.e2e.test_families import Fleet
-from tests.fakes.repositories import (
+from tests.support.cluster_client import Desk, live_of
+from tests.support.kubectl import kubectl
+from tests.support.live_statuses import commit
+from tests.support.repositories import (
     Repository,
     application,
     deployment,
@@ -34,24 +33,39 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
+from tests.support.rollout_audit import WRITES
+from tests.support.unit_families import Fleet
+from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
+
 COLUMNS = (
     r"custom-columns=NAME:.metadata.name,WAVE:.metadata.annotations.argocd\.argoproj\.io/sync-wave"
 )
+
+
 IN_ORDER = """.[] |
   select(.metadata.labels.project=="fineract-dev") |
   "\\(.metadata.annotations["argocd.argoproj.io/sync-wave"] // "0")\\t\\(.metadata.name)\\t\\(.status.sync.status)"
 """  # noqa: E501 - as it stands there
+
+
 WAVES = {"database-init": -1, "keycloak": 0, "oauth2-proxy": 1, "fineract": 2}
+
+
 HOMES = ("argocd", "flux-system")
+
+
 KINDS = {"argo": "applications", "flux": "kustomizations"}
+
+
 LAYERS = ("apps", "databases", "infrastructure")
+
+
 _numbers = itertools.count(1)
 
 
@@ -63,16 +77,6 @@ async def fleet(served_plane: ControlPlane, tmp_path: Path) -> Fleet:
         for name in HOMES:
             live_of(await Desk(Dispatcher(world)).create(namespace(f"{name}{suffix}")))
     return Fleet(served_plane, Repository(tmp_path / "platform", suffix), served=True)
-
-
-def commit(root: Path) -> str:
-    """Commit all of a directory; which commit that is."""
-    git = ("git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
-    subprocess.run([*git, "add", "-A"], check=True)
-    subprocess.run([*git, "commit", "-q", "-m", "all of it"], check=True)
-    said = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    return said.stdout.strip()
 
 
 def dev_applications(made: Repository) -> None:

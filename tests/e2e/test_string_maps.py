@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from plane import ControlPlane
 from tests.e2e.schema_bodies import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, an_object
 from tests.e2e.test_schemas import BATCH, UNCONVERTED, UNTYPED, answers, kind_of, tries
+from tests.support.builders import a_plan
+from tests.support.cluster_client import body_of
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import step_items
 from tidegate.plan.diff.compare import compare
 from tidegate.schema.violations import find_misfit
-from tidegate.testing import body_of
-from tidegate.testing.builders import a_plan
 from tidegate.world.messages import Outcome, Success, is_error
 from tidegate.world.requests import Verb
 

@@ -11,7 +11,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import WAVES, Harbour, open_harbour
-from tests.unit.render.sops_program import AgeKey, encrypt
+from tests.support.sops_program import AgeKey, encrypt
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 

@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.fakes.printed_rows import PrintedRow, record
-from tests.promises.objects import ACCOUNT, a_namespace
+from tests.support.cluster_client import Desk, live_of
+from tests.support.objects import ACCOUNT, a_namespace
+from tests.support.printed_rows import PrintedRow, record
+from tests.support.worlds import real_world
 from tidegate.apiserver.discovery import ServedKinds, build_aggregated_discovery
 from tidegate.apiserver.printers.tables import columns_for_kind
 from tidegate.documents import read_documents
@@ -20,7 +22,6 @@ from tidegate.kube.http_responses import DISCOVERY_ACCEPT
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref, ServedKind
 from tidegate.model.times import SECOND, Ms
-from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources, RawResponse, Success
 from tidegate.world.requests import Discover, RawGet

@@ -8,10 +8,10 @@ import pytest
 
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
-from tests.e2e.rollout_audit import WRITES
-from tests.fakes.repositories import Repository, application, setting
-from tests.fakes.tidegate_command import Tidegate
-from tests.fakes.tidegate_runs import config_map, write_unit
+from tests.support.repositories import Repository, application, setting
+from tests.support.rollout_audit import WRITES
+from tests.support.tidegate_command import Tidegate
+from tests.support.tidegate_runs import config_map, write_unit
 from tidegate.documents.dump import to_json
 from tidegate.model.k8s.objects import Json
 

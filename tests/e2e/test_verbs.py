@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_families import Fleet
-from tests.e2e.test_statuses import bodies, commit, fleet, layers, shown
-from tests.fakes.tidegate_command import Ran, Tidegate
+from tests.e2e.test_statuses import bodies, fleet, layers, shown
+from tests.support.live_statuses import commit
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.unit_families import Fleet
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
 from tidegate.model.k8s.objects import Json
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.e2e.test_control_plane import kubectl
-from tests.fakes.repositories import deployment, job, setting
-from tests.fakes.typed import Typed, type_in
+from tests.support.kubectl import kubectl
+from tests.support.repositories import deployment, job, setting
+from tests.support.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
 from tidegate.model.times import SECOND, parse_timestamp
 

@@ -12,7 +12,7 @@ import pytest
 
 from plane import ControlPlane
 from plane.client import Client, wait_until
-from tests.unit.documents.recorded import (
+from tests.support.recorded_documents import (
     REFUSED,
     Case,
     all_cases,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.printed_rows import PrintedRow, recorded
+from tests.support.printed_rows import PrintedRow, recorded
 from tidegate.apiserver.discovery import ServedKinds
 from tidegate.apiserver.printers.cells import human_duration
 from tidegate.apiserver.printers.tables import columns_for_kind, find_values

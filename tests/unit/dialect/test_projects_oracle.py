@@ -1,6 +1,6 @@
 """What projects allow here against what the real Argo CD says of the same ones.
 
-`python -m tests.oracles.argo_health.projects` asks it again; that needs Go.
+`python -m tests.conformance.oracles.argo_health.projects` asks it again; that needs Go.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialect.running_sets import Runner, a_set
+from tests.support.running_sets import Runner, a_set
 from tidegate.dialect.argo.appset.applications import GenerationResult, strategic_merge
 from tidegate.dialect.argo.appset.policies import (
     OVERRIDE_SETTING,

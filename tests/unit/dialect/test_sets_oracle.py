@@ -1,6 +1,6 @@
 """What we generate against what Argo CD's own controller does.
 
-`python -m tests.oracles.sets` asks it again; that needs Go.
+`python -m tests.conformance.oracles.sets` asks it again; that needs Go.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.dialect.running_sets import Runner
+from tests.support.running_sets import Runner
 from tidegate.dialect.argo.appset.applications import generate_from_entry, generator_context
 from tidegate.dialect.argo.appset.queries import GeneratorError, GeneratorInputs, RegisteredCluster
 from tidegate.dialect.declared import ApplicationSet

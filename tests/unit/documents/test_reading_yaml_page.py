@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.documents.recorded import HEAD, our_answer
+from tests.support.recorded_documents import HEAD, our_answer
 from tidegate.documents import read_documents
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "reading-yaml.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.documents.recorded import Case, all_cases, numbered, our_answer
+from tests.support.recorded_documents import Case, all_cases, numbered, our_answer
 
 CASES = all_cases()
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing
 
-from tests.unit.plan.orders import a_thing, no_budget, ref_of
+from tests.support.builders import USUAL, a_deployment, a_name, a_plan, a_unit
+from tests.support.cluster_client import Desk, body_of
+from tests.support.orders import a_thing, no_budget, ref_of
+from tests.support.rollout_runs import Run, a_driver, governed, roll_out, settings_of
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
@@ -15,9 +18,6 @@ from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.policy import GateScope, Policy
 from tidegate.model.units.unit import Dependency, Unit
 from tidegate.plan.build.build import build_plan, plan_unit
-from tidegate.testing import Desk, body_of
-from tidegate.testing.builders import USUAL, a_deployment, a_name, a_plan, a_unit
-from tidegate.testing.rollouts import Run, a_driver, governed, roll_out, settings_of
 from tidegate.workers.jq import Jq
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World

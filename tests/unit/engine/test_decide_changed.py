@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tests.fakes.decide_play import Play
+from tests.support.builders import a_deployment, a_plan
+from tests.support.decide_play import Play
 from tidegate.engine.messages import Apply, Failure, HealthChanged, Verify, VerifyFinished
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, OnDisappear, Semantics
-from tidegate.testing.builders import a_deployment, a_plan
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tests.fakes.decide_play import Play
-from tests.fakes.joined_units import bring, joined, plan_of, setting
-from tests.unit.plan.orders import a_thing
+from tests.support.builders import a_deployment, a_manifest
+from tests.support.decide_play import Play
+from tests.support.joined_units import bring, joined, plan_of, setting
+from tests.support.orders import a_thing
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.units.policy import GateScope, Order, Policy
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
-from tidegate.testing.builders import a_deployment, a_manifest
 
 BY_ARGO = Policy(semantics=ARGOCD)
 BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=GateScope.ALL)

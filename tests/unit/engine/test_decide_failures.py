@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.decide_play import Play
+from tests.support.builders import a_deployment, a_plan
+from tests.support.decide_play import Play
 from tidegate.engine.messages import ReadStatus
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
-from tidegate.testing.builders import a_deployment, a_plan
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
 ONE_WAVE = a_plan(a_deployment("db"))

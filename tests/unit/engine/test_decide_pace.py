@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fakes.decide_play import Play
+from tests.support.builders import a_deployment, a_plan, a_unit
+from tests.support.decide_play import Play
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
-from tidegate.testing.builders import a_deployment, a_plan, a_unit
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))

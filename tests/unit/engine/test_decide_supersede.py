@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.fakes.decide_play import Play
+from tests.support.builders import a_deployment, a_name, a_plan, a_unit
+from tests.support.decide_play import Play
 from tidegate.engine.messages import Expand, PlanSuperseded
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.plan import Plan, PlanFragment, Step, digest_step
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD
-from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
 
 DB, WEB, CRY = "shop/sync/0", "shop/sync/1", "cry/sync/0"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.fakes.decide_play import START, Play
-from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget
+from tests.support.builders import a_deployment, a_name, a_plan, a_unit
+from tests.support.decide_play import START, Play
+from tests.support.orders import a_hook, a_thing, a_unit_of, no_budget
 from tidegate.engine.messages import (
     ApprovalGranted,
     DeleteHooks,
@@ -20,7 +21,6 @@ from tidegate.model.plans.plan import Barrier, ConcurrencyLimit, Plan
 from tidegate.model.rollouts.event import Event, EventType, StepState
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import build_plan
-from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
 
 FAULT = Failure("Invalid", "spec.replicas: -1", final=True)
 TWO = a_plan(a_deployment("db"), a_deployment("web"))

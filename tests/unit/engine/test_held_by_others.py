@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
-from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
+from tests.support.builders import a_config_map, a_deployment, a_unit, an_object, noted
+from tests.support.rollout_cases import IN_A_HURRY, no_budget
+from tests.support.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
 from tidegate.engine.driver import Driver
 from tidegate.engine.records.storage import UNIT_LABEL, resource_name
 from tidegate.model.k8s.objects import JsonObject
@@ -20,7 +21,6 @@ from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.faults import CallFault, Delay, FaultSelector, Frequency
 from tidegate.sandbox.world import START
-from tidegate.testing.builders import a_config_map, a_deployment, a_unit, an_object, noted
 
 SLOW = 12 * SECOND
 

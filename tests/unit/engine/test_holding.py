@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
-from tests.fakes.mortal import Absence, Landed
-from tests.fakes.rollout_cases import Case, Shape
-from tests.fakes.rollout_plays import NOTHING, Part, Stage, finished
+from tests.support.builders import a_config_map, a_unit
+from tests.support.mortal import Absence, Landed
+from tests.support.rollout_cases import Case, Shape
+from tests.support.rollout_plays import NOTHING, Part, Stage, finished
 from tidegate.engine.records.heartbeat import LEASE, LEASE_DURATION
 from tidegate.engine.records.storage import SECRET, TIDEGATE_NAMESPACE
 from tidegate.model.plans.plan import Plan
@@ -16,7 +17,6 @@ from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.world import START
-from tidegate.testing.builders import a_config_map, a_unit
 from tidegate.world.messages import is_error
 
 CONFIG = Shape("ConfigMap", 0, 0, "well")

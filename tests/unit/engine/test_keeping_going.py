@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tests.support.builders import a_config_map, a_plan, a_unit, an_object
+from tests.support.rollout_runs import Run, roll_out, settings_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType, StepState
-from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
-from tidegate.testing.rollouts import Run, roll_out, settings_of
 
 UNKNOWN = an_object("nobody.example/v1 Gadget", "odd")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.fakes.mortal import Absence
-from tests.fakes.rollout_cases import Case, Shape, down
-from tests.fakes.rollout_plays import NOTHING, Part, Stage, finished
-from tests.fakes.rollout_record import assert_counted
+from tests.support.builders import a_config_map, a_deployment, a_plan, an_object, noted
+from tests.support.mortal import Absence
+from tests.support.rollout_cases import Case, Shape, down
+from tests.support.rollout_plays import NOTHING, Part, Stage, finished
+from tests.support.rollout_record import assert_counted
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import Ms
 from tidegate.sandbox.faults import ERROR, CallFault, FaultSelector, Frequency, Rejection
-from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.world.messages import WatchEventType
 
 CONFIG = Shape("ConfigMap", 0, 0, "well")

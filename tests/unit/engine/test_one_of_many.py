@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.mortal import Absence, Happening
-from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
-from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
+from tests.support.builders import a_config_map, a_deployment, a_name, a_unit, noted
+from tests.support.mortal import Absence, Happening
+from tests.support.rollout_cases import IN_A_HURRY, no_budget
+from tests.support.rollout_plays import NOTHING, Actor, Part, Stage
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.world import START
-from tidegate.testing.builders import a_config_map, a_deployment, a_name, a_unit, noted
 
 MANY = 100
 TAKEN = a_name("unit-42")

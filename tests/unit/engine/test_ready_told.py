@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fakes.quick_workloads import quick_sandbox
+from tests.support.builders import a_config_map, a_deployment, a_plan, an_object, noted
+from tests.support.quick_workloads import quick_sandbox
+from tests.support.rollout_runs import roll_out
 from tidegate.model.rollouts.event import EventType
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
-from tidegate.testing.rollouts import roll_out
 
 EARLY = noted(a_deployment("early"), after="1000")
 LATE = noted(a_deployment("late"), after="5000")

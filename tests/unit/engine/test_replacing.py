@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.builders import a_job, a_plan
 from tidegate.engine.decide import decide
 from tidegate.engine.messages import (
     Apply,
@@ -22,7 +23,6 @@ from tidegate.engine.state.rollout import Rollout
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.rollouts.event import StepState
 from tidegate.model.times import Ms
-from tidegate.testing.builders import a_job, a_plan
 
 OLD = WrittenObject("old", 1, "5")
 NEW = WrittenObject("new", 1, "9", changed=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from tests.support.builders import a_config_map, a_deployment, a_name, a_plan
 from tidegate.engine.cluster.access import REVIEW, AccessReview, review_access
 from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.live_cache import LiveCache
@@ -23,7 +24,6 @@ from tidegate.model.k8s.objects import (
 )
 from tidegate.model.plans.plan import ItemAction, PlannedUnit
 from tidegate.model.units.policy import Policy
-from tidegate.testing.builders import a_config_map, a_deployment, a_name, a_plan
 from tidegate.world.messages import Outcome, ServerError, Success
 from tidegate.world.requests import Write
 

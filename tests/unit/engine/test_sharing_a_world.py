@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tests.fakes.quick_workloads import quick_sandbox
+from tests.support.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
+from tests.support.quick_workloads import quick_sandbox
+from tests.support.rollout_runs import settings_of
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms
-from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
-from tidegate.testing.rollouts import settings_of
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import NotFound, Outcome, Success
 from tidegate.world.one_shot import send_requests

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.rollout_plays import NOTHING, Stage
+from tests.support.builders import a_deployment, a_plan, a_unit, an_object, noted
+from tests.support.rollout_plays import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.plan import Plan
@@ -19,7 +20,6 @@ from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.units.policy import Policy
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, Semantics
 from tidegate.sandbox.world import START
-from tidegate.testing.builders import a_deployment, a_plan, a_unit, an_object, noted
 
 KEPT = Path(__file__).parents[2] / "data" / "timelines" / "engines.txt"
 ENGINES = (ARGOCD, FLUX, TIDEGATE)

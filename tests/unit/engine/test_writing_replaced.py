@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tests.support.builders import a_config_map, a_manifest, a_name
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.cluster.writes import REPLACE_TRIES, apply_object
@@ -11,7 +12,6 @@ from tidegate.health.judge import Judge
 from tidegate.model.k8s.objects import ClusterRef, LiveObject, parse_live_object
 from tidegate.model.plans.plan import PlanItem, PlannedUnit
 from tidegate.model.units.policy import ObjectOptions
-from tidegate.testing.builders import a_config_map, a_manifest, a_name
 from tidegate.world.messages import AlreadyExists, Conflict, Forbidden, NotFound, Outcome, Success
 from tidegate.world.requests import Get, Request, Verb, Write
 

@@ -1,6 +1,6 @@
 """Thousands of bodies, and what Argo CD 3.5.6 itself said of each.
 
-tests/data/health/argo.jsonl.gz is written by `python -m tests.oracles.argo_health`.
+tests/data/health/argo.jsonl.gz is written by `python -m tests.conformance.oracles.argo_health`.
 """
 
 from __future__ import annotations

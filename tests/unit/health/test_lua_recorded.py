@@ -1,6 +1,6 @@
 """Scripts and settings of our own, and what Argo CD 3.5.6 itself made of each.
 
-tests/data/health/lua.jsonl is written by `python -m tests.oracles.argo_health.lua`.
+tests/data/health/lua.jsonl is written by `python -m tests.conformance.oracles.argo_health.lua`.
 """
 
 from __future__ import annotations

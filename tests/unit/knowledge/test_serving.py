@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.operator_stage import an_operator
+from tests.support.operator_stage import an_operator
 from tidegate.knowledge.catalog import speaks_for
 from tidegate.model.k8s.objects import Kind
 

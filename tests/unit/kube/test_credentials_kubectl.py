@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from tests.fakes.certificates import issue
-from tests.fakes.echo_server import echo_server
+from tests.support.certificates import issue
+from tests.support.echo_server import echo_server
 from tidegate.errors import ConfigError
 from tidegate.kube.config import load_target
 from tidegate.kube.credentials import make_auth_source

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.fakes import exec_plugin
+from tests.support import exec_plugin
 from tests.unit.kube.test_credentials import HERE, target
 from tidegate.errors import ConfigError, WaitTimeoutError
 from tidegate.external.process import Limits

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fakes.certificates import issue
+from tests.support.certificates import issue
 from tidegate.errors import Location
 from tidegate.kube.access.context import Anonymous, KubeTarget
 from tidegate.kube.http_requests import HttpRequest

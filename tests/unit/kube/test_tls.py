@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.fakes.certificates import END, Pair, issue
-from tests.fakes.echo_server import echo_server
+from tests.support.certificates import END, Pair, issue
+from tests.support.echo_server import echo_server
 from tidegate.errors import ConfigError, Location
 from tidegate.kube.access.context import Anonymous, ClientCertificate, KubeTarget
 from tidegate.kube.tls import certificate_expiry, expiry_error, make_context

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.linting import lint_at
-from tests.fakes.rule_pages import FOLDER, PAGES, RulePage, write_files
+from tests.support.linting import lint_at
+from tests.support.rule_pages import FOLDER, PAGES, RulePage, write_files
 from tidegate.lint.registry import RULES
 from tidegate.linting.run import LintOptions
 

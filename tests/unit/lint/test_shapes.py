@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.linting import lint_at
-from tests.fakes.tidegate_runs import ROOT
+from tests.support.linting import lint_at
+from tests.support.tidegate_runs import ROOT
 from tidegate.linting.run import LintOptions
 from tidegate.model.finding import Severity
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.linting import lint_at
-from tests.fakes.repo_texts import (
+from tests.support.linting import lint_at
+from tests.support.repo_texts import (
     SOURCE,
     application,
     config_map,
@@ -16,7 +16,7 @@ from tests.fakes.repo_texts import (
     pods,
     service,
 )
-from tests.fakes.rule_pages import write_files
+from tests.support.rule_pages import write_files
 from tidegate.model.finding import Severity
 
 DATABASE = pods("Deployment", "db") + "---\n" + service("db")

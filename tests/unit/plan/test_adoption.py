@@ -3,15 +3,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.promises.objects import a_config_map, a_namespace
-from tests.unit.plan.lives import fields_of
-from tests.unit.plan.takeover import OURS, take_over
+from tests.support.cluster_client import Desk, body_of
+from tests.support.objects import a_config_map, a_namespace
+from tests.support.plan_lives import fields_of
+from tests.support.takeover import OURS, take_over
+from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
 from tidegate.plan.diff.owned_fields import managed_entries
-from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Conflict
 from tidegate.world.requests import PatchType

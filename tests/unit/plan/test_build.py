@@ -5,19 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.plan.orders import (
-    a_hook,
-    a_thing,
-    a_unit_of,
-    links_of,
-    plan_of,
-    step_of,
-    told,
-)
+from tests.support.builders import a_config_map, a_unit
+from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, step_of, told
 from tidegate.errors import PlanError
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
-from tidegate.testing.builders import a_config_map, a_unit
 
 
 def last_of(plan: Plan) -> list[str]:

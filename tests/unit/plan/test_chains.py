@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.unit.plan.orders import links_of
+from tests.support.builders import a_name
+from tests.support.orders import links_of
 from tidegate.model.plans.plan import Edge, EdgeReason, Plan, Step
 from tidegate.model.units.unit import Strength
 from tidegate.plan.build.chains import narrow_plan
-from tidegate.testing.builders import a_name
 
 
 def a_step(name: str, *, expands: str = "") -> Step:

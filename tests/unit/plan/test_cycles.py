@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.builders import a_name
 from tidegate.errors import Location, PlanError
 from tidegate.model.plans.plan import Edge, Step
 from tidegate.plan.build.cycles import reject_cycles, sort_steps
-from tidegate.testing.builders import a_name
 
 
 def steps_of(names: str) -> dict[str, Step]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.unit.plan.orders import (
+from tests.support.builders import STAGED, USUAL
+from tests.support.orders import (
     CRD,
     a_hook,
     a_nameless_hook,
@@ -22,7 +23,6 @@ from tidegate.model.plans.plan import HookPolicy, ItemAction, Plan
 from tidegate.model.units.policy import ObjectOptions, Permission, Policy
 from tidegate.plan.changes.delete_unit import build_deletion
 from tidegate.plan.changes.prune import PruneCandidate
-from tidegate.testing.builders import STAGED, USUAL
 
 STAYS = ObjectOptions(delete=Permission.NO)
 ASKS = ObjectOptions(delete=Permission.ASK)

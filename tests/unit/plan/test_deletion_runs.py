@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
+from tests.support.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
+from tests.support.rollout_runs import Run, roll_out, settings_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import Json
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
@@ -12,7 +13,6 @@ from tidegate.model.plans.plan import HookPolicy, Plan
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.plan.changes.delete_unit import build_deletion
 from tidegate.plan.changes.prune import PruneCandidate
-from tidegate.testing.rollouts import Run, roll_out, settings_of
 
 HELD: Json = ["test.dev/held"]
 

@@ -4,7 +4,8 @@ import base64
 
 import pytest
 
-from tests.promises.objects import (
+from tests.support.cluster_client import Desk, body_of
+from tests.support.objects import (
     SECRET,
     a_config_map,
     a_container,
@@ -17,13 +18,13 @@ from tests.promises.objects import (
     an_object,
     labelled,
 )
-from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tests.support.plan_lives import OURS, a_live, an_entry, applied
+from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.plans.change import MASK, DiffAction, FieldChange
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.fingerprint import compute_fingerprint, content_digest
-from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

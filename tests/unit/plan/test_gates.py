@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.unit.plan.orders import CRD, a_hook, a_thing, a_unit_of, links_of, plan_of, ref_of
+from tests.support.builders import a_name
+from tests.support.orders import CRD, a_hook, a_thing, a_unit_of, links_of, plan_of, ref_of
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import ItemAction, Plan, step_items
 from tidegate.model.units.policy import GateScope, Order, Policy
 from tidegate.model.units.unit import Dependency, Unit
-from tidegate.testing.builders import a_name
 
 OTHERS = ref_of("apps/v1 Deployment", "theirs", "elsewhere")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, told
+from tests.support.builders import a_name
+from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, told
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
 from tidegate.plan.changes.narrow import without_hooks
-from tidegate.testing.builders import a_name
 
 
 def a_hooked_plan() -> Plan:

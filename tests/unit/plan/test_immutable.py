@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.promises.objects import (
+from tests.support.objects import (
     CRD,
     POD,
     PVC,

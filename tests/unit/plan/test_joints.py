@@ -7,9 +7,10 @@ from cProfile import Profile
 import pytest
 from msgspec import structs
 
-from tests.fakes.joined_units import before, bring, joined, plan_of, setting
-from tests.unit.plan.orders import a_thing
-from tests.unit.plan.test_wire import KEY
+from tests.support.builders import a_name
+from tests.support.joined_units import before, bring, joined, plan_of, setting
+from tests.support.orders import a_thing
+from tests.support.plan_wire import KEY
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import HookPolicy, Plan, PlannedUnit, step_items
@@ -19,7 +20,6 @@ from tidegate.plan.changes.narrow import without_hooks, without_in_sync
 from tidegate.plan.changes.prune import PruneCandidate, prune_units
 from tidegate.plan.changes.selection import select_objects
 from tidegate.plan.serialize import from_json, to_json
-from tidegate.testing.builders import a_name
 
 BY_ARGO = Policy(semantics=ARGOCD)
 BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=GateScope.NONE)

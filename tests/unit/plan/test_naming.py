@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.plan.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, told
+from tests.support.builders import a_name
+from tests.support.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import HookPolicy, Plan
 from tidegate.model.times import Ms
 from tidegate.plan.build.hook_names import complete_hook_names
-from tidegate.testing.builders import a_name
 
 BEGUN = Ms(1_700_000_000_999)
 

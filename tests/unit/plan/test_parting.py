@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.plan.orders import (
+from tests.support.builders import STAGED, USUAL
+from tests.support.orders import (
     a_hook,
     a_thing,
     a_unit_of,
@@ -20,7 +21,6 @@ from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.model.plans.plan import EdgeReason, ExternalDependency, Plan, Precedence, step_items
 from tidegate.model.units.depends_on import AwaitedState
 from tidegate.plan.build.build import build_plan
-from tidegate.testing.builders import STAGED, USUAL
 
 
 def spot(name: str) -> ClusterRef:

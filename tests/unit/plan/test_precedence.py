@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
+from tests.support.builders import a_name
+from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
 from tidegate.errors import Location, PlanError
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.plans.manifest import Manifests, Phase
 from tidegate.model.plans.plan import Edge, EdgeReason, Plan, Precedence, PrecedenceEnd
 from tidegate.model.units.unit import Dependency, Destination, Strength, Unit
 from tidegate.plan.build.build import build_fragment, build_plan
-from tidegate.testing.builders import a_name
 
 
 def two_waves(name: str) -> Manifests:

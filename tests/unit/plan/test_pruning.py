@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.plan.orders import (
+from tests.support.builders import STAGED, a_name
+from tests.support.orders import (
     CRD,
     SHOP,
     a_hook,
@@ -20,7 +21,6 @@ from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan, PlannedUnit
 from tidegate.model.units.policy import ObjectOptions, Permission
 from tidegate.plan.changes.prune import PruneCandidate, prune_units, reverse_waves
-from tidegate.testing.builders import STAGED, a_name
 
 LAST = ObjectOptions(last=True)
 NEVER = ObjectOptions(prune=Permission.NO)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.plan.orders import SHOP, a_thing, add_prunes, plan_of, ref_of
+from tests.support.orders import SHOP, a_thing, add_prunes, plan_of, ref_of
+from tests.support.rollout_runs import governed, roll_out, settings_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.plan.changes.prune import PruneCandidate
-from tidegate.testing.rollouts import governed, roll_out, settings_of
 
 NO_DELETIONS = "faults: [{effect: error, when: {verb: delete, name: old}}]\n"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.promises.objects import (
+from tests.support.cluster_client import Desk, body_of
+from tests.support.objects import (
     SECRET,
     a_claim,
     a_config_map,
@@ -16,12 +17,12 @@ from tests.promises.objects import (
     an_object,
     labelled,
 )
-from tests.unit.plan.lives import OURS, a_live, an_entry
+from tests.support.plan_lives import OURS, a_live, an_entry
+from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction
 from tidegate.plan.diff.replace import compare_replacement, replacement_fingerprint
-from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
-from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tests.support.cluster_client import Desk, body_of
+from tests.support.objects import SECRET, a_config_map, a_namespace, an_object
+from tests.support.plan_lives import OURS, a_live, an_entry, applied
+from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.plan.diff.fingerprint import compute_fingerprint, content_digest
-from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.plan.orders import a_hook, a_thing, links_of, plan_of, told
+from tests.support.orders import a_hook, a_thing, links_of, plan_of, told
 from tidegate.errors import PlanError, UsageError
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan

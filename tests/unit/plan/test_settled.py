@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, plan_of, told
+from tests.support.builders import USUAL, a_name
+from tests.support.orders import a_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import ItemAction, Plan, step_items
 from tidegate.model.units.policy import Policy
 from tidegate.model.units.unit import UnitId
 from tidegate.plan.changes.narrow import without_in_sync
-from tidegate.testing.builders import USUAL, a_name
 
 SPARING = Policy(changed_only=True)
 

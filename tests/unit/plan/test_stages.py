@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.plan.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, told
+from tests.support.builders import STAGED
+from tests.support.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, told
 from tidegate.plan.build.stages import FIRST_KINDS, group_by_stage, object_rank
-from tidegate.testing.builders import STAGED
 
 RBAC = "rbac.authorization.k8s.io/v1"
 STORAGE = "storage.k8s.io/v1"

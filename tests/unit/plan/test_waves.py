@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.plan.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, told
+from tests.support.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.plan.build.waves import KIND_ORDER, group_by_wave
 

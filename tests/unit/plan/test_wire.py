@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 
-from tests.unit.plan.orders import (
+from tests.support.orders import (
     SHOP,
     a_hook,
     a_nameless_hook,
@@ -18,6 +18,7 @@ from tests.unit.plan.orders import (
     plan_of,
     stale,
 )
+from tests.support.plan_wire import KEY
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.plans.manifest import Phase
@@ -25,7 +26,6 @@ from tidegate.model.plans.plan import Plan, public_digest
 from tidegate.plan.changes.delete_unit import build_deletion
 from tidegate.plan.serialize import from_json, to_json
 
-KEY = b"a key of somebody's own"
 SECRET = a_thing("Secret", "login", data={"password": "aHVudGVyMg=="})
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.render.helm_charts import write_chart
+from tests.support.helm_charts import write_chart
 from tidegate.documents import Document, read_documents
 from tidegate.errors import ConfigError, Location, RenderError, SourceError
 from tidegate.model.units.chart_request import (

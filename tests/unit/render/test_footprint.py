@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.helm_charts import write_chart
+from tests.support.helm_charts import write_chart
 from tidegate.errors import RenderError
 from tidegate.model.units.chart_request import ChartRequest, InlineValues, ValuesFile
 from tidegate.model.units.rendering import ArgoOverrides, FluxOverrides, Overlay

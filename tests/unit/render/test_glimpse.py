@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.overlays import OverlayCase
+from tests.support.overlays import OverlayCase
 from tidegate.model.units.chart_request import (
     ChartRequest,
     InlineValues,

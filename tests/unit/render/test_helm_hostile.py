@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.helm_charts import a_release, names_of, write_chart
+from tests.support.helm_charts import a_release, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
 from tidegate.external.worker import Workers

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
+from tests.support.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import Location, RenderError
 from tidegate.external.process import Command, run
 from tidegate.external.worker import Workers

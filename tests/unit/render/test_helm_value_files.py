@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from tests.unit.render.helm_charts import data_of, write_chart
+from tests.support.helm_charts import data_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.units.chart_request import (

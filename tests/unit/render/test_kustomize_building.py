@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.overlays import OverlayCase, both_outputs, texts
+from tests.support.overlays import OverlayCase, both_outputs, texts
 from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.unit.render.helm_charts import CHARTS, data_of, names_of
-from tests.unit.render.inflated import REFUSED, InflatedCase
+from tests.support.helm_charts import CHARTS, data_of, names_of
+from tests.support.inflated_charts import REFUSED, InflatedCase
 from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.external.process import Limits

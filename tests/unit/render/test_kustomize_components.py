@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.overlays import OverlayCase
+from tests.support.overlays import OverlayCase
 from tidegate.documents import Document
 from tidegate.errors import RenderError
 from tidegate.model.units.rendering import ArgoOverrides, Overlay

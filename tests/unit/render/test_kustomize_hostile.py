@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.overlays import OverlayCase
+from tests.support.overlays import OverlayCase
 from tidegate.errors import DocumentError, RenderError
 from tidegate.model.units.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.kustomize.collect import gather

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.overlays import OverlayCase, both_outputs
+from tests.support.overlays import OverlayCase, both_outputs
 from tidegate.errors import RenderError
 from tidegate.model.units.rendering import FluxOverrides
 from tidegate.render.kustomize import build

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
+from tests.support.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import Document, read_documents
 from tidegate.errors import Location, TidegateError
 from tidegate.render.scratch import MEMORY, PREFIX, remove_left, scratch_directory

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.sops_program import AgeKey, decrypt_by_program, encrypt, encrypt_by_rule
+from tests.support.sops_program import AgeKey, decrypt_by_program, encrypt, encrypt_by_rule
 from tidegate.errors import Location, RenderError
 from tidegate.render.sops import (
     Format,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
+from tests.support.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import read_documents
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.secret import SecretValue

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render.sops_program import AgeKey, encrypt
+from tests.support.sops_program import AgeKey, encrypt
 from tidegate.documents import Document, read_documents
 from tidegate.errors import RenderError
 from tidegate.render.sops import Keys, decrypt, find_encrypted, placeholders

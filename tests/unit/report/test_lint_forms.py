@@ -8,8 +8,8 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from tests.fakes.schemas import Schema, json_flaws, xml_flaws
-from tests.fakes.tidegate_runs import ROOT
+from tests.support.schemas import Schema, json_flaws, xml_flaws
+from tests.support.tidegate_runs import ROOT
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tests.support.builders import a_plan, an_object
 from tidegate.model.plans.change import MASK
 from tidegate.model.redaction import Redactor
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
-from tidegate.testing.builders import a_plan, an_object
 
 
 def test_what_a_plan_puts_into_secrets_is_hidden() -> None:

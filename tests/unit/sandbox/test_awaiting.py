@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import Stage, a_container, a_pod, a_probe, a_stage, at
-from tests.promises.objects import a_definition, a_gate, an_object
+from tests.support.cluster_client import live_of
+from tests.support.objects import a_definition, a_gate, an_object
+from tests.support.stage import Stage, a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
-from tidegate.testing import live_of
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")

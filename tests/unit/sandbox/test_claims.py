@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.small_cluster import SmallCluster, an_object
+from tests.support.small_cluster import SmallCluster, an_object
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms

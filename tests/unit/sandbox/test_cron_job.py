@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes.small_cluster import SmallCluster, an_object, notes
+from tests.support.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import HOUR, MINUTE, SECOND, Ms

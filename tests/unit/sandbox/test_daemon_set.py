@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.workload_stage import PLACE, Stage
-from tests.traces.workloads import AGENT, a_template, a_workload
+from tests.support.trace_workloads import AGENT, a_template, a_workload
+from tests.support.workload_stage import PLACE, Stage
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import MINUTE, Ms

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.workload_stage import PLACE, Stage, annotation
-from tests.traces.workloads import (
+from tests.support.trace_workloads import (
     WEB,
     a_template,
     a_workload,
@@ -14,6 +13,7 @@ from tests.traces.workloads import (
     rolling,
     scale,
 )
+from tests.support.workload_stage import PLACE, Stage, annotation
 from tidegate.model.k8s.json_fields import get_int
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, SECOND, Ms

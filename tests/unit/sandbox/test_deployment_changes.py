@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.workload_stage import PLACE, Stage
-from tests.traces.workloads import WEB, a_template, a_workload, rolling
+from tests.support.trace_workloads import WEB, a_template, a_workload, rolling
+from tests.support.workload_stage import PLACE, Stage
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.controllers.interface import ObjectReader

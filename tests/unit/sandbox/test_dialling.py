@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
-from tests.promises.objects import an_object
+from tests.support.cluster_client import body_of
+from tests.support.objects import an_object
+from tests.support.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.node.profile import ContainerRule, ContainerSelector
-from tidegate.testing import body_of
 
 SERVICE = Kind("", "v1", "Service")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")

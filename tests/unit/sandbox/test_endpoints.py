@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes.small_cluster import SHOP, SmallCluster, an_object, notes
+from tests.support.small_cluster import SHOP, SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import Ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tests.fakes.small_cluster import SmallCluster, an_object, notes
+from tests.support.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Propagation, Ref
 from tidegate.model.times import SECOND, Ms

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import POD, a_container, a_pod, a_stage, at
+from tests.support.cluster_client import live_of
+from tests.support.stage import POD, a_container, a_pod, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.node.profile import ContainerProfile, Profile
-from tidegate.testing import live_of
 from tidegate.world.messages import Conflict
 from tidegate.world.requests import Verb, Write
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
+from tests.support.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.errors import TidegateError
 from tidegate.model.times import Ms
 from tidegate.sandbox.node.profile import (

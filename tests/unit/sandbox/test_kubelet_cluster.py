@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
-from tests.promises.objects import an_object
+from tests.support.cluster_client import body_of, items_of
+from tests.support.objects import an_object
+from tests.support.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.bootstrap import load_base_objects
 from tidegate.sandbox.controller_set import CONTROLLERS
 from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
 from tidegate.sandbox.node.profile import ContainerRule, ContainerSelector
-from tidegate.testing import body_of, items_of
 from tidegate.world.messages import NotFound, Success
 from tidegate.world.requests import Selection
 

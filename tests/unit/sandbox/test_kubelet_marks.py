@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
-from tests.promises.objects import a_service
+from tests.support.cluster_client import live_of
+from tests.support.objects import a_service
+from tests.support.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
@@ -13,7 +14,6 @@ from tidegate.sandbox.node.kubelet import states
 from tidegate.sandbox.node.kubelet.states import ASSUMED_ANNOTATION
 from tidegate.sandbox.node.profile import ContainerRule, ContainerSelector
 from tidegate.sandbox.node.profile_file import default_profile
-from tidegate.testing import live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]
 DB = a_service("db", selector={"app": "db"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import Stage, a_container, a_pod, a_stage, at
-from tests.promises.objects import an_object
+from tests.support.objects import an_object
+from tests.support.stage import Stage, a_container, a_pod, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.times import Ms
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS

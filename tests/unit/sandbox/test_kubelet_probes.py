@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
+from tests.support.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.node.kubelet.container_context import ProbeTimes, predict_probes

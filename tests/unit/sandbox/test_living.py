@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
+from tests.support.cluster_client import Desk, live_of
+from tests.support.objects import a_container, a_job, a_pod_template, a_stateful_set
 from tidegate.knowledge.reader import builtin
 from tidegate.model.k8s.objects import JsonObject, LiveObject
 from tidegate.model.times import MINUTE, Ms
@@ -10,7 +11,6 @@ from tidegate.sandbox.bootstrap import load_base_objects
 from tidegate.sandbox.controller_set import build_controllers
 from tidegate.sandbox.node.profile_file import default_profile
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Desk, live_of
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 

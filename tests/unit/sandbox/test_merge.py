@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from tests.fakes.sequence_answers import gate_shape
-from tests.promises.objects import DEPLOYMENT, SERVICE
+from tests.support.objects import DEPLOYMENT, SERVICE
+from tests.support.sequence_answers import gate_shape
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.ownership.merge import merge

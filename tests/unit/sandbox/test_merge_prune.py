@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.sequence_answers import shape_for
-from tests.fakes.sequence_runs import Run, named, prepare
-from tests.fakes.write_sequences import Deed, Sequence, Step, random_sequences
+from tests.support.cluster_client import Desk
+from tests.support.sequence_answers import shape_for
+from tests.support.sequence_runs import Run, named, prepare
+from tests.support.write_sequences import Deed, Sequence, Step, random_sequences
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import collect_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
@@ -21,7 +22,6 @@ from tidegate.sandbox.ownership.merge import merge, prune_dropped
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape
-from tidegate.testing import Desk
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import NotFound
 

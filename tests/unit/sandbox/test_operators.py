@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.fakes.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
-from tests.promises.objects import SECRET, a_namespace
+from tests.support.cluster_client import items_of, live_of
+from tests.support.objects import SECRET, a_namespace
+from tests.support.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.node.profile import StageRule, StageSelector
 from tidegate.sandbox.operators.interpreter import apply_stage_rules
-from tidegate.testing import items_of, live_of
 from tidegate.world.requests import Selection
 
 WIDGET = Kind("widgets.example.com", "v1", "Widget")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.operator_stage import OperatorStage, an_operator
-from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
+from tests.support.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
+from tests.support.operator_stage import OperatorStage, an_operator
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.promises.objects import a_namespace, an_object
+from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.objects import a_namespace, an_object
 from tidegate.knowledge.catalog import pluralize_kind, serves
 from tidegate.knowledge.reader import builtin
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
@@ -28,7 +29,6 @@ from tidegate.sandbox.operators.preinstalled import (
 )
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources
 from tidegate.world.requests import Discover

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.operator_stage import OperatorStage
-from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
+from tests.support.cluster_client import live_of
+from tests.support.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
+from tests.support.operator_stage import OperatorStage
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.sandbox.operators.availability import unready_reason
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.testing import live_of
 
 SERVER: dict[str, Json] = {"app.kubernetes.io/name": "vault", "component": "server"}
 

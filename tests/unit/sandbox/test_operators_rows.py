@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
+from tests.support.operator_stage import OperatorStage, an_operator, operators_of
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.templates import shows
 from tidegate.model.k8s.objects import Json, JsonObject, Kind

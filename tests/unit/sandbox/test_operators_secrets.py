@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fakes.operator_stage import OperatorStage, an_operator
-from tests.promises.objects import SECRET, SERVICE, a_service, an_object
+from tests.support.objects import SECRET, SERVICE, a_service, an_object
+from tests.support.operator_stage import OperatorStage, an_operator
 from tidegate.model.k8s.objects import JsonObject, Kind, Propagation, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.sequence_answers import gate_shape, shape_for
-from tests.fakes.write_sequences import GATE
-from tests.promises.objects import CONFIG_MAP, DEPLOYMENT
+from tests.support.objects import CONFIG_MAP, DEPLOYMENT
+from tests.support.sequence_answers import gate_shape, shape_for
+from tests.support.write_sequences import GATE
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.fields import EMPTY, field_set_from_paths, to_fields_v1
 from tidegate.sandbox.ownership.owners import (

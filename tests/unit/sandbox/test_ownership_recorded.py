@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.sequence_runs import answers_of
-from tests.fakes.write_sequences import (
+from tests.support.sequence_runs import answers_of
+from tests.support.write_sequences import (
     DIGESTS,
     SEED,
     SEQUENCES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fakes.workload_stage import Stage
-from tests.traces.workloads import CREW, a_template, a_workload, scale
+from tests.support.trace_workloads import CREW, a_template, a_workload, scale
+from tests.support.workload_stage import Stage
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.pods import is_ready, phase_of
 from tidegate.sandbox.kinds import POD, REPLICA_SET

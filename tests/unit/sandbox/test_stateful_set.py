@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from tests.fakes.workload_stage import PLACE, Stage
-from tests.traces.case import Change
-from tests.traces.workloads import DB, a_template, a_workload, an_account, scale
+from tests.support.trace_case import Change
+from tests.support.trace_workloads import DB, a_template, a_workload, an_account, scale
+from tests.support.workload_stage import PLACE, Stage
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import MINUTE, SECOND, Ms

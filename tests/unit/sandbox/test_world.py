@@ -8,7 +8,8 @@ import threading
 import msgspec
 import pytest
 
-from tests.promises.objects import (
+from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.objects import (
     CONFIG_MAP,
     NAMESPACE,
     a_config_map,
@@ -38,7 +39,6 @@ from tidegate.sandbox.faults import (
     TimedFault,
 )
 from tidegate.sandbox.world import START, Sandbox
-from tidegate.testing import Desk, items_of, live_of
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import (
     Bookmark,

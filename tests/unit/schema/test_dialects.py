@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plane.dialect_schemas import MODULES
-from tests.fakes.dialect_bodies import BODIES
+from tests.support.dialect_bodies import BODIES
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
 from tidegate.schema.custom_resources import FILE, check_object, known_versions
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.support.builders import a_config_map, a_deployment, a_job, an_object
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.violations import Misfit, find_misfit, read_definition
-from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 
 GATE = Kind("example.org", "v1", "Gate")
 TEXT: JsonObject = {"type": "string"}

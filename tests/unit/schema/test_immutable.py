@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.promises.objects import POD, a_claim, a_container, a_definition, a_job, an_object
+from tests.support.objects import POD, a_claim, a_container, a_definition, a_job, an_object
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.schema.immutable import find_changed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.chart_archives import TarMaker, a_chart, a_zip
+from tests.support.chart_archives import TarMaker, a_chart, a_zip
 from tidegate.errors import SourceError
 from tidegate.source.archive import unpack
 from tidegate.source.tree import MIB, TreeLimits, walk_tree

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.fakes.bucket_server import BucketServer
-from tests.fakes.fetching import an_access
-from tests.fakes.web_server import listening
+from tests.support.bucket_server import BucketServer
+from tests.support.fetching import an_access
+from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import BucketSource, Credentials, Snapshot

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import cache_filler
+from tests.support import cache_filler
 from tidegate.errors import SourceError
 from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.fakes.chart_archives import TarMaker
-from tests.fakes.fetching import an_access
-from tests.fakes.git_server import Repository
-from tests.fakes.web_server import listening
+from tests.support.chart_archives import TarMaker
+from tests.support.fetching import an_access
+from tests.support.git_server import Repository
+from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.units.source import (
     ChartSource,

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.fakes.fetching import an_access
-from tests.fakes.git_server import GitServer, Repository
-from tests.fakes.web_server import listening
+from tests.support.fetching import an_access
+from tests.support.git_server import GitServer, Repository
+from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import Credentials, GitRef, GitRefKind, GitSource

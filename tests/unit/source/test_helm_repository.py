@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.fakes.chart_archives import TarMaker, a_chart
-from tests.fakes.fetching import an_access
-from tests.fakes.registry import FakeRegistry
-from tests.fakes.web_server import listening
+from tests.support.chart_archives import TarMaker, a_chart
+from tests.support.fetching import an_access
+from tests.support.registry import FakeRegistry
+from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import ChartSource, Credentials, Revision

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.fakes.git_server import AUTHOR, run_git
+from tests.support.git_server import AUTHOR, run_git
 from tidegate.source.ignore import is_ignored, kept_files, read_rules
 
 RECORDED = Path(__file__).parents[2] / "data" / "source" / "ignore-rules.json"

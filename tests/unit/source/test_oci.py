@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.fakes.chart_archives import TarMaker, a_chart
-from tests.fakes.fetching import an_access
-from tests.fakes.registry import FakeRegistry, digest_of
-from tests.fakes.web_server import listening
+from tests.support.chart_archives import TarMaker, a_chart
+from tests.support.fetching import an_access
+from tests.support.registry import FakeRegistry, digest_of
+from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import ChartSource, Credentials, OciSource

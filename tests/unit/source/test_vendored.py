@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.fakes.chart_archives import a_chart
-from tests.fakes.fetching import an_access
+from tests.support.chart_archives import a_chart
+from tests.support.fetching import an_access
 from tidegate.errors import SourceError
 from tidegate.model.units.source import ChartSource, GitSource, OciSource, SourceRef
 from tidegate.source import Access, Checkout, VendoredCharts, fetch

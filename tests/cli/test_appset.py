@@ -1,0 +1,107 @@
+"""`tidegate appset generate` from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.set_ladder import Ladder
+from tests.support.tidegate_runs import ROOT, tidegate
+
+HOMELAB = ROOT / "examples" / "homelab"
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Ladder:
+    made = Ladder(tmp_path)
+    made.step(1, "a", most=1)
+    made.step(2, "b")
+    return made
+
+
+def test_names_are_in_the_order_of_the_generators(ladder: Ladder) -> None:
+    ran = tidegate("appset", "generate", ladder.write() / "set.yaml", "-o", "names", "--offline")
+
+    assert ran.stdout == "argocd/a\nargocd/b\n"
+    assert ran.returncode == 0
+
+
+def test_what_is_generated_is_what_argo_cd_would_write(ladder: Ladder) -> None:
+    ran = tidegate("appset", "generate", ladder.write() / "set.yaml", "-o", "json", "--offline")
+
+    first, _ = map(json.loads, ran.stdout.splitlines())
+    assert first["metadata"] == {
+        "name": "a",
+        "namespace": "argocd",
+        "labels": {"step": "1"},
+        "finalizers": ["resources-finalizer.argocd.argoproj.io"],
+    }
+    assert first["spec"]["source"]["path"] == "apps/a"
+
+
+def test_parameters_are_told_with_their_generator_and_step(ladder: Ladder) -> None:
+    ladder.write()
+    words = ("appset", "generate", ladder.folder / "set.yaml", "--params", "--offline")
+
+    lines = [json.loads(line) for line in tidegate(*words, "-o", "json").stdout.splitlines()]
+    text = tidegate(*words).stdout
+
+    assert [(one["generator"], one["number"], one["step"]) for one in lines] == [
+        (0, 1, 1),
+        (0, 2, 2),
+    ]
+    assert lines[1]["params"] == {"name": "b", "step": "2"}
+    assert lines[1]["application"]["metadata"]["name"] == "b"
+    assert text == (
+        "---\n# argocd/a: ApplicationSet/argocd/steps, generator 0, 1, step 1\n"
+        'name: a\nstep: "1"\n'
+        "---\n# argocd/b: ApplicationSet/argocd/steps, generator 0, 2, step 2\n"
+        'name: b\nstep: "2"\n'
+    )
+
+
+def test_a_directory_stands_for_all_sets_below_it() -> None:
+    ran = tidegate("appset", "generate", HOMELAB, "-o", "json", "--params", "--offline")
+
+    sets = {json.loads(line)["set"].rpartition("/")[2] for line in ran.stdout.splitlines()}
+    assert len(sets) == 3
+
+
+def test_what_units_shows_of_a_set_is_what_is_generated() -> None:
+    shown = json.loads(tidegate("units", HOMELAB, "--offline", "-o", "json").stdout)
+    ran = tidegate("appset", "generate", HOMELAB, "-o", "names", "--offline")
+
+    of_sets = {f"{one['namespace']}/{one['name']}" for one in shown["units"] if one["set"]}
+    assert set(ran.stdout.split()) == of_sets
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("- list:", "- lists:", "error[argo.set-generator]"),
+        ("{name: b, ", "{name: a, ", "error[argo.set-twice]"),
+        (", maxUpdate: 1", ", maxUpdate: abc", "error[argo.set-steps]"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(
+    ladder: Ladder, old: str, new: str, said: str
+) -> None:
+    file = ladder.write() / "set.yaml"
+    file.write_text(file.read_text().replace(old, new, 1))
+
+    ran = tidegate("appset", "generate", file, "--offline")
+
+    assert ran.returncode == 3
+    assert said in ran.stderr
+    assert "at set.yaml:" in ran.stderr
+
+
+def test_a_file_without_a_set_is_an_error(ladder: Ladder) -> None:
+    ladder.write()
+
+    ran = tidegate("appset", "generate", ladder.folder / "apps" / "a" / "web.yaml", "--offline")
+
+    assert ran.returncode == 3
+    assert "error[plan.sets]: there is no ApplicationSet" in ran.stderr

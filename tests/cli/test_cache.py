@@ -1,0 +1,121 @@
+"""`tidegate cache`, from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.helm_charts import write_chart
+from tests.support.tidegate_command import Tidegate
+from tidegate.cli.commands.cache import CACHE_KINDS
+from tidegate.source import Cache, Kept
+
+DAY = 86_400
+
+
+@pytest.fixture
+def tidegate(tmp_path: Path) -> Tidegate:
+    return Tidegate(tmp_path / "home")
+
+
+async def fill(tidegate: Tidegate) -> None:
+    """One thing of every kind."""
+
+    async def write(place: Path) -> None:
+        (place / "a").write_text("x" * 2048)
+
+    async def write_another(place: Path) -> None:
+        (place / "b").write_text("y" * 1024)
+
+    cache = Cache(tidegate.cache)
+    await cache.keep("shop", write, shown="shop")
+    await cache.keep("web", write_another, shown="web", kind=Kept.CHARTS)
+    cache.renders.note("web", b"z" * 512)
+    cache.close()
+
+
+def age(place: Path, *, days: int) -> None:
+    for path in place.rglob("*"):
+        seen = path.lstat()
+        os.utime(path, (seen.st_atime - days * DAY, seen.st_mtime - days * DAY))
+
+
+async def test_it_shows_each_kind_with_its_size_and_age(tidegate: Tidegate) -> None:
+    await fill(tidegate)
+    age(tidegate.cache, days=3)
+
+    ran = await tidegate.run("cache")
+
+    rows = [" ".join(line.split()) for line in ran.lines]
+    assert rows[1:4] == [
+        "sources 1 2.0 KiB 3 days ago 3 days ago",
+        "charts 1 1.0 KiB 3 days ago 3 days ago",
+        "renders 1 512 B 3 days ago 3 days ago",
+    ]
+    assert rows[-1].endswith("of at most 2.0 GiB in ~/.cache/tidegate")
+
+
+async def test_programs_can_read_it(tidegate: Tidegate) -> None:
+    await fill(tidegate)
+
+    ran = await tidegate.run("cache", "show", "-o", "json")
+
+    found = json.loads(ran.stdout)
+    assert found["root"] == str(tidegate.cache)
+    assert [shelf["kind"] for shelf in found["shelves"]] == list(CACHE_KINDS)
+    assert [shelf["bytes"] for shelf in found["shelves"]][:3] == [2048, 1024, 512]
+    assert all(shelf["newest"] <= shelf["oldest"] < DAY for shelf in found["shelves"])
+
+
+async def test_an_empty_cache_is_no_error_and_is_not_made(tidegate: Tidegate) -> None:
+    shown = await tidegate.run("cache", "show")
+    cleared = await tidegate.run("cache", "clear")
+
+    assert (shown.code, cleared.code) == (0, 0)
+    assert cleared.lines == ["0 removed, 0 B free again"]
+    assert not tidegate.cache.exists()
+
+
+async def test_one_kind_is_cleared_and_the_rest_stays(tidegate: Tidegate) -> None:
+    await fill(tidegate)
+
+    ran = await tidegate.run("cache", "clear", "renders", "charts", "-o", "json")
+
+    assert json.loads(ran.stdout) == {"removed": 2, "bytes": 1536, "kept": 0}
+    held = {one.kind: one.count for one in Cache(tidegate.cache).holdings()}
+    assert (held[Kept.RENDERS], held[Kept.CHARTS], held[Kept.SOURCES]) == (0, 0, 1)
+
+
+async def test_what_somebody_uses_stays(tidegate: Tidegate) -> None:
+    await fill(tidegate)
+    user = Cache(tidegate.cache)
+    used = user.find("shop")
+
+    ran = await tidegate.run("cache", "clear")
+    user.close()
+    afterwards = await tidegate.run("cache", "clear")
+
+    assert used is not None
+    assert ran.lines[0].endswith("; 1 in use stayed")
+    assert afterwards.lines == ["1 removed, 2.0 KiB free again"]
+
+
+async def test_a_cleared_chart_is_rendered_anew(tidegate: Tidegate, tmp_path: Path) -> None:
+    chart = write_chart(tmp_path / "web")
+    await tidegate.run("render", chart)
+
+    await tidegate.run("cache", "clear")
+    again = await tidegate.run("render", chart)
+
+    assert again.started > 0
+
+
+async def test_a_kind_that_does_not_exist_is_told(tidegate: Tidegate) -> None:
+    ran = await tidegate.run("cache", "clear", "cookies")
+
+    assert ran.code == 2
+    assert "cookies" in ran.stderr
+    assert set(CACHE_KINDS) == {kind.value for kind in Kept}

@@ -1,0 +1,141 @@
+"""The command line, from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.support.tidegate_runs import FIRST, ROOT, kubeconfig
+from tidegate.cli.completion import complete_context, complete_engine
+from tidegate.cli.exit_codes import EXIT_CODE_MEANINGS
+from tidegate.cli.main import COMMANDS, cli
+from tidegate.cli.outcome_codes import HAS_CHANGES, OUTCOME_CODES
+from tidegate.errors import TidegateError
+
+HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.actions", "tidegate.engine")
+"""What a verb imports when it runs, and not when its help is shown."""
+
+NOT_FOR_A_PLAN = (
+    *("tidegate.sandbox.node", "tidegate.sandbox.controllers.workloads"),
+    *("tidegate.source.oci", "tidegate.source.bucket", "tidegate.source.archive"),
+    *("tidegate.kube", "aiohttp", "xml", "tarfile", "zipfile"),
+)
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tidegate", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def imported(*arguments: str) -> tuple[str, set[str]]:
+    """What a command says, and what is imported while it runs, as Python itself tells."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "tidegate", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
+    return ran.stdout, {line.rpartition("|")[2].strip() for line in told}
+
+
+def test_help_names_every_verb() -> None:
+    shown = run("--help")
+
+    assert shown.returncode == 0
+    for verb, help_line in COMMANDS.items():
+        assert f"  {verb} " in shown.stdout
+        assert help_line.split()[0] in shown.stdout
+
+
+def test_help_imports_nothing_heavy_and_no_verb() -> None:
+    _, loaded = imported("--help")
+
+    assert "tidegate.cli.main" in loaded
+    assert loaded.isdisjoint(HEAVY)
+    assert [name for name in loaded if name.startswith("tidegate.cli.commands.")] == []
+
+
+@pytest.mark.parametrize("verb", sorted(COMMANDS))
+def test_the_help_of_a_verb_has_examples_and_imports_nothing_heavy(verb: str) -> None:
+    shown, loaded = imported(verb, "--help")
+
+    assert f"tidegate {verb}" in shown.partition("  Examples:\n")[2]
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_plan_of_a_directory_imports_neither_what_lives_in_a_cluster_nor_what_fetches() -> None:
+    shown, loaded = imported("plan", FIRST)
+
+    assert "10 to create" in shown
+    assert "tidegate.sandbox.world" in loaded
+    assert [name for name in loaded if name.startswith(NOT_FOR_A_PLAN)] == []
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("version").stdout.startswith(f"tidegate {version('tidegate')} ")
+    assert json.loads(run("version", "-o", "json").stdout)["tidegate"] == version("tidegate")
+
+
+def test_a_wrong_command_line_says_so_and_leaves_with_two() -> None:
+    unknown = run("frobnicate")
+    wrong = run("version", "--colour")
+
+    assert (unknown.returncode, wrong.returncode) == (2, 2)
+    assert "frobnicate" in unknown.stderr
+    assert "--colour" in wrong.stderr
+
+
+def test_a_misspelt_verb_is_told_with_the_one_that_may_be_meant() -> None:
+    ran = run("simulat", "examples/first")
+
+    assert ran.returncode == 2
+    assert "No such command 'simulat'. Did you mean 'simulate'?" in ran.stderr
+
+
+def test_the_version_is_an_option_too_and_help_a_verb() -> None:
+    assert run("--version").stdout == run("version").stdout
+    assert run("help", "cache", "clear").stdout == run("cache", "clear", "--help").stdout
+    assert run("help", "cachee").returncode == 2
+
+
+def test_exit_codes_are_one_table() -> None:
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
+    told = {int(code): meaning for code, meaning in re.findall(r"\| (\d+) \| (.*) \|", page)}
+    classes = [TidegateError]
+    for one in classes:
+        classes += one.__subclasses__()
+
+    used = {*OUTCOME_CODES.values(), HAS_CHANGES, *(one.exit_code for one in classes), 2}
+    assert told == EXIT_CODE_MEANINGS
+    assert used == {*EXIT_CODE_MEANINGS}
+
+
+def test_contexts_and_engines_are_completed(tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path, "https://example.org")
+    context = click.Context(cli, info_name="tidegate")
+    context.params = {"kubeconfig": str(config)}
+    option = click.Option(["--context"])
+
+    assert complete_context(context, option, "") == ["a"]
+    assert complete_context(context, option, "b") == []
+    context.params = {"kubeconfig": str(tmp_path / "nowhere")}
+    assert complete_context(context, option, "") == []
+    assert complete_engine(context, option, "argocd,") == [
+        "argocd,own",
+        "argocd,tidegate",
+        "argocd,flux",
+    ]

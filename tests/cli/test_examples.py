@@ -1,0 +1,50 @@
+"""Every command that a document shows is run, and says what the document says."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.documented_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
+from tests.support.warm_start import WarmRun
+from tidegate.cli.main import COMMANDS
+
+ALONE = [(page, command) for page, command in EXAMPLES if ON_A_CLUSTER not in command]
+
+
+def name_of(example: object) -> str:
+    return str(example.relative_to(ROOT)) if isinstance(example, Path) else str(example)
+
+
+def said(command: str, home: Path) -> str:
+    """What a terminal would show."""
+    arguments = shlex.split(command)[1:]
+    known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(home)}
+    return WarmRun(arguments, ROOT, known, is_merged=True).to_its_end().stdout
+
+
+@pytest.mark.parametrize(("page", "command"), ALONE, ids=name_of)
+def test_a_command_says_what_its_document_says(
+    page: Path, command: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    shown = said(command, tmp_path)
+    if pytestconfig.getoption("--golden"):
+        text = page.read_text()
+        start = text.index(f"$ {command}\n") + len(command) + 3
+        page.write_text(text[:start] + shown + text[text.index("```", start) :])
+
+    expected = dict(EXAMPLE.findall(page.read_text()))[command]
+    assert shown == expected
+
+
+@pytest.mark.parametrize("verb", sorted(COMMANDS))
+def test_every_verb_has_a_page_with_an_example_and_its_exit_codes(verb: str) -> None:
+    page = ROOT / "docs" / "commands" / f"{verb}.md"
+
+    shown = [command.split()[1] for place, command in EXAMPLES if place == page]
+    assert shown.count(verb) >= 1
+    assert page.read_text().startswith(f"# tidegate {verb}\n")
+    assert "\n## Exit codes\n" in page.read_text()

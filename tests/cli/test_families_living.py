@@ -1,0 +1,269 @@
+"""Three levels of Applications in a simulated cluster that lives on: killed, broken, pruned, gone.
+
+What came when is read from the cluster's own record; on a real server tests/e2e/test_families.py
+asks the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import APPLICATION, KeptSandbox
+from tests.support.repositories import (
+    FINALIZER,
+    OBJECTS,
+    OF_CHILDREN,
+    ORDER,
+    Repository,
+    application,
+    argo_settings,
+    deployment,
+    job,
+    namespace,
+    setting,
+    three_levels,
+)
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Kind
+
+SERVED = pytest.mark.parametrize("served", [False, True])
+PREFLIGHT = 3
+CLUSTERS = pytest.mark.parametrize(("served", "ruled"), [(False, False), (True, True)])
+CONFIG_MAP, JOB = Kind("", "v1", "ConfigMap"), Kind("batch", "v1", "Job")
+
+
+def firsts(cluster: KeptSandbox) -> dict[str, int]:
+    """When each object was made."""
+    made = [one.removeprefix("create ") for one in cluster.deeds() if one.startswith("create ")]
+    return {name: at for at, name in enumerate(dict.fromkeys(made)) if name in OBJECTS}
+
+
+def assert_in_order(cluster: KeptSandbox) -> None:
+    at = firsts(cluster)
+    assert set(at) == OBJECTS
+    assert [pair for pair in ORDER if at[pair[0]] >= at[pair[1]]] == []
+
+
+def repository(root: Path, *, ruled: bool = False, finalizer: bool = False) -> Repository:
+    made = three_levels(root, finalizer=finalizer)
+    if ruled:
+        made.put("argocd/cm.yaml", argo_settings(OF_CHILDREN))
+    return made
+
+
+@CLUSTERS
+def test_killed_ten_times_it_comes_to_the_same_end_in_the_same_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", ruled=ruled)
+    for number in range(10):
+        cluster.killed(made.root, turns=6 + 5 * number)
+    reached = len(firsts(cluster))
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert_in_order(cluster)
+    made_hooks = [one for one in cluster.deeds() if one == "create jobs/base-prepare"]
+    assert len(made_hooks) == 1, "what is known to have run does not run again"
+    assert 0 < reached < len(OBJECTS), "it was killed on its way"
+    before = len(cluster.deeds())
+    again = cluster.sync(made.root)
+    assert (again.code, cluster.deeds()[before:]) == (0, [])
+
+
+@CLUSTERS
+def test_a_child_that_fails_holds_what_is_behind_it_alone_until_it_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["red-job"])
+    made = repository(tmp_path / "platform", ruled=ruled)
+    made.put("red/all.yaml", job("red-job"), setting("red-late", wave=1))
+    made.put("clusters/main/beside.yaml", setting("beside", "shop", wave=1))
+
+    failed = cluster.sync(made.root)
+    reached = {*firsts(cluster)}
+    settings = {*cluster.all(CONFIG_MAP, "shop")}
+    before = len(cluster.deeds())
+    made.put("red/all.yaml", deployment("red-web"), setting("red-late", wave=1))
+    mended = cluster.sync(made.root)
+
+    behind = {"configmaps/red-late", "configmaps/blue-early", "deployments/blue-web"}
+    behind |= {"configmaps/end"}
+    assert failed.code == 4, failed.stdout + failed.stderr
+    assert reached == OBJECTS - behind - {"deployments/red-web"}
+    assert "beside" in settings, "it is in the wave of the teams, and waits for none of them"
+    assert mended.code == 0, mended.stdout + mended.stderr
+    done = {one.split()[1] for one in cluster.deeds()[before:] if one.startswith("create ")}
+    assert done & OBJECTS == behind | {"deployments/red-web"}
+    assert "red-job" not in cluster.all(JOB, "shop"), "it has left Git"
+
+
+@SERVED
+def test_a_child_that_leaves_git_takes_along_what_it_has_brought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", finalizer=True)
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+    made.drop("teams/red.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    assert [one for one in gone if one in OBJECTS] == ["configmaps/red-late", "deployments/red-web"]
+    if served:
+        assert {*cluster.all(APPLICATION, "argocd")} == {"base", "blue", "teams"}
+
+
+@SERVED
+def test_a_child_whose_directory_moves_keeps_what_lies_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform")
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+    made.put("crimson/all.yaml", deployment("red-web"))
+    made.put("teams/red.yaml", application("red", "crimson"))
+
+    ran = cluster.sync(made.root)
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    touched = {one.split()[1] for one in cluster.deeds()[before:]}
+    assert touched & OBJECTS == {"configmaps/red-late"}
+    assert "red-late" not in cluster.all(CONFIG_MAP, "shop")
+
+
+@SERVED
+def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", finalizer=True)
+    made.put("teams/den.yaml", namespace("den", wave=-1))
+    first = cluster.sync(made.root)
+    cluster.put(setting("stranger", "den"))
+    before = len(cluster.deeds())
+    for name in ("clusters/main/teams", "teams/red", "teams/blue", "teams/den"):
+        made.drop(f"{name}.yaml")
+
+    refused = cluster.sync(made.root)
+    untouched = cluster.deeds()[before:]
+    ran = cluster.sync(made.root, "--yes-delete-contents")
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    assert (refused.code, untouched) == (PREFLIGHT, []), refused.stdout
+    assert "its deletion takes an object of others along: ConfigMap den/stranger" in refused.stderr
+    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    at = {name: place for place, name in enumerate(gone)}
+    blue = ("deployments/blue-web", "configmaps/blue-early")
+    red = ("configmaps/red-late", "deployments/red-web")
+    pairs = [blue, red, (blue[1], "namespaces/den"), (red[1], "namespaces/den")]
+    if served:  # their own objects tell in which waves the two are
+        pairs.append((blue[1], red[0]))
+    assert [pair for pair in pairs if at[pair[0]] >= at[pair[1]]] == []
+
+
+def test_of_two_that_leave_git_the_one_of_the_later_wave_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = repository(tmp_path / "platform", finalizer=True)
+    made.put("teams/den.yaml", namespace("den", wave=-1))
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+    for name in ("red", "blue"):
+        made.drop(f"teams/{name}.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    blue = ["deployments/blue-web", "configmaps/blue-early"]
+    red = ["configmaps/red-late", "deployments/red-web"]
+    assert [one for one in gone if one in (*blue, *red)] == [*blue, *red]
+
+
+@CLUSTERS
+def test_it_goes_in_reverse_across_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", ruled=ruled, finalizer=True)
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+
+    ran = cluster.run("delete", made.root, "--sandbox")
+
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    at = {name: place for place, name in enumerate(gone)}
+    kept = [pair for pair in ORDER if not any(one.startswith("jobs/") for one in pair)]
+    assert {name for pair in kept for name in pair} <= set(at)
+    assert [pair for pair in kept if at[pair[0]] <= at[pair[1]]] == []
+
+
+@pytest.mark.parametrize("way", ["", "/foreground", "/background"])
+def test_what_an_application_has_brought_goes_as_its_finalizer_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = repository(tmp_path / "platform")
+    base = application("base", "base")
+    other = "" if way == "/background" else "/background"  # the first one counts
+    get_mapping(base, "metadata")["finalizers"] = [f"{FINALIZER}{way}", f"{FINALIZER}{other}"]
+    made.put("clusters/main/base.yaml", base)
+    first = cluster.sync(made.root)
+    before = len(cluster.deeds())
+
+    ran = cluster.run("delete", made.root, "--sandbox")
+
+    gone = cluster.deeds()[before:]
+    assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
+    assert "delete deployments/base-web" in gone
+    waits = "change deployments/base-web" in gone  # it is held until its pods are gone
+    assert waits is (way != "/background")
+
+
+@SERVED
+@pytest.mark.parametrize("way", ["", "/foreground", "/background"])
+def test_a_child_that_leaves_git_goes_by_its_finalizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, *, served: bool
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    made = repository(tmp_path / "platform", finalizer=True)
+    red = application("red", "red", finalizer=True)
+    red["metadata"] = {**get_mapping(red, "metadata"), "finalizers": [f"{FINALIZER}{way}"]}
+    made.put("teams/red.yaml", red)
+    cluster.sync(made.root)
+    before = len(cluster.deeds())
+    made.drop("teams/red.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    deeds = [one for one in cluster.deeds()[before:] if "/red-web" in one]
+    outlives = deeds[-1] == "change deployments/red-web"
+    assert "delete deployments/red-web" in deeds
+    assert outlives is (way != "/background"), deeds
+
+
+def test_what_a_living_application_says_of_its_end_counts_though_git_said_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = repository(tmp_path / "platform", finalizer=True)
+    cluster.sync(made.root)
+    cluster.patch(APPLICATION, "argocd", "red", {"metadata": {"finalizers": None}})
+    made.drop("teams/red.yaml")
+
+    ran = cluster.sync(made.root)
+
+    assert "`Application/argocd/red` has left Git; what it has brought stays" in ran.stderr
+    assert {*cluster.all(CONFIG_MAP, "shop")} >= {"red-late"}

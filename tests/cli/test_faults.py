@@ -1,0 +1,200 @@
+"""What is wrong with a directory: every verb names the same, each fault once, where it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.tidegate_runs import config_map, tidegate, write_unit
+
+WORKLOADS = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: three
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: nginx
+        imagePullPolcy: Always
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec:
+  template:
+    spec:
+      containers: []
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData:
+  user: shop
+  pin: 271828
+---
+apiVersion: extensions/v1beta1
+kind: Ingress
+metadata: {name: old}
+"""
+NETWORK = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: nowhere}
+spec:
+  ports:
+  - port: 80
+    protocl: TCP
+---
+apiVersion: v1
+kind: Service
+metadata: {name: admin}
+spec:
+  ports:
+  - port: 99999
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: Shop_Settings}
+"""
+ANNOTATED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: late
+  annotations:
+    argocd.argoproj.io/sync-wave: soon
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: twin}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: twin}
+---
+kind: ConfigMap
+metadata: {name: nameless}
+"""
+TEXT = {
+    ("preflight.invalid", "network.yaml:7:5"),  # protocl
+    ("preflight.invalid", "network.yaml:14:5"),  # 99999
+    ("preflight.invalid", "network.yaml:18:12"),  # Shop_Settings
+    ("preflight.invalid", "workloads.yaml:5:3"),  # replicas
+    ("preflight.invalid", "workloads.yaml:13:9"),  # imagePullPolcy
+    ("preflight.invalid", "workloads.yaml:20:5"),  # restartPolicy
+    ("preflight.invalid", "workloads.yaml:21:7"),  # containers
+    ("preflight.invalid", "workloads.yaml:28:3"),  # pin
+    ("preflight.not-served", "workloads.yaml:30:1"),  # extensions/v1beta1
+}
+WORDS = {
+    ("dialect.wave", "annotated.yaml:6:5"),
+    ("dialect.twice", "annotated.yaml:12:1"),
+    ("dialect.incomplete", "annotated.yaml:16:1"),
+}
+VERBS = (("plan",), ("simulate",), ("sync", "--sandbox"))
+
+
+class Fault(NamedTuple):
+    """An error as it is told."""
+
+    code: str
+    place: str
+    sentence: str
+
+
+def told_faults(stderr: str) -> list[Fault]:
+    told = re.findall(r"^error\[(.+?)\]: (.*)\n  at (\S+)", stderr, re.MULTILINE)
+    return [Fault(code, place, sentence) for code, sentence, place in told]
+
+
+def by_place(fault: Fault) -> tuple[str, int, int]:
+    name, line, column = fault.place.split(":")
+    return name, int(line), int(column)
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    return write_unit(tmp_path / "shop", workloads=WORKLOADS, network=NETWORK, annotated=ANNOTATED)
+
+
+def test_verbs_name_the_same_twelve_faults_in_the_order_of_their_places(broken: Path) -> None:
+    ran = [tidegate(*words, broken) for words in VERBS]
+
+    told = [told_faults(one.stderr) for one in ran]
+    assert [one.returncode for one in ran] == [3, 3, 3]
+    assert told[0] == told[1] == told[2] == sorted(told[0], key=by_place)
+    assert {(one.code, one.place) for one in told[0]} == TEXT | WORDS
+    assert len(told[0]) == 12
+    assert not any("271828" in one.stdout + one.stderr for one in ran)
+
+
+def test_faults_of_the_text_alone_are_the_same_and_counted_in_objects(broken: Path) -> None:
+    (broken / "annotated.yaml").unlink()
+
+    planned, simulated, synced = (tidegate(*words, broken) for words in VERBS)
+
+    told = [told_faults(one.stderr) for one in (planned, simulated, synced)]
+    assert told[0] == told[1] == told[2] == sorted(told[0], key=by_place)
+    assert {(one.code, one.place) for one in told[0]} == TEXT
+    assert planned.stdout.endswith("\n7 to create\nthe cluster would refuse 7 objects\n")
+    assert "nothing was applied: the cluster would refuse 7 objects" in simulated.stdout
+    assert "nothing was written: the cluster would refuse 7 objects" in synced.stdout
+
+
+def test_programs_read_the_same_faults_of_a_rollout(broken: Path) -> None:
+    (broken / "annotated.yaml").unlink()
+
+    for words in (("simulate",), ("sync", "--sandbox")):
+        ran = tidegate(*words, broken, "-o", "json")
+        events = [json.loads(line) for line in ran.stdout.splitlines()]
+        refused = [one for one in events if one.get("event") == "object.refused"]
+        assert {one["where"] for one in refused} == {place for _, place in TEXT}, words
+        (field,) = [one["field"] for one in refused if one["where"] == "workloads.yaml:28:3"]
+        assert field == "stringData.pin"
+
+
+def test_what_is_merely_missing_is_no_fault_of_an_offline_plan(tmp_path: Path) -> None:
+    database = "apiVersion: kinda.rocks/v1\nkind: Database\nmetadata: {name: shop}\n"
+    files = {"web": config_map(namespace="nowhere"), "database": database}
+    unit = write_unit(tmp_path / "unit", **files)
+
+    planned, simulated = tidegate("plan", unit), tidegate("simulate", unit)
+
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert "namespaces: [nowhere]" in simulated.stdout
+
+
+def test_an_api_version_that_is_gone_is_told_with_the_one_that_serves_the_kind(
+    tmp_path: Path,
+) -> None:
+    old = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n"
+
+    ran = tidegate("plan", write_unit(tmp_path / "unit", old=old))
+
+    assert ran.returncode == 3
+    assert "does not serve `policy/v1beta1 PodDisruptionBudget`" in ran.stderr
+    assert "it serves `policy/v1 PodDisruptionBudget`" in ran.stderr
+
+
+def test_a_fault_in_a_template_is_told_at_its_line_there(tmp_path: Path) -> None:
+    templates = tmp_path / "web" / "templates"
+    templates.mkdir(parents=True)
+    (templates.parent / "Chart.yaml").write_text("{apiVersion: v2, name: web, version: 0.1.0}\n")
+    (templates / "service.yaml").write_text(
+        "apiVersion: v1\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\n"
+        "spec:\n  ports:\n  - port: 80\n    protocl: TCP\n"
+    )
+
+    ran = tidegate("plan", templates.parent, HOME=str(tmp_path))
+
+    (fault,) = told_faults(ran.stderr)
+    assert fault.place == "templates/service.yaml:8:5"

@@ -1,0 +1,214 @@
+"""Flux's units from outside: what is told of them, and what `tidegate.yaml` adds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.flux_repository import UNIT, Layers, Ran, begins
+from tests.support.repositories import Repository, application, deployment, kustomization, setting
+from tests.support.tidegate_runs import tidegate
+from tidegate.model.k8s.objects import Json
+
+HEALTH = """\
+health:
+- apiVersion: v1
+  kind: ConfigMap
+  current: data.to == '{value}'
+"""
+
+
+def sentences(ran: Ran, severity: str, code: str) -> list[str]:
+    """Of the findings of this code, as JSON tells them."""
+    findings = [json.loads(line) for line in ran.stderr.splitlines()]
+    return [
+        one["sentence"] for one in findings if (one["severity"], one["code"]) == (severity, code)
+    ]
+
+
+def two_layers(root: Path, **spec: Json) -> Layers:
+    layers = Layers(root)
+    layers.put("a/all.yaml", setting("one"))
+    layers.put("b/all.yaml", deployment("two"))
+    layers.unit("a", **spec)
+    layers.unit("b", after=["a"])
+    return layers
+
+
+def test_expressions_of_the_repository_gate_by_our_rules_and_not_by_fluxs(tmp_path: Path) -> None:
+    layers = two_layers(tmp_path, timeout="1m")
+    (tmp_path / "tidegate.yaml").write_text(HEALTH.format(value="2"))
+
+    ran = layers.run("simulate", "--engine", "flux,tidegate", "-o", "json", "--until", "5m")
+    (tmp_path / "tidegate.yaml").write_text(HEALTH.format(value="1"))
+    good = layers.run("sync", "--sandbox")
+
+    assert "b/rest" in begins(ran, "flux")
+    assert "b/rest" not in begins(ran, "tidegate")
+    assert good.returncode == 0, good.stderr
+
+
+def test_an_expression_of_the_repository_that_cannot_be_used_is_told_at_its_line(
+    tmp_path: Path,
+) -> None:
+    layers = two_layers(tmp_path)
+    (tmp_path / "tidegate.yaml").write_text(HEALTH.format(value="1").replace("==", "="))
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert "error[flux.expression]" in ran.stderr
+    assert "tidegate.yaml:2" in ran.stderr
+
+
+def test_what_asks_for_being_left_alone_is_named(tmp_path: Path) -> None:
+    layers = two_layers(tmp_path)
+    left = setting("left")
+    metadata: Json = {"name": "left", "labels": {"kustomize.toolkit.fluxcd.io/ssa": "Ignore"}}
+    layers.put("a/left.yaml", {**left, "metadata": metadata})
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "note: ConfigMap shop/left asks for being left alone: it is not written" in ran.stderr
+
+
+def test_a_check_that_names_an_old_version_is_looked_at_in_the_one_that_is_served(
+    tmp_path: Path,
+) -> None:
+    check: Json = {
+        "apiVersion": "apps/v1beta2",
+        "kind": "Deployment",
+        "name": "one",
+        "namespace": "shop",
+    }
+    layers = two_layers(tmp_path, wait=False, healthChecks=[check])
+    layers.put("a/all.yaml", deployment("one"))
+
+    ran = layers.run("sync", "--sandbox", "-o", "json")
+
+    assert ran.returncode == 0, ran.stderr
+    assert begins(ran)["b/rest"] > 0.0, "behind the Deployment, and not at once"
+    (sentence,) = sentences(ran, "warning", "flux.check")
+    assert "a health check names `apps/v1beta2` of Deployment, which is not served" in sentence
+
+
+def test_a_child_that_is_listed_is_waited_for_by_its_own_rollout(tmp_path: Path) -> None:
+    check: Json = {
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1beta1",
+        "kind": "Kustomization",
+        "name": "child",
+        "namespace": "flux-system",
+    }
+    layers = two_layers(tmp_path, wait=False, into="", healthChecks=[check])
+    layers.put("a/all.yaml", kustomization("child", "./child"))
+    layers.put("child/all.yaml", deployment("one"))
+
+    slow, fast = (
+        begins(layers.run("simulate", "--engine", engine, "-o", "json"))
+        for engine in ("flux", "tidegate")
+    )
+
+    assert (slow["child/rest"], slow["b/rest"]) == (0.0, 30.0)
+    assert fast["b/rest"] == 3.0
+
+
+DEPENDS_ON = "tidegate.dev/depends-on"
+
+
+def mixed(root: Path, names: str, *, application_names: str = "") -> Layers:
+    """Two Kustomizations and an Application, of which the second Kustomization waits."""
+    layers = two_layers(root)
+    layers.put("base/all.yaml", deployment("base"))
+    base = application("base", "base")
+    layers.unit("b")
+    for body, said in ((layers.units["b"], names), (base, application_names)):
+        metadata = body["metadata"]
+        assert isinstance(metadata, dict)
+        if said:
+            metadata["annotations"] = {DEPENDS_ON: said}
+    layers.more = [base]
+    return layers
+
+
+def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: Path) -> None:
+    layers = mixed(tmp_path / "one", "Application/argocd/base")
+    turned = mixed(tmp_path / "two", "", application_names=f"{UNIT}a, apps/v1/Deployment/shop/two")
+
+    first, second = (begins(one.run("sync", "--sandbox", "-o", "json")) for one in (layers, turned))
+    by_their_own = layers.run("simulate", "-o", "json")
+
+    base = "Application/argocd/base/sync/0"
+    assert (first[base], first["b/rest"]) == (0.0, 3.0)
+    assert (second["b/rest"], second[base]) == (0.0, 3.0)
+    assert begins(by_their_own)["b/rest"] == 0.0
+    assert sentences(by_their_own, "note", "units.inert")
+
+
+def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) -> None:
+    cases = {
+        "Deployment shop/db": "is neither a unit nor an object",
+        f"{UNIT}b": "depends on itself",
+        "Application/argocd/nobody": "which is not there",
+    }
+    for number, (said, told) in enumerate(cases.items()):
+        ran = mixed(tmp_path / str(number), said).run("sync", "--sandbox", "--greenfield")
+
+        assert (ran.returncode, told in ran.stderr) == (3, True), (said, ran.stderr)
+        assert "clusters/main/all.yaml:" in ran.stderr
+        assert DEPENDS_ON in ran.stderr
+
+
+def test_a_circle_across_dialects_is_refused(tmp_path: Path) -> None:
+    layers = mixed(tmp_path, "Application/argocd/base", application_names=f"{UNIT}b")
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert "Application/argocd/base" in ran.stderr
+    assert f"{UNIT}b" in ran.stderr
+
+
+def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path: Path) -> None:
+    root = Repository(tmp_path)
+    reference: Json = {"kind": "GitRepository", "name": "flux-system"}
+    root.put("clusters/main/a.yaml", kustomization("a", "./a", sourceRef=reference, into="default"))
+    root.put("clusters/main/b.yaml", kustomization("b", "./gone", sourceRef=reference))
+    root.put("clusters/main/c.yaml", kustomization("c", "./c", sourceRef=reference, into="default"))
+    root.put("a/all.yaml", setting("one"))
+    root.put("c/all.yaml", setting("two"))
+
+    ran = tidegate("sync", tmp_path, "--sandbox", "--greenfield", "--keep-going", "-o", "json")
+
+    assert "a/rest" in begins(ran)
+    (taken,) = sentences(ran, "note", "units.checkout")
+    assert taken.startswith(f"the source `flux-system` of `{UNIT}a` and 1 more is taken for this")
+    (refused,) = sentences(ran, "error", "source.path")
+    assert refused == f"`{UNIT}b` is not rendered: there is no `gone` here"
+
+
+def test_a_dependency_on_a_unit_of_another_kind_is_told_with_what_to_write(tmp_path: Path) -> None:
+    layers = two_layers(tmp_path)
+    release: dict[str, Json] = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "redis", "namespace": "flux-system"},
+        "spec": {
+            "interval": "10m",
+            "chart": {
+                "spec": {
+                    "chart": "./chart",
+                    "sourceRef": {"kind": "GitRepository", "name": "platform"},
+                }
+            },
+        },
+    }
+    layers.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
+    layers.more = [release]
+    layers.unit("b", after=["redis"])
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}b` depends on `{UNIT}redis`, which is not there" in ran.stderr
+    assert "`tidegate.dev/depends-on: HelmRelease/flux-system/redis` waits for a unit" in ran.stderr

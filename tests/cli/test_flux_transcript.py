@@ -1,0 +1,33 @@
+"""What Flux's own controller said of three layers, we say of them on a simulated cluster, too.
+
+It was recorded beside it on a real API server: `make test-peers`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.controller_transcript import TRANSCRIPT, said_of
+from tests.support.flux_layers import sops_age, three_layers
+from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.support.live_statuses import commit
+from tests.support.repositories import Repository
+from tests.support.sops_program import AgeKey
+
+
+def test_layers_say_of_themselves_what_kustomize_controller_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, key = Repository(tmp_path / "platform"), AgeKey.generate()
+    three_layers(made, key)
+    commit(made.root)
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, sops_age("flux-system", key))
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    told = {name: said_of(one) for name, one in cluster.all(KUSTOMIZATION, "flux-system").items()}
+    assert json.loads(json.dumps(told)) == json.loads(TRANSCRIPT.read_text())

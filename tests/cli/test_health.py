@@ -1,0 +1,157 @@
+"""`tidegate health`, from outside: verdicts, the rules that gave them, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.tidegate_runs import tidegate
+
+ROOT = Path(__file__).parents[2]
+OBJECTS = ROOT / "examples" / "health" / "objects.yaml"
+RULES = ROOT / "examples" / "health" / "argocd-cm.yaml"
+CERTIFICATE = """\
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: web, namespace: shop}
+status:
+  conditions: [{type: Ready, status: "True", reason: Ready, message: it is up to date}]
+"""
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {password: hunter2}\n"
+
+
+def run(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return tidegate("health", *arguments, given=given)
+
+
+def told(*arguments: str | Path, given: str = "") -> dict[str, tuple[str, str]]:
+    """Health and rule by kind."""
+    lines = run(*arguments, "-o", "json", given=given).stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    return {one["kind"]: (one["health"], one["rule"]) for one in found}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "file.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_each_object_is_judged_by_the_rule_for_its_kind() -> None:
+    assert told(OBJECTS) == {
+        "Application": ("Progressing", "row"),
+        "Backup": ("Healthy", "kstatus"),
+        "Deployment": ("Progressing", "argo"),
+    }
+
+
+def test_scripts_go_before_everything_else() -> None:
+    assert told(OBJECTS, "--health-rules", RULES) == {
+        "Application": ("Progressing", "lua"),
+        "Backup": ("Degraded", "lua"),
+        "Deployment": ("Progressing", "argo"),
+    }
+
+
+def test_fluxs_rules_are_kstatus_and_take_no_scripts() -> None:
+    rules = {rule for _, rule in told(OBJECTS, "--rules", "kstatus").values()}
+    both = run(OBJECTS, "--rules", "kstatus", "--health-rules", RULES)
+
+    assert rules == {"kstatus"}
+    assert both.returncode == 2
+    assert "only Argo CD has scripts" in both.stderr
+
+
+def test_objects_come_from_standard_input_and_lists_are_their_items() -> None:
+    items = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
+        for kind in ("ConfigMap", "Namespace")
+    ]
+    given = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+    assert told("-", given=CERTIFICATE) == {"Certificate": ("Healthy", "row")}
+    assert set(told("-", given=given)) == {"ConfigMap", "Namespace"}
+
+
+def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
+    leaving = OBJECTS.read_text().replace(
+        "  name: nightly\n", "  name: nightly\n  deletionTimestamp: 2026-01-01T00:00:00Z\n"
+    )
+
+    found = told(written(tmp_path, leaving), "--health-rules", RULES)
+
+    assert found["Backup"] == ("Progressing", "argo")
+
+
+def test_the_exit_code_tells_of_health_only_when_asked() -> None:
+    quiet, loud = run(OBJECTS), run(OBJECTS, "--exit-code")
+    well = run("-", "--exit-code", given=CERTIFICATE)
+
+    assert (quiet.returncode, loud.returncode, well.returncode) == (0, 4, 0)
+    assert quiet.stdout == loud.stdout
+
+
+def test_a_script_that_breaks_is_a_verdict_and_no_end(tmp_path: Path) -> None:
+    rules = written(tmp_path, "resource.customizations.health.example.com_Backup: return obj.a.b\n")
+
+    shown = run(OBJECTS, "--health-rules", rules)
+
+    assert shown.returncode == 0
+    assert "LuaError" in shown.stdout
+    assert "<string>:1: attempt to index field 'a' (a nil value)" in shown.stdout
+
+
+def test_wrong_input_leaves_with_three_and_says_where(tmp_path: Path) -> None:
+    rules = written(tmp_path, "resource.customizations.heath.example.com_Backup: x\n")
+
+    wrong = run(OBJECTS, "--health-rules", rules)
+    incomplete = run("-", given="kind: Pod\n")
+    empty = run("-", given="")
+
+    assert [one.returncode for one in (wrong, incomplete, empty)] == [3, 3, 3]
+    assert "error[health.lua.key]" in wrong.stderr
+    assert f"at {rules}:1" in wrong.stderr
+    assert "error[documents.incomplete]" in incomplete.stderr
+    assert "error[documents.empty]" in empty.stderr
+
+
+def test_no_secret_is_shown() -> None:
+    for form in ("text", "json"):
+        shown = run("-", "-o", form, given=SECRET)
+
+        assert "key" in shown.stdout
+        assert "hunter2" not in shown.stdout + shown.stderr
+
+
+EXPRESSIONS = """\
+health:
+- apiVersion: example.org/v1
+  kind: Gadget
+  current: status.phase == 'Running'
+  failed: status.phase == 'Broken'
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "health"),
+    [("Running", "Healthy"), ("Broken", "Degraded"), ("New", "Progressing"), ("", "Unknown")],
+)
+def test_expressions_of_the_repository_judge_kinds_of_its_own(
+    tmp_path: Path, phase: str, health: str
+) -> None:
+    (tmp_path / "tidegate.yaml").write_text(EXPRESSIONS)
+    gadget = tmp_path / "gadget.yaml"
+    status = f"status: {{phase: {phase}}}" if phase else ""
+    gadget.write_text(
+        f"apiVersion: example.org/v2\nkind: Gadget\nmetadata: {{name: one}}\n{status}\n"
+    )
+
+    ran = run(gadget, "-o", "json")
+
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert (found["health"], found["rule"]) == (health, "cel")
+    assert found["script"].endswith("tidegate.yaml:2")

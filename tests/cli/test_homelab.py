@@ -1,0 +1,99 @@
+"""The platform of `examples/homelab`: one root, Applications in waves, three sets behind them."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TypeAlias
+
+import pytest
+
+from tests.support.tidegate_runs import ROOT, tidegate
+
+Events: TypeAlias = list[dict[str, object]]
+
+HOMELAB = ROOT / "examples" / "homelab"
+FIRST_DAY = ("--scenario", str(HOMELAB / "scenarios" / "first-day.yaml"))
+WAVES = {
+    0: {"1password-connect", "argocd", "cilium", "external-secrets", "projects"},
+    1: {"longhorn", "snapshot-controller", "volsync"},
+    2: {"pvc-plumber"},
+    4: {"cert-manager", "cloudnative-pg", "gateway", "gpu-operator", "kyverno", "redis"},
+    5: {"loki-stack", "prometheus-stack", "tempo"},
+    6: {"frigate", "jellyfin", "paperless"},
+}
+SETS = {"infrastructure": 4, "monitoring": 5, "my-apps": 6}
+
+
+def test_each_wave_brings_what_the_table_says() -> None:
+    ran = tidegate("units", HOMELAB, "--offline", "-o", "json")
+
+    found: dict[int, set[str]] = {}
+    for one in json.loads(ran.stdout)["units"]:
+        made_by = str(one["set"]).rpartition("/")[2]
+        if one["name"] in {*SETS, "root"}:
+            continue
+        found.setdefault(SETS.get(made_by, one["wave"]), set()).add(one["name"])
+    assert found == WAVES
+
+
+@pytest.fixture(scope="module")
+def events() -> Events:
+    ran = tidegate("sync", HOMELAB, "--sandbox", *FIRST_DAY, "--offline", "-o", "json")
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def test_each_wave_begins_when_the_wave_before_is_well(events: Events) -> None:
+    spans = [spans_of(events, names) for names in WAVES.values()]
+
+    for (_, end), (begin, _) in pairwise(spans):
+        assert end <= begin
+
+
+def spans_of(events: Events, names: set[str]) -> tuple[int, int]:
+    """From the first object of these units that is written to the last gate that opens."""
+    own = [one for one in events if _name(one) in names]
+    writes = [int(str(one["at"])) for one in own if one["event"] == "object.written"]
+    gates = [int(str(one["at"])) for one in own if one["event"] == "step.passed"]
+    return min(writes), max(gates)
+
+
+def _name(event: dict[str, object]) -> object:
+    return str(event.get("unit", "")).rpartition("/")[2]
+
+
+def test_argo_cd_does_not_wait_for_what_a_set_generates() -> None:
+    ran = tidegate("simulate", HOMELAB, *FIRST_DAY, "--engine", "argocd", "--offline", "-o", "json")
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    infrastructure, monitoring = (spans_of(told, WAVES[wave]) for wave in (4, 5))
+    assert ran.returncode == 0, ran.stderr
+    assert monitoring[0] < infrastructure[1]
+
+
+def test_without_the_two_secrets_the_cause_is_told() -> None:
+    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "--timeout", "20m")
+
+    assert ran.returncode != 0
+    assert "Secret 1passwordconnect/1password-credentials is not there" in ran.stdout + ran.stderr
+
+
+def test_nothing_is_left_for_lint_to_say() -> None:
+    ran = tidegate("lint", HOMELAB, "--offline", "-o", "json")
+
+    assert ran.returncode == 0
+    assert "ORD" not in str([one["code"] for one in json.loads(ran.stdout)["findings"]])
+
+
+def test_units_that_are_named_keep_the_order_of_who_brings_them() -> None:
+    names = ("jellyfin", "pvc-plumber", "cilium")
+    words = [word for name in names for word in ("--unit", name)]
+
+    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "-o", "json", *words)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    jellyfin, plumber, cilium = (spans_of(told, {name}) for name in names)
+    assert ran.returncode == 0, ran.stderr
+    assert cilium[1] <= plumber[0]
+    assert plumber[1] <= jellyfin[0]

@@ -1,0 +1,113 @@
+"""`tidegate journal`, from outside: what is shown of what a cluster remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.secret_server import SecretServer, secret_server
+from tests.support.sessions import a_session
+from tests.support.tidegate_runs import tidegate
+from tests.support.unit_trees import a_family
+from tidegate.clusters.journal import read_journal
+from tidegate.clusters.reader import get_objects
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.engine.driver import drive
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
+from tidegate.model.times import SECOND, Ms
+from tidegate.plan.build.build import plan_unit
+from tidegate.planning.plan import make_plan
+from tidegate.rollout.run import RolloutOptions, build_driver
+from tidegate.workspace.request import unit_for_path
+
+FIRST = Path(__file__).parents[2] / "examples" / "first"
+CHOSEN = unit_for_path(str(FIRST), namespace="default")
+
+
+def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    config = server.write_kubeconfig(folder / "kubeconfig")
+    command = ("journal", str(FIRST), "--kubeconfig", str(config), *more)
+    return tidegate(*command)
+
+
+async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
+    """The Secrets of a rollout that had so long; by name."""
+    world = build_sandbox(SimulationConfig())
+    session = a_session(world)
+    plan = (await make_plan([await a_family(CHOSEN, session)], session)).plan
+    driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
+    await drive(driver, until=None if within is None else Ms(world.now() + within))
+    secrets = (await read_journal(plan_unit(CHOSEN), session.world)).secrets
+    return {live.ref.name: live.body for live in await get_objects(session.world, secrets)}
+
+
+@pytest.fixture(scope="module")
+def finished() -> dict[str, bytes]:
+    return asyncio.run(remembered_after())
+
+
+@pytest.fixture(scope="module")
+def stopped() -> dict[str, bytes]:
+    return asyncio.run(remembered_after(Ms(90 * SECOND)))
+
+
+def test_a_finished_unit_is_shown_with_all_its_gates(
+    finished: dict[str, bytes], tmp_path: Path
+) -> None:
+    with secret_server(TIDEGATE_NAMESPACE, finished) as server:
+        ran = run(server, tmp_path)
+
+    head, _, objects = ran.stdout.partition("\n\n")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split()[0] for line in head.splitlines()] == ["unit", "plan", "begun", "done"]
+    assert head.startswith("unit   default/first\n")
+    assert head.endswith("done   yes")
+    assert len(objects.splitlines()) == 11
+    assert {line.split()[-1] for line in objects.splitlines()[1:]} == {"opened"}
+
+
+def test_a_stopped_unit_is_shown_with_the_gates_that_opened(
+    stopped: dict[str, bytes], tmp_path: Path
+) -> None:
+    with secret_server(TIDEGATE_NAMESPACE, stopped) as server:
+        ran = run(server, tmp_path, "-o", "json")
+
+    document = json.loads(ran.stdout)
+    opened = {one["name"]: one["opened"] for one in document["objects"]}
+    assert (document["unit"], document["found"], document["done"]) == ("default/first", True, False)
+    assert opened["db"]
+    assert not opened["migrate"]
+    assert not opened["shop"]
+
+
+def test_only_secrets_are_read(finished: dict[str, bytes], tmp_path: Path) -> None:
+    with secret_server(TIDEGATE_NAMESPACE, finished) as server:
+        run(server, tmp_path)
+
+    objects = [path for path in server.asked if path not in {"/version", "/api", "/apis"}]
+    assert {path.rpartition("/")[2] for path in objects} == set(finished)
+    assert all(
+        path.startswith(f"/api/v1/namespaces/{TIDEGATE_NAMESPACE}/secrets/") for path in objects
+    )
+
+
+def test_where_nothing_is_remembered_it_says_so(tmp_path: Path) -> None:
+    with secret_server(TIDEGATE_NAMESPACE, {}) as server:
+        ran = run(server, tmp_path)
+        document = json.loads(run(server, tmp_path, "-o", "json").stdout)
+
+    assert (ran.returncode, ran.stdout) == (0, "nothing is remembered of default/first\n")
+    assert (document["found"], document["objects"]) == (False, [])
+
+
+def test_a_unit_is_found_by_its_name_and_namespace(
+    finished: dict[str, bytes], tmp_path: Path
+) -> None:
+    with secret_server(TIDEGATE_NAMESPACE, finished) as server:
+        ran = run(server, tmp_path, "--name", "second", "--namespace", "web")
+
+    assert ran.stdout == "nothing is remembered of web/second\n"

@@ -1,0 +1,212 @@
+"""The platform of `examples/ladder`: one set over all components, in the steps of their phases."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.tidegate_runs import ROOT, tidegate
+
+LADDER = ROOT / "examples" / "ladder"
+FIRST_DAY = ("--scenario", str(LADDER / "scenarios" / "first-day.yaml"))
+COMPONENTS = "environments/dev/components"
+INVENTORY = {
+    "010": ["foundation-crds-external-secrets", "foundation-namespaces"],
+    "110": ["foundation-crds-cert-manager"],
+    "120": ["foundation-cert-manager", "foundation-external-secrets"],
+    "130": ["foundation-ghcr-pull-secret", "foundation-vault-webhook-certs"],
+    "140": ["foundation-coredns-config", "foundation-managed-storage"],
+    "150": ["foundation-vault-core"],
+    "155": ["foundation-vault-bootstrap", "foundation-vault-secret-store"],
+    "199": [
+        "foundation-bootstrap-smoke",
+        "foundation-external-secrets-ready",
+        "foundation-operators-smoke",
+    ],
+    "310": ["platform-envoy-crds", "platform-gateway-api", "platform-keycloak-crds"],
+    "320": ["foundation-keycloak-operator", "platform-envoy-gateway"],
+    "340": ["platform-gateway"],
+    "355": ["platform-keycloak-realm"],
+}
+
+
+class Heard(msgspec.Struct):
+    """As much of an event as is asked about here."""
+
+    event: str
+    at: int = 0
+    unit: str = ""
+    kind: str = ""
+
+
+def heard(lines: str) -> list[Heard]:
+    return [msgspec.json.decode(line, type=Heard) for line in lines.splitlines()]
+
+
+def writes(events: list[Heard]) -> list[tuple[str, Heard]]:
+    """Each object that was written, with the name of its unit."""
+    return [(name_of(one), one) for one in events if one.event == "object.written" and one.unit]
+
+
+def name_of(event: Heard) -> str:
+    """The last part of its unit's identity."""
+    return event.unit.rpartition("/")[2]
+
+
+def test_the_inventory_is_that_of_the_phases() -> None:
+    ran = tidegate("waves", LADDER, "--offline", "-o", "json")
+
+    found = {one["phase"]: one["components"] for one in json.loads(ran.stdout)["phases"]}
+    assert {phase: found[phase] for phase in INVENTORY} == INVENTORY
+    assert "platform-postgres-clusters" in found["250"]
+    assert "platform-control-plane-smoke" in found["399"]
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Heard]:
+    ran = tidegate("sync", LADDER, "--sandbox", *FIRST_DAY, "--offline", "-o", "json")
+    assert ran.returncode == 0, ran.stderr
+    return heard(ran.stdout)
+
+
+def test_no_phase_begins_before_the_one_before_is_well(events: list[Heard]) -> None:
+    shown = json.loads(tidegate("units", LADDER, "--offline", "-o", "json").stdout)["units"]
+    steps = {one["name"]: one["step"] for one in shown if one["set"]}
+
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for name, one in writes(events):
+        begins.setdefault(steps.get(name, 0), one.at)
+    for one in events:
+        if one.event == "step.passed" and one.unit:
+            ends[steps.get(name_of(one), 0)] = one.at
+    del begins[0]  # the root
+
+    assert len(begins) == 38
+    for early in begins:
+        assert all(ends[early] <= begins[late] for late in begins if late > early)
+
+
+def test_a_component_is_more_than_its_settings(events: list[Heard]) -> None:
+    kinds: dict[str, set[str]] = {}
+    for name, one in writes(events):
+        kinds.setdefault(name, set()).add(one.kind)
+
+    assert [name for name, found in kinds.items() if found <= {"ConfigMap"}] == ["root"]
+
+
+def test_nothing_is_left_for_lint_to_say() -> None:
+    ran = tidegate("lint", LADDER, "--offline", "-o", "json")
+
+    codes = [one["code"] for one in json.loads(ran.stdout)["findings"]]
+    assert (ran.returncode, [code for code in codes if code.startswith("ORD")]) == (0, [])
+
+
+MOVES = {
+    "vault before its storage": {
+        "foundation/foundation-vault-core": ("130", "ORD006", "StorageClass `managed`"),
+    },
+    "the store before vault": {
+        "foundation/foundation-vault-secret-store": ("130", "ORD042", "Service `vault/vault`"),
+    },
+    "certificates before who makes them": {
+        "foundation/foundation-vault-webhook-certs": ("110", "ORD008", "Certificate `vault/vault"),
+        "data-extended/data-temporal-operator": ("110", "ORD008", "Issuer `temporal/temporal-op"),
+    },
+    "bootstraps before their runtimes": {
+        "data-extended/data-temporal-namespace-bootstrap": ("440", "ORD003", "TemporalCluster"),
+        "platform/platform-keycloak-realm": ("340", "ORD003", "Keycloak `keycloak/keycloak`"),
+    },
+}
+
+
+@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
+def test_what_the_phases_were_mended_for_is_found_where_it_is_not(
+    tmp_path: Path, moves: dict[str, tuple[str, str, str]]
+) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    for component, (phase, _, _) in moves.items():
+        file = root / COMPONENTS / component / "component.yaml"
+        lines = file.read_text().splitlines()
+        file.write_text("\n".join([lines[0], f'rolloutPhase: "{phase}"', *lines[2:]]) + "\n")
+
+    ran = tidegate("lint", root, "--offline", "-o", "json")
+
+    findings = json.loads(ran.stdout)["findings"]
+    for _, code, says in moves.values():
+        assert any(one["code"] == code and says in one["sentence"] for one in findings), says
+
+
+def test_a_pull_secret_cannot_come_from_vault_which_is_steps_away(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    file = root / "sources/foundation/foundation-ghcr-pull-secret/pull-secret.yaml"
+    own, vault = "{kind: SecretStore, name: bootstrap}", "{kind: ClusterSecretStore, name: vault}"
+    file.write_text(file.read_text().replace(own, vault))
+
+    ran = tidegate("lint", root, "--offline")
+
+    assert ran.returncode == 3
+    assert "deadlock: ExternalSecret `apps/ghcr-pull-secret`" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "cause"),
+    [
+        (
+            "platform-auth-smoke/smoke.yaml",
+            "//keycloak-service.",
+            "//nobody.",
+            "Service keycloak/nobody has no ready endpoints",
+        ),
+        (
+            "platform-cert-manager-config/pki.yaml",
+            "{name: envoy}",
+            "{name: envoy-data-plane}",
+            "certificate/envoy is not there, and `kubectl` gives up",
+        ),
+    ],
+    ids=["nobody-answers", "no-such-certificate"],
+)
+def test_a_smoke_that_fails_stops_every_step_behind_it(
+    tmp_path: Path, file: str, old: str, new: str, cause: str
+) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    place = root / "sources/platform" / file
+    place.write_text(place.read_text().replace(old, new))
+
+    ran = tidegate("sync", root, "--sandbox", *FIRST_DAY, "--offline", "-o", "json")
+
+    written = {name for name, _ in writes(heard(ran.stdout))}
+    assert ran.returncode != 0
+    assert "platform-gateway" in written, ran.stderr
+    assert not any(name.startswith(("observability-", "apps-")) for name in written)
+    assert cause in ran.stdout + ran.stderr
+
+
+def test_a_definition_in_the_step_of_its_objects_is_no_definition_before_them(
+    tmp_path: Path,
+) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    file = root / COMPONENTS / "platform/platform-keycloak-crds/component.yaml"
+    file.write_text(file.read_text().replace('"310"', '"350"'))
+
+    ran = tidegate("lint", root, "--offline")
+
+    assert "the definition of Keycloak `keycloak/keycloak` comes with" in ran.stdout
+
+
+def test_what_is_missing_of_a_kind_that_the_plan_defines_is_told_and_not_assumed(
+    tmp_path: Path,
+) -> None:
+    root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
+    gateway = root / "sources/platform/platform-gateway/gateway.yaml"
+    gateway.write_text(gateway.read_text().replace("ClassName: envoy", "ClassName: nobody"))
+
+    ran = tidegate("simulate", root, *FIRST_DAY, "--engine", "tidegate", "--offline")
+
+    assert ran.returncode == 4, ran.stderr
+    assert "GatewayClass nobody is not there" in ran.stdout

@@ -1,0 +1,87 @@
+"""The cluster of `examples/layers`: three Kustomizations, releases, and secrets encrypted by us."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from examples.encrypt import KEY, encrypt_example
+from tests.support.tidegate_runs import ROOT, tidegate
+
+LAYERS = ["infrastructure", "databases", "apps"]
+RELEASES = [["cert-manager"], ["postgresql", "redis"], ["authentik"]]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with a key of its own."""
+    ignored = shutil.ignore_patterns(".keys", "*.enc.yaml")
+    place = tmp_path_factory.mktemp("cluster") / "layers"
+    root = Path(shutil.copytree(ROOT / "examples" / "layers", place, ignore=ignored))
+    encrypt_example(root)
+    return root
+
+
+def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster: Path) -> None:
+    ran = tidegate("sync", cluster, "--sandbox", "-o", "json", SOPS_AGE_KEY_FILE=str(cluster / KEY))
+
+    assert ran.returncode == 0, ran.stderr
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    ends = {
+        one["unit"].rpartition("/")[2]: one["at"] for one in events if one["event"] == "unit.ended"
+    }
+    begins: dict[str, int] = {}
+    for one in events:
+        if one["event"] == "object.written":
+            begins.setdefault(one["unit"].rpartition("/")[2], one["at"])
+    for releases, layer in zip(RELEASES, LAYERS[1:], strict=False):
+        assert max(ends[name] for name in releases) <= begins[layer]
+
+
+def test_flux_asks_every_thirty_seconds_and_comes_to_the_same_end(cluster: Path) -> None:
+    ran = tidegate("simulate", cluster, SOPS_AGE_KEY_FILE=str(cluster / KEY))
+
+    assert ran.returncode == 0, ran.stderr
+    starts = {
+        line.split()[0]: line.split()[2]
+        for line in ran.stdout.splitlines()
+        if line.startswith("Kustomization/") and ": rest" in line
+    }
+    assert [starts[f"Kustomization/flux-system/{layer}:"] for layer in LAYERS] == [
+        "0.0s",
+        "30.0s",
+        "60.0s",
+    ]
+    assert "flux: passed" in ran.stdout
+
+
+def test_the_minutes_of_a_fresh_cluster_are_those_of_its_page(cluster: Path) -> None:
+    """Flux has Git after the first minute, which is not played."""
+    profile = cluster / "profiles" / "fresh-cluster.yaml"
+    key = {"SOPS_AGE_KEY_FILE": str(cluster / KEY)}
+
+    ran = tidegate("simulate", cluster, "--profile", profile, "-o", "json", **key)
+
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    start = next(one["at"] for one in events if "at" in one)
+    minutes: dict[str, dict[str, int]] = {"step.applying": {}, "unit.ended": {}}
+    for one in events:
+        if one["event"] in minutes and one.get("unit"):
+            name = one["unit"].rpartition("/")[2]
+            minutes[one["event"]].setdefault(name, 1 + (one["at"] - start) // 60_000)
+    begun, ready = minutes.values()
+    assert [begun[layer] for layer in LAYERS] == [1, 4, 7]
+    assert [ready[name] for name in ("cert-manager", "postgresql", "authentik")] == [3, 6, 9]
+    assert 1 + (events[-1]["lasted"]) // 60_000 == 10
+
+
+def test_without_the_key_it_is_told_which_file_needs_which(cluster: Path) -> None:
+    ran = tidegate("plan", cluster)
+
+    recipient = (cluster / "gitops/apps/redis/credentials.enc.yaml").read_text()
+    (key,) = {line.split()[-1] for line in recipient.splitlines() if "recipient:" in line}
+    assert "gitops/apps/redis/credentials.enc.yaml" in ran.stderr
+    assert key in ran.stderr

@@ -1,0 +1,307 @@
+"""`tree` and `trace`, by what Git says and by what lives; `events` and `logs`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_statuses import a_chain
+from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
+from tests.support.repositories import application, job, kustomization, setting, three_levels
+from tests.support.served_cluster import ServedCluster, served_cluster
+from tests.support.tidegate_command import Ran
+from tests.support.tidegate_runs import tidegate
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.times import Ms
+
+POD = Kind("", "v1", "Pod")
+
+
+def test_a_tree_goes_down_into_the_units_that_a_unit_brings(tmp_path: Path) -> None:
+    root = a_chain(tmp_path / "platform").root
+
+    ran = tidegate("tree", "ks", "flux-system", "-C", root)
+    compact = tidegate("tree", "kustomization", "flux-system", "--compact", "-C", root)
+    document = json.loads(tidegate("tree", "ks", "data", "-C", root, "-o", "json").stdout)
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == [
+        "Kustomization/flux-system/flux-system",
+        "├── Kustomization/flux-system/data",
+        "│   ├── Deployment/shop/data",
+        "│   └── Job/shop/prepare",
+        "├── Kustomization/flux-system/ground",
+        "│   └── Namespace/shop",
+        "├── GitRepository/flux-system/platform",
+        "└── Kustomization/flux-system/web",
+        "    └── ConfigMap/shop/web",
+    ]
+    assert [line.lstrip("├─└ ") for line in compact.stdout.splitlines()[1:]] == [
+        f"Kustomization/flux-system/{name}" for name in ("data", "ground", "web")
+    ]
+    assert [one["name"] for one in document["children"]] == [
+        "Deployment/shop/data",
+        "Job/shop/prepare",
+    ]
+
+
+def test_a_tree_of_an_application_has_waves_and_hooks(tmp_path: Path) -> None:
+    root = three_levels(tmp_path / "platform").root
+
+    ran = tidegate("tree", "app", "teams", "-C", root)
+    base = tidegate("tree", "app", "base", "-C", root)
+
+    assert ran.stdout.splitlines() == [
+        "Application/argocd/teams",
+        "├── Application/argocd/red",
+        "│   ├── Deployment/shop/red-web",
+        "│   └── ConfigMap/shop/red-late (wave 1)",
+        "└── Application/argocd/blue (wave 1)",
+        "    ├── ConfigMap/shop/blue-early",
+        "    └── Deployment/shop/blue-web (wave 1)",
+    ]
+    assert "├── Job/shop/base-prepare (PreSync)" in base.stdout
+    assert "└── Job/shop/base-after (PostSync)" in base.stdout
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_tree_of_a_cluster_is_what_it_has_and_says_what_git_has_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    served: bool,  # noqa: FBT001
+) -> None:
+    cluster, made = (
+        KeptSandbox.make(tmp_path, monkeypatch, served=served),
+        a_chain(tmp_path / "platform"),
+    )
+    words = ("tree", "ks", "data", "-C", made.root)
+    early = cluster.reach(*words, "--context", "a")
+    assert cluster.sync(made.root).code == 0
+    made.put("data/all.yaml", job("prepare"), setting("new"))
+
+    there = cluster.reach(*words, "--context", "a")
+    git = cluster.reach(*words)
+
+    assert early.code == 2, early.stdout
+    assert "the cluster knows nothing of `Kustomization/flux-system/data`" in early.stderr
+    assert there.stdout.splitlines() == [
+        "target: context a, https://kept.example.com",
+        "Kustomization/flux-system/data",
+        "├── Deployment/shop/data (not in Git)",
+        "└── Job/shop/prepare",
+    ]
+    assert "this is what Git says; with --context it is what the cluster has" in git.stderr
+    assert git.stdout.splitlines()[1:] == ["├── Job/shop/prepare", "└── ConfigMap/shop/new"]
+
+
+RELEASED: JsonObject = {
+    "name": "redis",
+    "namespace": "flux-system",
+    "version": 3,
+    "info": {"status": "deployed"},
+    "manifest": "---\napiVersion: v1\nkind: Service\nmetadata: {name: redis}\n"
+    "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: redis, namespace: data}\n",
+}
+
+
+def a_release() -> JsonObject:
+    """A HelmRelease that has no status yet."""
+    kind: JsonObject = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
+    metadata: JsonObject = {"name": "cache", "namespace": "flux-system"}
+    return {**kind, "metadata": metadata, "spec": {}}
+
+
+def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helm = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
+    served = definition(helm, "helmreleases", status=True)
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served)
+    made = a_chain(tmp_path / "platform")
+    assert cluster.sync(made.root).code == 0
+    made.drop("clusters/main/web.yaml")
+    cluster.put(a_release())
+    history: Json = [{"name": "redis", "namespace": "flux-system", "version": 3}]
+    cluster.patch(helm, "flux-system", "cache", {"status": {"history": history}}, status=True)
+    cluster.put(record_secret(ReleaseRecord(RELEASED), "flux-system", now=Ms(0)))
+    elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
+    cluster.put(elsewhere)
+    entries: Json = [
+        {"id": "flux-system_far_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "flux-system_web_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+        {"id": "flux-system_cache_helm.toolkit.fluxcd.io_HelmRelease", "v": "v2"},
+        {"id": "_system__reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+        {"id": "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
+    ]
+    status: Json = {"inventory": {"entries": entries}}
+    cluster.patch(KUSTOMIZATION, "flux-system", "flux-system", {"status": status}, status=True)
+
+    words = ("tree", "ks", "flux-system", "--context", "a", "-C", made.root)
+    ran, compact = cluster.reach(*words), cluster.reach(*words, "--compact")
+
+    assert ran.stdout.splitlines()[1:] == [
+        "Kustomization/flux-system/flux-system",
+        "├── Kustomization/flux-system/far (not in Git, it goes to another cluster)",
+        "├── Kustomization/flux-system/web (not in Git)",
+        "│   └── ConfigMap/shop/web",
+        "├── HelmRelease/flux-system/cache (not in Git)",
+        "│   ├── Service/flux-system/redis",
+        "│   └── StatefulSet/data/redis",
+        "└── ClusterRole/system:reader (not in Git)",
+    ]
+    assert "ClusterRole" not in compact.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("deploy", "data"), ("deployments/data",), ("Deployment", "data")]
+)
+def test_a_trace_leads_from_an_object_to_its_source_each_with_its_file(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ran = tidegate("trace", *words, "-C", a_chain(tmp_path / "platform").root)
+
+    assert ran.returncode == 0, ran.stderr
+    blocks = [block.splitlines() for block in ran.stdout.split("---\n")]
+    told = [{line.split()[0]: line.split(maxsplit=1)[1] for line in block} for block in blocks]
+    assert told == [
+        {
+            "Object:": "Deployment/data",
+            "Namespace:": "shop",
+            "Status:": "Managed by Flux",
+            "File:": "data/all.yaml:1:1",
+        },
+        {
+            "Kustomization:": "data",
+            "Namespace:": "flux-system",
+            "Path:": "data",
+            "File:": "clusters/main/data.yaml:1:1",
+        },
+        {
+            "Kustomization:": "flux-system",
+            "Namespace:": "flux-system",
+            "Path:": "clusters/main",
+            "File:": "clusters/main/self.yaml:1:1",
+        },
+        {
+            "GitRepository:": "platform",
+            "Namespace:": "flux-system",
+            "URL:": "https://git.example.com/shop/platform.git",
+            "Branch:": "main",
+            "File:": "clusters/main/source.yaml:1:1",
+        },
+    ]
+
+
+def test_who_is_traced_and_not_there_is_told_with_who_may_be_meant(tmp_path: Path) -> None:
+    root = three_levels(tmp_path / "platform").root
+
+    name = tidegate("trace", "deployment", "red-wb", "-C", root)
+    kind = tidegate("trace", "deploymnt", "red-web", "-C", root)
+    tree = tidegate("tree", "app", "tems", "-C", root)
+    noun = tidegate("tree", "applicationz", "teams", "-C", root)
+
+    assert {one.returncode for one in (name, kind, tree, noun)} == {2}
+    assert "error[words.object]: no unit here brings a deployment `red-wb`" in name.stderr
+    assert "did you mean `red-web`?" in name.stderr
+    assert "did you mean `deployment`?" in kind.stderr
+    assert "did you mean `teams`?" in tree.stderr
+    assert "Did you mean 'application'?" in noun.stderr
+
+
+async def a_failed_rollout(cluster: ServedCluster, root: Path) -> Ran:
+    ran = await cluster.roll_out("sync", root, "--yes")
+    assert ran.code == 4, ran.stdout + ran.stderr
+    return ran
+
+
+async def test_what_a_cluster_tells_of_what_failed(tmp_path: Path) -> None:
+    made = a_chain(tmp_path / "platform")
+    async with served_cluster(tmp_path, failing=["prepare"]) as cluster:
+        await a_failed_rollout(cluster, made.root)
+        pod = next(name for name in await cluster.names(POD, "shop") if "prepare" in name)
+        traced = await cluster.run("trace", "pod", pod, "-C", made.root)
+        lone = await cluster.run("trace", "cm", "kube-root-ca.crt", "-n", "shop", "-C", made.root)
+        all_of_it = await cluster.run("events", "-C", made.root)
+        of_unit = await cluster.run("events", "--for", "ks/data", "-o", "json", "-C", made.root)
+        logs = await cluster.run("logs", "ks/data", "-C", made.root)
+        quiet = await cluster.run("logs", "ground", "-C", made.root)
+
+    assert traced.stdout.split("---\n")[0].split()[1] == f"Pod/{pod}"
+    assert "Object:        Job/prepare\n" in traced.stdout
+    assert "Status:        HealthCheckFailed: health check failed after" in traced.stdout
+    assert lone.code == 2
+    assert "object not managed by Flux or Argo CD: `ConfigMap/kube-root-ca.crt`" in lone.stderr
+    heads, *rows = all_of_it.stdout.splitlines()
+    assert re.split(r"\s{2,}", heads)[1:] == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert any("HealthCheckFailed" in row and "Kustomization/data" in row for row in rows)
+    told = {(one["object"], one["reason"]) for one in map(json.loads, of_unit.stdout.splitlines())}
+    assert {
+        ("Job/prepare", "BackoffLimitExceeded"),
+        ("Kustomization/data", "HealthCheckFailed"),
+    } <= told
+    assert ("Kustomization/web", "DependencyNotReady") not in told
+    assert logs.stdout.splitlines()[0] == (
+        f"==> Pod shop/{pod}, container main, of Job shop/prepare: Error, exit code 1"
+    )
+    assert (quiet.code, quiet.stdout) == (0, "")
+    assert "no pod of `Kustomization/flux-system/ground` has failed or waits" in quiet.stderr
+
+
+LOGIN: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "login"},
+    "stringData": {"password": "hunter2-hunter2"},
+}
+
+
+def test_who_follows_is_told_what_all_pods_print_until_they_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["one", "two", "by hunter2-hunter2"]
+    prints: Json = {"effect": "prints", "lines": [*lines]}
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"], behaviours=[prints])
+    made = a_chain(tmp_path / "platform")
+    generated = job("made", hook="")
+    get_mapping(generated, "metadata")["generateName"] = (
+        f"{get_mapping(generated, 'metadata').pop('name')}-"
+    )
+    get_mapping(generated, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
+    made.put("apps/red.yaml", application("red", "red"))
+    made.put("red/all.yaml", generated, LOGIN)
+    assert cluster.sync(made.root).code == 0
+    follow = ("logs", "-f", "-C", made.root)
+
+    ended = cluster.reach(*follow, "red")
+    goes_on = cluster.reach(*follow, "data", "--tail", "1", "--timeout", "3s")
+    document = cluster.reach(*follow, "red", "--tail", "1", "-o", "json")
+
+    assert ended.code == 0, ended.stderr
+    told = [line.partition(" | ") for line in ended.stdout.splitlines()]
+    assert [said for _, _, said in told] == ["one", "two", "by ***"]
+    assert {who.startswith("made-") and who.endswith("/main") for who, _, _ in told} == {True}
+    assert sorted(line.partition("-")[0] for line in goes_on.stdout.splitlines()) == [
+        *("data", "prepare")
+    ]
+    assert json.loads(document.stdout)["line"] == "by ***"
+
+
+async def test_who_follows_meets_pods_that_come_later(tmp_path: Path) -> None:
+    made = a_chain(tmp_path / "platform")
+    async with served_cluster(tmp_path, prints=("begun",)) as cluster:
+        words = ("logs", "data", "--follow", "--timeout", "2m", "-C", made.root)
+        async with cluster.typing(*words) as typed:
+            synced = await cluster.roll_out("sync", made.root, "--yes")
+            await cluster.has_said(typed, "prepare-")
+            await cluster.has_said(typed, "data-")
+            deleted = await cluster.roll_out("delete", made.root, "--yes")
+            late = await typed.ran
+
+    assert (synced.code, deleted.code) == (0, 0), synced.stderr + deleted.stderr
+    assert late.code == 0, late.stderr
+    assert late.stdout.count("| begun") == 2

@@ -1,0 +1,261 @@
+"""`tidegate lint` and `tidegate explain`, from outside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
+
+BROKEN = ROOT / "examples" / "broken"
+LATE = BROKEN / "settings-too-late"
+CODE = "ORD006"
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """A copy that lies in no Git repository: a ConfigMap of wave 5 is read in wave 1."""
+    return Path(shutil.copytree(LATE, tmp_path / "late"))
+
+
+def codes(stdout: str) -> list[str]:
+    return [one["code"] for one in json.loads(stdout)["findings"]]
+
+
+def test_a_deadlock_is_told_at_its_line_with_a_caret_and_what_happens(late: Path) -> None:
+    ran = tidegate_in(late, "lint")
+
+    assert (ran.returncode, ran.stderr) == (3, "")
+    lines = ran.stdout.splitlines()
+    assert lines[0].startswith("error[ORD006]: deadlock: Deployment `shop/web` in wave 1 waits for")
+    assert lines[1].startswith("  at shop/web.yaml:15:11 ")
+    assert lines[5].strip(" |") == "^" * len("configMapRef: {name: settings}")
+    assert "  what happens under argocd:" in lines
+    assert "\033" not in ran.stdout
+
+
+def test_what_does_not_bite_under_other_rules_is_not_told(late: Path) -> None:
+    """Flux knows no waves: all of it is applied at once, and recovers."""
+    ran = tidegate_in(late, "lint", "--engine", "flux", "-o", "json")
+
+    assert ran.returncode == 0, ran.stdout
+    assert CODE not in codes(ran.stdout)
+
+
+def test_a_baseline_makes_an_old_repository_green_until_something_new_comes(late: Path) -> None:
+    written = tidegate_in(late, "lint", "--baseline", "known.json", "--update-baseline")
+    again = tidegate_in(late, "lint", "--baseline", "known.json")
+    web = late / "shop" / "web.yaml"
+    web.write_text("# a line above does not matter\n" + web.read_text())
+    moved = tidegate_in(late, "lint", "--baseline", "known.json")
+    shutil.copy(web, late / "shop" / "other.yaml")
+    (late / "shop" / "other.yaml").write_text(web.read_text().replace("web", "other"))
+    grown = tidegate_in(late, "lint", "--baseline", "known.json", "-o", "json")
+
+    assert (written.returncode, again.returncode, moved.returncode) == (0, 0, 0)
+    assert "known from the baseline" in again.stdout.splitlines()[-1]
+    assert grown.returncode == 3
+    assert [one["file"] for one in json.loads(grown.stdout)["findings"] if one["code"] == CODE] == [
+        "shop/other.yaml"
+    ]
+
+
+def test_a_baseline_that_is_none_is_an_error(late: Path) -> None:
+    (late / "known.json").write_text("[]")
+
+    ran = tidegate_in(late, "lint", "--baseline", "known.json")
+
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("error[file.baseline]: this is no baseline")
+
+
+def ignored(late: Path, text: str) -> None:
+    web = late / "shop" / "web.yaml"
+    wave = '{argocd.argoproj.io/sync-wave: "1"}'
+    assert wave in web.read_text()
+    web.write_text(web.read_text().replace(wave, wave[:-1] + f', tidegate.dev/ignore: "{text}"}}'))
+
+
+def test_an_object_can_ask_to_be_spared_with_a_reason(late: Path) -> None:
+    ignored(late, f"{CODE}: it is made by hand")
+
+    ran = tidegate_in(late, "lint", "--severity", "warning")
+
+    assert ran.returncode == 0, ran.stdout
+    assert ran.stdout.splitlines()[-1].endswith("1 ignored with a reason")
+
+
+def test_without_a_reason_nothing_is_ignored(late: Path) -> None:
+    ignored(late, CODE)
+
+    ran = tidegate_in(late, "lint", "-o", "json")
+
+    assert ran.returncode == 3
+    assert {CODE, "lint.reason"} <= set(codes(ran.stdout))
+
+
+def test_the_configuration_ignores_paths_and_says_how_bad_a_rule_is(late: Path) -> None:
+    (late / "tidegate.yaml").write_text(
+        f"lint:\n  ignore: [{{rule: {CODE}, paths: [shop/], reason: known}}]\n"
+        "  severity: {units.home: error}\n"
+    )
+
+    ran = tidegate_in(late, "lint", "-o", "json")
+
+    found = {one["code"]: one["severity"] for one in json.loads(ran.stdout)["findings"]}
+    assert CODE not in found
+    assert found["units.home"] == "error"
+    assert ran.returncode == 3
+
+
+def test_an_ignore_of_the_configuration_needs_a_reason(late: Path) -> None:
+    (late / "tidegate.yaml").write_text(f"lint:\n  ignore: [{{rule: {CODE}, reason: ' '}}]\n")
+
+    ran = tidegate_in(late, "lint")
+
+    assert ran.returncode == 3
+    assert "this says no reason" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--select", "ORD"], {CODE}),
+        (["--select", "ORD006,units."], {CODE, "units.home"}),
+        (["--ignore", "ORD"], {"units.home"}),
+        (["--severity", "error"], {CODE}),
+        (["--severity", "ORD006=note", "--severity", "warning"], set()),
+    ],
+)
+def test_somebody_chooses_what_is_told(late: Path, words: list[str], told: set[str]) -> None:
+    ran = tidegate_in(late, "lint", *words, "-o", "json")
+
+    assert set(codes(ran.stdout)) == told
+    assert ran.returncode == (3 if CODE in told else 0)
+
+
+def test_a_severity_that_there_is_not_is_refused() -> None:
+    ran = tidegate("lint", LATE, "--severity", "terrible")
+
+    assert ran.returncode == 2
+    assert "there is no severity `terrible`" in ran.stderr
+
+
+def test_a_baseline_is_updated_only_where_one_is_named() -> None:
+    ran = tidegate("lint", LATE, "--update-baseline")
+
+    assert ran.returncode == 2
+    assert "--baseline FILE" in ran.stderr
+
+
+def test_lines_of_a_secret_are_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: default}\n"
+        "stringData:\n  password: pa55-w0rd-of-shop\n"
+    )
+
+    for form in ("text", "json", "sarif", "junit", "github", "markdown"):
+        ran = tidegate_in(tmp_path, "lint", "-o", form)
+        assert "ORD044" in ran.stdout
+        assert "pa55" not in ran.stdout + ran.stderr
+
+
+def test_what_cannot_be_had_is_told_once_and_is_nobodys_mistake(tmp_path: Path) -> None:
+    for number in range(8):
+        (tmp_path / f"app-{number}.yaml").write_text(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+            f"metadata: {{name: app-{number}, namespace: argocd}}\n"
+            "spec:\n  project: default\n"
+            f"  source: {{repoURL: https://charts.example.com, chart: c{number},"
+            " targetRevision: 1.0.0}\n"
+            "  destination: {server: https://kubernetes.default.svc, namespace: shop}\n"
+            "  syncPolicy: {automated: {}}\n"
+        )
+
+    ran = tidegate_in(tmp_path, "lint", "--offline", "--severity", "warning")
+
+    assert ran.returncode == 0, ran.stdout
+    assert "not known: 8 things are not known" in ran.stdout
+    assert "  and 3 more" in ran.stdout.splitlines()
+
+
+def test_a_directory_that_a_tree_does_not_have_is_a_mistake_where_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "setting.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: setting}\n"
+    )
+    for name in ("here", "gone"):
+        (tmp_path / f"{name}.yaml").write_text(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+            f"metadata: {{name: {name}, namespace: argocd}}\n"
+            "spec:\n  project: default\n"
+            f"  source: {{repoURL: https://git.example.com/shop.git, path: {name}}}\n"
+            "  destination: {server: https://kubernetes.default.svc, namespace: default}\n"
+            "  syncPolicy: {automated: {}}\n"
+        )
+
+    ran = tidegate_in(tmp_path, "lint", "--offline", "--severity", "warning")
+
+    assert ran.returncode == 3, ran.stdout
+    assert "error[source.path]: `Application/argocd/gone` is not rendered" in ran.stdout
+    assert "at gone.yaml:6:55 (spec.source.path)" in ran.stdout
+    assert "not known" not in ran.stdout
+
+
+def test_an_empty_cluster_lacks_what_nobody_brings() -> None:
+    certificate = ROOT / "examples" / "certificate"
+
+    lacking = tidegate("lint", certificate, "--greenfield", "-o", "json")
+    whole = tidegate("lint", "examples/first", "--greenfield")
+
+    document = json.loads(lacking.stdout)["greenfield"]
+    assert (lacking.returncode, document["complete"]) == (3, False)
+    told = [one["what"] for one in document["assumed"]]
+    assert "operator cert-manager (Certificate, ClusterIssuer)" in told
+    assert whole.returncode == 0
+    assert "greenfield: an empty cluster can be brought up from this repository" in whole.stdout
+
+
+def test_the_page_of_a_rule_is_printed_without_its_marks() -> None:
+    ran = tidegate("explain", "ord006")
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("# ORD006: Deadlock")
+    assert "```" not in ran.stdout
+    assert "    kind: Deployment" in ran.stdout.splitlines()
+
+
+def test_a_finding_of_reading_leads_to_its_rule() -> None:
+    assert tidegate("explain", "units.unknown").stdout.startswith("# ORD001")
+
+
+def test_a_rule_that_there_is_not_is_refused() -> None:
+    ran = tidegate("explain", "ORD999")
+
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error[words.rule]: there is no rule `ORD999`")
+
+
+def test_what_lies_here_and_git_ignores_is_no_error_and_still_told(tmp_path: Path) -> None:
+    subprocess.run([str(shutil.which("git")), "init", "--quiet", tmp_path], check=True)
+    overlay = "resources: [web.yaml, sealed.yaml]\n"
+    write_unit(tmp_path, kustomization=overlay, web=config_map(), sealed=config_map("sealed"))
+    (tmp_path / ".gitignore").write_text("sealed.yaml\n")
+
+    ran = tidegate("lint", tmp_path)
+
+    assert ran.returncode == 0, ran.stdout
+    assert "note[ORD049]: `sealed.yaml` is here, and Git ignores it" in ran.stdout
+
+
+def test_a_directory_without_objects_is_not_called_clean_in_silence(tmp_path: Path) -> None:
+    ran = tidegate("lint", write_unit(tmp_path / "empty"))
+
+    assert ran.returncode == 0
+    assert "note[render.nothing]" in ran.stdout

@@ -1,0 +1,80 @@
+"""Values and variables that only the cluster has, as Flux reads them there."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.releases import CONFIG_MAP, ChartRepository, config_map
+from tests.support.repositories import Repository, git_repository, kustomization, namespace, setting
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+
+WORD = "hunter2-hunter2"
+
+
+def settings_of(name: str, home: str, **data: Json) -> JsonObject:
+    metadata: Json = {"name": name, "namespace": home}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
+
+
+def secret_of(name: str, home: str, **data: str) -> JsonObject:
+    found: Json = {key: base64.b64encode(one.encode()).decode() for key, one in data.items()}
+    metadata: Json = {"name": name, "namespace": home}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": found}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    made = ChartRepository(tmp_path / "repository")
+    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    return made
+
+
+def test_values_of_a_release_are_read_where_flux_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    secret: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
+    shop.release(valuesFrom=[secret])
+    place, kept = namespace("shop"), secret_of("words", "shop", to=WORD)
+    cluster = KeptSandbox.make(home, monkeypatch, place, kept, served=False)
+
+    ran = cluster.sync(shop.root, "-o", "json")
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert get_text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == WORD
+    assert WORD not in ran.stdout + ran.stderr
+
+
+def test_variables_are_read_there_as_well_and_the_repository_goes_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    made = Repository(tmp_path / "platform")
+    sources: Json = [
+        {"kind": "ConfigMap", "name": "there"},
+        {"kind": "ConfigMap", "name": "here"},
+        {"kind": "ConfigMap", "name": "nowhere", "optional": True},
+    ]
+    build: Json = {"substituteFrom": sources}
+    unit = kustomization("web", "./web", postBuild=build)
+    here = settings_of("here", "flux-system", own="of the repository")
+    made.put("clusters/main/all.yaml", git_repository(), unit, here)
+    body = setting("web")
+    body["data"] = {"there": "${far}", "here": "${own}"}
+    made.put("web/all.yaml", body)
+    living = settings_of("there", "flux-system", far="of the cluster")
+    old = settings_of("here", "flux-system", own="of yesterday")
+    cluster = KeptSandbox.make(home, monkeypatch, namespace("shop"), living, old, served=False)
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    found = cluster.all(CONFIG_MAP, "shop")["web"]["data"]
+    assert found == {"there": "of the cluster", "here": "of the repository"}

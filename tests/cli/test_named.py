@@ -1,0 +1,84 @@
+"""Units of Flux that are called by name: `reconcile`, `build`, `diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.tidegate_runs import ROOT, config_map, tidegate, write_unit
+
+PLATFORM = ROOT / "examples" / "platform"
+
+
+@pytest.mark.parametrize("noun", ["kustomization", "ks", "kustomizations"])
+def test_one_is_rolled_out_alone(noun: str) -> None:
+    ran = tidegate("reconcile", noun, "metrics", "-C", PLATFORM, "--sandbox", "--offline")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "Deployment metrics/collector" in ran.stdout
+    assert "Namespace shop" not in ran.stdout
+
+
+def test_several_go_in_the_order_of_their_dependencies() -> None:
+    ran = tidegate("reconcile", "ks", "--all", "-C", PLATFORM, "--sandbox", "--offline")
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.index("Namespace metrics") < ran.stdout.index("Deployment metrics/collector")
+
+
+def test_what_one_comes_to_and_would_change() -> None:
+    words = ("ks", "infrastructure", "-C", PLATFORM, "--offline")
+    built, differs = tidegate("build", *words, "-o", "names"), tidegate("diff", *words)
+
+    assert built.stdout.splitlines() == ["v1 Namespace metrics", "v1 ResourceQuota metrics/small"]
+    assert differs.stdout.splitlines()[-1] == "2 to create"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("reconcile", "hr", "--all"),
+        ("reconcile", "ks", "-l", "no=such"),
+        ("app", "sync", "-l", "no=such"),
+        ("app", "delete", "-l", "no=such"),
+        ("app", "diff", "-l", "no=such"),
+    ],
+    ids=" ".join,
+)
+def test_where_nobody_is_meant_it_is_not_everybody(words: tuple[str, ...]) -> None:
+    sandbox = () if words[1] == "diff" else ("--sandbox",)
+
+    ran = tidegate(*words, "-C", PLATFORM, "--offline", *sandbox)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "error[words.unit]: there is no " in ran.stderr
+
+
+def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
+    config = config_map("web")
+    app = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+        "metadata: {{name: web, namespace: {0}}}\n"
+        "spec: {{project: default, source: {{path: {0}, repoURL: https://git.example.com/a.git}},"
+        " destination: {{server: https://kubernetes.default.svc, namespace: {0}}}}}\n"
+    )
+    for team in ("red", "blue"):
+        write_unit(tmp_path / team, settings=config)
+        write_unit(tmp_path / "apps", **{team: app.format(team)})
+
+    both = tidegate("app", "manifests", "web", "-C", tmp_path, "--offline")
+    one = tidegate("app", "manifests", "red/web", "-C", tmp_path, "--offline")
+
+    assert both.returncode == 2
+    assert "several are called `web`" in both.stderr
+    assert one.returncode == 0, one.stderr
+
+
+def test_who_is_not_there_and_who_is_not_named_at_all() -> None:
+    unknown = tidegate("reconcile", "ks", "metric", "-C", PLATFORM, "--sandbox")
+    nobody = tidegate("reconcile", "hr", "-C", PLATFORM, "--sandbox")
+
+    assert (unknown.returncode, nobody.returncode) == (2, 2)
+    assert "did you mean `metrics`?" in unknown.stderr
+    assert "give names, or -l SELECTOR, or --all" in nobody.stderr

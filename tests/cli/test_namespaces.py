@@ -1,0 +1,83 @@
+"""`-n`: for a path, where objects go that name no namespace; for a name, whose unit is meant."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.inside import Said, typed
+from tests.support.tidegate_runs import config_map, write_unit
+
+KUSTOMIZATION = (
+    "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
+    "metadata: {{name: web, namespace: {0}}}\n"
+    "spec: {{interval: 5m, prune: true, path: ./{0}, targetNamespace: {0},"
+    " sourceRef: {{kind: GitRepository, name: repo}}}}\n"
+)
+SOURCE = (
+    "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n"
+    "metadata: {{name: repo, namespace: {0}}}\n"
+    "spec: {{interval: 5m, url: https://git.example.com/a.git}}\n"
+)
+NAMED = (
+    ("build", "ks", "web", "-o", "names"),
+    ("build", "ks", "--all", "-o", "names"),
+    ("diff", "ks", "web"),
+    ("reconcile", "ks", "web", "--sandbox"),
+    ("reconcile", "source", "repo", "--sandbox"),
+    ("tree", "ks", "web"),
+)
+
+
+@pytest.fixture
+def teams(tmp_path: Path) -> Path:
+    """Two teams, each with a Kustomization of one name."""
+    for team in ("red", "blue"):
+        write_unit(tmp_path / team, settings=config_map(f"of-{team}"))
+        write_unit(tmp_path / "clusters", **{team: KUSTOMIZATION.format(team)})
+        write_unit(tmp_path / "clusters", **{f"{team}-source": SOURCE.format(team)})
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> Said:
+    home = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    return typed(folder, home, words)
+
+
+@pytest.mark.parametrize("words", NAMED, ids=" ".join)
+def test_of_two_with_one_name_that_of_the_namespace_is_meant(
+    words: tuple[str, ...], teams: Path
+) -> None:
+    red = run(teams, *words, "-n", "red", "--offline")
+
+    assert red.code == 0, red.stderr
+    assert "of-red" in red.stdout
+    assert "of-blue" not in red.stdout
+
+
+@pytest.mark.parametrize("words", [*NAMED, ("suspend", "ks", "web"), ("logs", "web")], ids=" ".join)
+def test_who_is_in_another_namespace_is_not_there(words: tuple[str, ...], teams: Path) -> None:
+    ran = run(teams, *words, "--namespace", "green", "--offline")
+
+    assert (ran.code, ran.stdout) == (2, "")
+    assert "in namespace `green`" in ran.stderr
+
+
+@pytest.mark.parametrize("verb", [("get",), ("resources",), ("history",), ("manifests",)])
+def test_applications_are_known_by_their_namespace(verb: tuple[str], teams: Path) -> None:
+    ran = run(teams, "app", *verb, "web", "-n", "red", "--offline")
+
+    assert "there is no Application `web` in namespace `red`" in ran.stderr
+
+
+def test_a_file_without_a_namespace_is_played_in_the_one_that_is_said(tmp_path: Path) -> None:
+    folder = write_unit(tmp_path, web=config_map("web"))
+
+    played = run(folder, "sandbox", "run", "web.yaml", "-n", "kube-public")
+    listed = run(folder, "units", ".", "-n", "shop")
+
+    assert "ConfigMap kube-public/web  " in played.stdout
+    assert "ConfigMap default/web" not in played.stdout
+    assert listed.stdout.splitlines()[1].startswith("shop/")

@@ -1,0 +1,109 @@
+"""Rows of a user, from outside: they play a kind, open its gate and explain what failed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.support.tidegate_runs import config_map, tidegate, write_unit
+
+ROWS = """
+rows:
+- group: widgets.example.com
+  kinds: [Widget]
+  versions: [v1]
+  source: the operator of this test
+  served_by: {names: [widgets]}
+  needs:
+  - {kind: Secret, name: "${spec.login}"}
+  stages:
+  - {name: begun, writes: {phase: Begun}}
+  - name: done
+    after: 90s
+    writes: {phase: Done}
+    produces:
+    - object: {apiVersion: v1, kind: Secret, metadata: {name: "${name}-key"}}
+  ready_when: [{path: status.phase, values: [Done]}]
+"""
+OPERATOR = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.widgets.example.com
+  annotations: {argocd.argoproj.io/sync-wave: "-1"}
+spec:
+  group: widgets.example.com
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    subresources: {status: {}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: widgets, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
+spec:
+  selector: {matchLabels: {app: widgets}}
+  template:
+    metadata: {labels: {app: widgets}}
+    spec: {containers: [{name: operator, image: registry.example/any:1}]}
+"""
+
+
+def a_widget(name: str, *, wave: str = "0", login: str = "") -> str:
+    return (
+        "apiVersion: widgets.example.com/v1\nkind: Widget\n"
+        f'metadata: {{name: {name}, annotations: {{argocd.argoproj.io/sync-wave: "{wave}"}}}}\n'
+        f"spec: {{login: '{login}'}}\n"
+    )
+
+
+def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[str]:
+    """Run a verb on a unit with the operator in it; it tells each event on a line."""
+    rows = folder / "rows.yaml"
+    rows.write_text(ROWS)
+    unit = write_unit(folder / "unit", operator=OPERATOR, **files)
+    return tidegate(*verb, unit, "--operators", rows, "-o", "json")
+
+
+@pytest.mark.parametrize("verb", [("simulate",), ("sync", "--sandbox")], ids=" ".join)
+def test_a_gate_waits_for_what_a_row_of_the_user_says(
+    verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    files = {"widget": a_widget("it"), "behind": config_map("behind", wave="1")}
+
+    ran = run(verb, tmp_path, **files)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    written = {event["name"]: event["at"] for event in told if event["event"] == "object.written"}
+    assert ran.returncode == 0
+    # Servers keep times in whole seconds, so a stage may seem to begin up to one earlier.
+    assert 89_000 <= written["behind"] - written["it"] <= 91_000
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({}, "Secret default/other-key is not there, and nothing in the plan makes it"),
+        (
+            {"other": a_widget("other", wave="1")},
+            "Widget default/other would make it, in wave 1, behind this step",
+        ),
+    ],
+    ids=["nobody makes it", "it is made too late"],
+)
+def test_a_failure_is_explained_by_what_a_row_of_the_user_needs_and_makes(
+    files: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    ran = run(("simulate",), tmp_path, widget=a_widget("it", login="other-key"), **files)
+
+    last = json.loads(ran.stdout.splitlines()[-1])
+    assert ran.returncode == 4
+    assert last["event"] == "engine.ended"
+    assert why in json.dumps(last["failures"])

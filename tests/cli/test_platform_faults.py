@@ -1,0 +1,203 @@
+"""What goes wrong with the platforms of the examples: the cause is in what is told.
+
+Each case is one of the troubleshooting of a platform's own page: by its engine's rules, and ours.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from examples.encrypt import KEY, encrypt_example, own_identity
+from tests.support.platforms import lay_out
+from tests.support.typed import Typed, type_in
+
+NOT_KNOWN, GATE_STAYED_SHUT = 3, 4
+NOBODY_ANSWERS = """---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: jetstack, namespace: cert-manager}
+spec: {interval: 1h, url: "http://127.0.0.1:1"}
+"""
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay_out(tmp_path_factory.mktemp("examples"), "fineract", "layers")
+
+
+FAULTS = {
+    "the lock is held": ("fineract", "lock-held", "fineract-schema-migration: Job has reached"),
+    "the realm is missing": ("fineract", "realm-missing", "wait-for-fineract-realm: CrashLoop"),
+    "pods stay in init": ("fineract", "schema-not-ready", "wait-for-schema-migration: Init:0/1"),
+    "a volume is not bound": ("layers", "volume-unbound", "unbound immediate PersistentVolume"),
+    "the cluster is full": ("layers", "cluster-full", "Insufficient memory"),
+    "credentials are wrong": ("layers", "credentials-wrong", "authentik-migrate: Job Failed."),
+    "a database fails": ("layers", "database-fails", "container redis: CrashLoopBackOff"),
+}
+
+
+PRINTED = {
+    "lock-held": "liquibase.exception.LockException: Could not acquire",
+    "credentials-wrong": "FATAL: password authentication failed for user",
+}
+VERBS = pytest.mark.parametrize("verb", ["simulate", "sync"])
+
+
+@VERBS
+@pytest.mark.parametrize(("name", "scenario", "cause"), FAULTS.values(), ids=FAULTS)
+def test_the_cause_is_told(examples: Path, verb: str, name: str, scenario: str, cause: str) -> None:
+    file = examples / name / "scenarios" / f"{scenario}.yaml"
+
+    ran = played(verb, examples / name, "--scenario", file)
+
+    assert ran.code == GATE_STAYED_SHUT, ran.stderr
+    assert cause in ran.stdout
+    if verb == "sync" and scenario in PRINTED:
+        assert f"log      {PRINTED[scenario]}" in ran.stdout
+
+
+@VERBS
+def test_an_application_in_the_wrong_wave_is_found_and_held_by_what_it_waits_for(
+    examples: Path, tmp_path: Path, verb: str
+) -> None:
+    root = Path(shutil.copytree(examples / "fineract", tmp_path / "fineract"))
+    file = root / "argocd/applications/dev/oauth2-proxy.yaml"
+    file.write_text(file.read_text().replace('sync-wave: "1"', 'sync-wave: "-2"'))
+
+    key = examples / "layers" / KEY
+    found, ran = type_in("lint", root), played(verb, root, key=key)
+
+    assert "error[ORD006]: deadlock: Deployment `fineract-dev/oauth2-proxy`" in found.stdout
+    assert ran.code == GATE_STAYED_SHUT
+    assert "container wait-for-fineract-realm: CrashLoopBackOff" in ran.stdout
+
+
+def played(verb: str, root: Path, *words: str | Path, key: Path | None = None) -> Typed:
+    """The verb on a simulated cluster, with the example's own key or another one."""
+    own = root.parent / "layers" / KEY
+    sandbox = ("--sandbox",) if verb == "sync" else ()
+    return type_in(verb, root, *sandbox, *words, folder=root, SOPS_AGE_KEY_FILE=str(key or own))
+
+
+def layers_with(examples: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(examples / "layers", folder / "layers"))
+
+
+@VERBS
+def test_a_key_of_the_cluster_that_opens_nothing_is_told_with_the_file_and_the_recipient(
+    examples: Path, verb: str
+) -> None:
+    scenario = examples / "layers" / "scenarios" / "age-key-wrong.yaml"
+
+    ran = played(verb, examples / "layers", "--scenario", scenario)
+
+    assert ran.code == NOT_KNOWN
+    assert "none of the keys opens it; it is encrypted for `age age1" in ran.stderr
+    assert "at gitops/apps/redis/credentials.enc.yaml" in ran.stderr
+    assert "looked at Secret `flux-system/sops-age` (`age.agekey`): age1zvkyg2l" in ran.stderr
+
+
+@pytest.mark.parametrize("verb", ["render", "plan", "simulate", "sync"])
+def test_what_no_key_opens_does_not_pass(examples: Path, tmp_path: Path, verb: str) -> None:
+    other = tmp_path / "other.agekey"
+    own_identity(other)
+
+    ran = played(verb, examples / "layers", key=other)
+
+    assert ran.code == NOT_KNOWN
+    assert ran.stderr.count("error[units.weakened]: not all of it is known: 4 encrypted") == 1
+    assert ran.stderr.count("at gitops/apps/redis/credentials.enc.yaml") == 1, "it is told once"
+
+
+@VERBS
+def test_without_a_key_the_secret_that_should_have_it_is_named(
+    examples: Path, tmp_path: Path, verb: str
+) -> None:
+    nothing = tmp_path / "nothing.agekey"
+    nothing.touch()
+
+    ran = played(verb, examples / "layers", key=nothing)
+
+    assert ran.code == 0
+    assert "warning[units.weakened]: not all of it is known: 4 encrypted" in ran.stderr
+    assert "looked at Secret `flux-system/sops-age`: not in the repository" in ran.stderr
+
+
+@VERBS
+def test_an_encrypted_file_without_metadata_is_not_applied_as_if_it_were_plain(
+    examples: Path, tmp_path: Path, verb: str
+) -> None:
+    root = layers_with(examples, tmp_path)
+    file = root / "gitops/apps/redis/credentials.enc.yaml"
+    file.write_text(file.read_text().partition("sops:\n")[0])
+
+    ran = played(verb, root)
+
+    assert ran.code == NOT_KNOWN
+    assert "warning[render.sops.metadata]: `Kustomization/flux-system/databases`" in ran.stderr
+    assert "it is encrypted, and has no `sops` block that says for whom" in ran.stderr
+    assert "at gitops/apps/redis/credentials.enc.yaml:8:5 (stringData.password)" in ran.stderr
+
+
+def layers_from_far(examples: Path, folder: Path) -> Path:
+    """The chart of cert-manager lies where nobody answers."""
+    root = layers_with(examples, folder)
+    file = root / "gitops/infrastructure/cert-manager/release.yaml"
+    here = "{kind: GitRepository, name: flux-system, namespace: flux-system}"
+    release = file.read_text().replace(here, "{kind: HelmRepository, name: jetstack}")
+    named = release.replace("./charts/cert-manager", "cert-manager\n      version: v1.19.1")
+    file.write_text(named + NOBODY_ANSWERS)
+    return root
+
+
+@VERBS
+def test_a_chart_repository_that_does_not_answer_is_named_with_who_needs_it(
+    examples: Path, tmp_path: Path, verb: str
+) -> None:
+    ran = played(verb, layers_from_far(examples, tmp_path))
+
+    assert ran.code == 0
+    told = "`HelmRelease/cert-manager/cert-manager` is opaque, as it needs cert-manager"
+    assert f"{told} v1.19.1 from http://127.0.0.1:1: the server cannot be asked: " in ran.stderr
+    assert "not all of it is known: 1 unit could not be looked into" in ran.stderr
+
+
+def test_who_keeps_going_without_it_reads_what_was_written_and_what_was_not(
+    examples: Path, tmp_path: Path
+) -> None:
+    root = layers_from_far(examples, tmp_path)
+
+    ran = played("sync", root, "--greenfield", "--keep-going")
+
+    assert ran.code == GATE_STAYED_SHUT
+    assert "not all was written: the cluster would refuse 2 objects" in ran.stdout
+    assert "  applied  6 objects (6 written)" in ran.stdout
+
+
+@VERBS
+def test_credentials_that_are_missing_hold_the_pods_that_read_them(
+    examples: Path, tmp_path: Path, verb: str
+) -> None:
+    root = layers_with(examples, tmp_path)
+    listed = root / "gitops/apps/redis/kustomization.yaml"
+    listed.write_text(listed.read_text().replace(", credentials.enc.yaml", ""))
+
+    ran = played(verb, root)
+
+    assert ran.code == GATE_STAYED_SHUT
+    assert "Secret cache/redis-credentials is not there" in ran.stdout
+
+
+def test_keys_are_rotated_by_encrypting_again(examples: Path, tmp_path: Path) -> None:
+    root = layers_with(examples, tmp_path)
+    old = tmp_path / "old.agekey"
+    shutil.move(root / KEY, old)
+    encrypt_example(root)
+
+    with_old, with_new = played("plan", root, key=old), played("plan", root)
+
+    assert "none of the keys opens it" in with_old.stderr
+    assert (with_new.code, "none of the keys opens it" in with_new.stderr) == (0, False)

@@ -1,0 +1,91 @@
+"""Who knows the page of a platform finds it all in ours: sections, commands, what lint ignores."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support.platforms import PLATFORMS, lay_out, type_among
+from tests.support.tidegate_runs import ROOT
+from tidegate.documents import read_documents
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+
+PAGE = (ROOT / "docs" / "five-platforms.md").read_text()
+KEPT = ROOT / "tests" / "data" / "platforms"
+COMMANDS = (KEPT / "commands.txt").read_text().splitlines()
+SECTIONS = (KEPT / "sections.txt").read_text().splitlines()
+SHOWN_BY = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
+IGNORED = re.compile(r"^.*ignored with a reason[^:\n]*: (.+)\.$", re.MULTILINE | re.IGNORECASE)
+UNMADE = frozenset({"ORD049"})
+"""What is found only where nobody has made the files that stay on a machine."""
+
+
+def part_of(name: str) -> str:
+    """What the page says of a platform."""
+    heads = {"charts": "the charts"}
+    return next(
+        one
+        for one in PAGE.split("\n## ")
+        if f"`examples/{name}`" in one or heads.get(name, "\0") in one
+    )
+
+
+@cache
+def functions_of(file: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / "tests" / file).read_text())
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return frozenset(one.name for one in tree.body if isinstance(one, kinds))
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_of_their_pages_has_a_row_with_who_shows_it(section: str) -> None:
+    name, _, title = section.partition(": ")
+    tables = (line.split(" | ") for line in part_of(name).splitlines() if line.startswith("| "))
+    rows = [cells for cells in tables if title in cells[0].removeprefix("| ").split("; ")]
+
+    assert [len(cells) for cells in rows] == [3], "one row with what is here, and who shows it"
+    assert SHOWN_BY.findall(rows[0][2])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_their_pages_is_in_ours(command: str) -> None:
+    shown = re.sub(r"\\\|", "|", PAGE)
+    parts = command.split("…")
+
+    assert all(part in shown for part in parts)
+
+
+@pytest.fixture(scope="module")
+def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay_out(tmp_path_factory.mktemp("platforms"), *PLATFORMS)
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_what_lint_ignores_is_what_it_would_find_is_listed_and_has_a_reason(
+    platforms: Path, name: str
+) -> None:
+    file = platforms / name / "tidegate.yaml"
+    settings = file.read_text()
+    entries = get_mappings(read_documents(file.read_bytes(), file.name)[0].body, "lint", "ignore")
+    file.write_text(settings.replace("  ignore:\n", "  ignore: []\n").partition("  - rule:")[0])
+
+    found = json.loads(type_among(platforms, "lint", name, "-o", "json").stdout)["findings"]
+
+    file.write_text(settings)
+    ignored = {get_text(one, "rule") for one in entries}
+    assert all(get_text(one, "reason") for one in entries)
+    assert {one["code"] for one in found if one["severity"] != "note"} <= ignored
+    assert ignored - UNMADE <= {one["code"] for one in found}, "nothing is ignored in vain"
+    (listed,) = IGNORED.findall(part_of(name))
+    assert {one.strip("`") for one in listed.split(", ")} == ignored
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    named = SHOWN_BY.findall(PAGE)
+
+    assert [test for file, test in named if test not in functions_of(file)] == []

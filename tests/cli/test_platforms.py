@@ -1,0 +1,41 @@
+"""What each verb says of the platforms of the examples, outside of Git and in a pipe.
+
+`--golden` writes it down. There are no flags but what the cluster of a platform has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.platforms import PLATFORMS, given_for, lay_out, type_among
+from tests.support.tidegate_runs import ROOT
+
+KEPT = ROOT / "tests" / "data" / "platforms"
+PLAYED = ("simulate", "sync --sandbox")
+"""Of these verbs, those that need a cluster."""
+
+
+@pytest.fixture(scope="module")
+def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay_out(tmp_path_factory.mktemp("platforms"), *PLATFORMS)
+
+
+@pytest.mark.parametrize("verb", ["lint", "plan", "simulate", "waves", "graph", "sync --sandbox"])
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_verb_says_of_a_platform_what_it_said(
+    platforms: Path, name: str, verb: str, pytestconfig: pytest.Config
+) -> None:
+    words = (*verb.split(), name, *(given_for(name) if verb in PLAYED else ()))
+
+    ran = type_among(platforms, *words)
+
+    shown = f"$ tidegate {' '.join(words)}\n{ran.stdout}{ran.stderr}"
+    golden = KEPT / name / f"{verb.split(maxsplit=1)[0]}.txt"
+    if pytestconfig.getoption("--golden"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(shown)
+    assert shown == golden.read_text()
+    assert ran.code == 0
+    assert str(platforms) not in shown, "places are told from where one stands"

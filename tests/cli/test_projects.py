@@ -1,0 +1,360 @@
+"""AppProjects on simulated clusters, from outside: what they refuse, and when they hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.projects import NIGHT, Ran, of_project, project, two_units, written
+from tests.support.repositories import (
+    URL,
+    Repository,
+    application,
+    deployment,
+    named,
+    namespace,
+    setting,
+)
+from tests.support.tidegate_runs import tidegate
+from tidegate.model.k8s.objects import Json
+
+
+def synced(repository: Repository, *words: str) -> Ran:
+    return tidegate("sync", repository.root, "--sandbox", *words)
+
+
+def line_of(repository: Repository, text: str, path: str = "projects/team.yaml") -> str:
+    """`file:line` of the first line with this text."""
+    lines = (repository.root / path).read_text().splitlines()
+    return f"{path}:{next(at for at, line in enumerate(lines, 1) if text in line)}"
+
+
+REFUSALS: dict[str, tuple[dict[str, Json], str, str]] = {
+    "source": (
+        {"sourceRepos": ["https://elsewhere.example.com/*"]},
+        f"project `team` does not allow repository `{URL}` to `Application/argocd/web`",
+        "sourceRepos:",
+    ),
+    "a denied source": (
+        {"sourceRepos": ["*", "!https://git.example.com/shop/*"]},
+        f"project `team` does not allow repository `{URL}` to `Application/argocd/web`",
+        "!https://git.example.com/shop/*",
+    ),
+    "destination": (
+        {"destinations": [{"server": "*", "namespace": "prod-*"}]},
+        "project `team` does not allow namespace `shop` of `in-cluster`",
+        "destinations:",
+    ),
+    "a denied cluster": (
+        {"destinations": [{"server": "*", "namespace": "*"}, {"name": "!in-*", "namespace": "*"}]},
+        "project `team` does not allow namespace `shop` of `in-cluster`",
+        'name: "!in-*"',
+    ),
+    "a kind in a namespace": (
+        {"namespaceResourceBlacklist": [{"group": "", "kind": "ConfigMap"}]},
+        "project `team` does not allow ConfigMap `web` to `Application/argocd/web`",
+        '- group: ""',
+    ),
+    "no kinds": (
+        {"namespaceResourceWhitelist": []},
+        "project `team` does not allow ConfigMap `web` to `Application/argocd/web`",
+        "namespaceResourceWhitelist:",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_a_project_does_not_allow_is_refused_before_the_first_write_with_its_rule(
+    tmp_path: Path, name: str
+) -> None:
+    spec, sentence, rule = REFUSALS[name]
+    repository = two_units(tmp_path, **spec)
+
+    ran = synced(repository, "-o", "json")
+    rest = synced(repository, "-o", "json", "--keep-going")
+
+    assert ran.returncode == 3
+    findings = [json.loads(line) for line in ran.stderr.splitlines()]
+    refusals = [one for one in findings if sentence in one["sentence"]]
+    assert refusals, ran.stderr
+    assert all(one["where"].startswith("apps/web.yaml:") for one in refusals), refusals
+    assert all(line_of(repository, rule) in one["why"] for one in refusals), refusals
+    assert not written(ran) if ran.stdout else True
+    assert written(rest) >= {"shop", "free"}
+    assert not written(rest) & {"web", "web-late"}
+
+
+def test_what_lies_in_another_namespace_must_be_allowed_there(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, destinations=[{"server": "*", "namespace": "shop"}])
+    repository.put("web/all.yaml", setting("web"), setting("stray", "kube-system"))
+
+    ran = synced(repository)
+
+    assert ran.returncode == 3
+    assert "does not allow namespace `kube-system` of `in-cluster`" in ran.stderr
+    assert "the object is at web/all.yaml:" in ran.stderr
+
+
+def test_what_is_in_no_namespace_must_be_on_the_list_of_the_cluster(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, clusterResourceWhitelist=[])
+    repository.put("web/all.yaml", setting("web"), namespace("more"))
+
+    ran = synced(repository)
+
+    assert ran.returncode == 3
+    assert "project `team` does not allow Namespace `more`" in ran.stderr
+    assert "`clusterResourceWhitelist` is empty" in ran.stderr
+
+
+def test_a_namespace_that_is_to_be_made_must_be_allowed_unless_it_is_there(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, clusterResourceWhitelist=[])
+    repository.put("apps/ground.yaml", setting("start", "argocd", wave=-1))
+    makes: Json = {"automated": {}, "syncOptions": ["CreateNamespace=true"]}
+    repository.put("apps/free.yaml", application("free", "free", into="default"))
+    repository.put("apps/web.yaml", of_project("web", "web", syncPolicy=makes))
+    scenario = tmp_path / "given.yaml"
+    shop = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
+    scenario.write_text(f"given: {{objects: [{shop}]}}\n")
+
+    missing = synced(repository)
+    there = tidegate("sync", repository.root, "--sandbox", "--scenario", scenario)
+
+    assert "project `team` does not allow Namespace `shop`" in missing.stderr
+    assert "argo.project" not in there.stderr
+
+
+def test_an_application_stands_where_its_project_takes_applications_from(tmp_path: Path) -> None:
+    repository = two_units(tmp_path)
+    stray = of_project("web", "web")
+    repository.put("apps/web.yaml", {**stray, "metadata": named("web", "team-a")})
+    refused = synced(repository)
+    repository.put("projects/team.yaml", project(sourceNamespaces=["team-*"]))
+    allowed = synced(repository)
+
+    assert "does not allow an Application in namespace `team-a`" in refused.stderr
+    assert refused.returncode == 3
+    assert "argo.project" not in allowed.stderr
+
+
+def test_a_project_that_is_not_in_the_repository_is_told_and_refuses_nothing(
+    tmp_path: Path,
+) -> None:
+    repository = two_units(tmp_path)
+    repository.drop("projects/team.yaml")
+
+    ran = synced(repository)
+
+    assert ran.returncode == 0, ran.stderr
+    assert "warning[argo.project-missing]: project `team` of `Application/argocd/web` is not" in (
+        ran.stderr
+    )
+
+
+def test_a_cluster_of_which_only_the_name_is_known_is_told_where_the_server_counts(
+    tmp_path: Path,
+) -> None:
+    east: Json = {"server": "https://east.example.com", "namespace": "*"}
+    repository = two_units(tmp_path, destinations=[east])
+    place: Json = {"name": "east", "namespace": "shop"}
+    repository.put("apps/web.yaml", of_project("web", "web", destination=place))
+
+    unsure = tidegate("simulate", repository.root)
+    clusters = "clusters:\n  east: {context: east, server: https://east.example.com}\n"
+    (tmp_path / "tidegate.yaml").write_text(clusters)
+    sure = tidegate("simulate", repository.root)
+    (tmp_path / "tidegate.yaml").write_text(clusters.replace("//east", "//west"))
+    refused = tidegate("simulate", repository.root)
+
+    assert "nobody knows whether project `team` allows `Application/argocd/web`" in unsure.stderr
+    assert "argo.project" not in sure.stderr
+    assert "does not allow namespace `shop` of `east`" in refused.stderr
+
+
+def test_what_a_project_refuses_is_not_played_by_argo_cd_and_others_go_on(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, namespaceResourceWhitelist=[])
+
+    ran = tidegate("simulate", repository.root, "-o", "json")
+
+    assert ran.returncode == 4
+    assert written(ran) >= {"free"}
+    assert "web" not in written(ran)
+
+
+def test_a_closed_window_holds_a_unit_until_it_opens_and_nobody_else(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, syncWindows=[NIGHT])
+
+    ran = synced(repository, "--start", "2026-11-17T23:30:00Z")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "`Application/argocd/web` is held until 2026-11-18 05:00:00 UTC" in ran.stderr
+    assert (
+        f"`deny` window `0 22 * * *` Europe/Berlin at {line_of(repository, '- applications:')}"
+        in (ran.stderr)
+    )
+    assert "held until 2026-11-18 05:00:00 UTC: the `deny` window" in ran.stdout
+    free, held = (
+        next(line for line in ran.stdout.splitlines() if f"ConfigMap shop/{name}" in line)
+        for name in ("free", "web")
+    )
+    assert float(free.split("s")[0]) < 60
+    assert float(held.split("s")[0]) == pytest.approx(5.5 * 3600, abs=1)
+
+
+def test_an_open_window_holds_nobody_and_the_moment_that_counts_is_told(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, syncWindows=[NIGHT])
+
+    ran = synced(repository, "--start", "2026-11-17T12:00:00Z")
+
+    assert "argo.window]" not in ran.stderr
+    assert "sync windows are looked at as of 2026-11-17 12:00:00 UTC" in ran.stderr
+
+
+def test_a_scenario_says_when_a_simulation_begins(tmp_path: Path) -> None:
+    repository = two_units(tmp_path / "repo", syncWindows=[NIGHT])
+    scenario = tmp_path / "night.yaml"
+    scenario.write_text("start: 2026-11-17T23:30:00+01:00\n")
+
+    ran = tidegate("simulate", repository.root, "--scenario", scenario, "--until", "12h")
+    scenario.write_text("start: soon\n")
+    wrong = tidegate("simulate", repository.root, "--scenario", scenario)
+
+    assert "sync windows are looked at as of 2026-11-17 22:30:00 UTC" in ran.stderr
+    assert "is held until 2026-11-18 05:00:00 UTC" in ran.stderr
+    assert "`soon` is no moment" in wrong.stderr
+    assert wrong.returncode == 3
+
+
+def test_a_window_that_lets_people_pass_holds_what_syncs_by_itself(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, syncWindows=[{**NIGHT, "manualSync": True}])
+    night = ("--start", "2026-11-17T23:30:00Z")
+
+    by_hand = synced(repository, *night)
+    by_itself = tidegate("simulate", repository.root, "--until", "12h", *night)
+
+    assert "argo.window]" not in by_hand.stderr
+    assert "is held until 2026-11-18 05:00:00 UTC" in by_itself.stderr
+
+
+def slow_start(repository: Repository) -> None:
+    """A wave that takes a while, and one behind it."""
+    repository.put("web/all.yaml", deployment("web"), setting("web-late", wave=1))
+
+
+def test_a_window_that_closes_between_two_waves_holds_the_second_one(tmp_path: Path) -> None:
+    repository = two_units(tmp_path / "held", syncWindows=[NIGHT])
+    slow_start(repository)
+    overrun = two_units(tmp_path / "on", syncWindows=[{**NIGHT, "syncOverrun": True}])
+    slow_start(overrun)
+    evening = ("--start", "2026-11-17T20:59:59.500Z", "-o", "json")
+
+    held, goes_on = synced(repository, *evening), synced(overrun, *evening)
+
+    def wait(ran: Ran) -> int:
+        events = [json.loads(line) for line in ran.stdout.splitlines()]
+        late = (one for one in events if one["event"] == "object.written")
+        at = {one["name"]: one["at"] for one in late}
+        assert at["web"] - events[0]["at"] < 2_000
+        seconds: int = (at["web-late"] - at["web"]) // 1_000
+        return seconds
+
+    assert wait(held) > 8 * 3600 - 60
+    assert wait(goes_on) < 60
+
+
+def test_a_window_that_cannot_be_read_is_an_error_at_its_line(tmp_path: Path) -> None:
+    wrong = {**NIGHT, "schedule": "@daily"}
+    repository = two_units(tmp_path, syncWindows=[wrong, {**NIGHT, "duration": "soon"}])
+
+    ran = synced(repository)
+
+    assert ran.returncode == 3
+    assert "`@daily` is no schedule" in ran.stderr
+    assert "`soon` is not a duration" in ran.stderr
+    assert f"at {line_of(repository, '- applications:')}" in ran.stderr
+
+
+def test_a_window_that_never_opens_is_an_error_and_its_unit_is_left_out(tmp_path: Path) -> None:
+    always = {**NIGHT, "schedule": "* * * * *", "duration": "2h"}
+    repository = two_units(tmp_path, syncWindows=[always])
+
+    ran = synced(repository)
+    rest = synced(repository, "--keep-going", "-o", "json")
+
+    assert ran.returncode == 3
+    assert "`Application/argocd/web` is held for longer than a year" in ran.stderr
+    assert "free" in written(rest)
+    assert not written(rest) & {"web", "web-late"}
+
+
+def test_a_window_that_is_for_others_holds_nobody(tmp_path: Path) -> None:
+    repository = two_units(tmp_path, syncWindows=[{**NIGHT, "applications": ["other"]}])
+
+    ran = synced(repository, "--start", "2026-11-17T23:30:00Z")
+
+    assert "argo.window]" not in ran.stderr, "no window is for it"
+
+
+def test_syncs_use_the_account_of_their_destination_where_argo_cd_impersonates(
+    tmp_path: Path,
+) -> None:
+    account: Json = {"server": "*", "namespace": "shop", "defaultServiceAccount": "deployer"}
+    repository = two_units(tmp_path, destinationServiceAccounts=[account])
+    data: Json = {"application.sync.impersonation.enabled": "true"}
+    repository.put("argocd/cm.yaml", {**setting("argocd-cm", "argocd"), "data": data})
+
+    plan = synced(repository, "--dry-run", "-o", "json")
+    repository.put("projects/team.yaml", project())
+    refused = synced(repository)
+
+    units = json.loads(plan.stdout)["units"]
+    users = {one["unit"].rpartition("/")[2]: one["user"] for one in units}
+    assert users["web"] == "system:serviceaccount:shop:deployer"
+    assert users["free"] == ""
+    assert "`destinationServiceAccounts` has no account for it" in refused.stderr
+    assert refused.returncode == 3
+
+
+def test_objects_that_belong_to_nobody_are_told_where_the_project_asks(tmp_path: Path) -> None:
+    ignored: Json = [{"group": "", "kind": "Secret", "name": "known-*"}]
+    asks: Json = {"warn": True, "ignore": ignored}
+    repository = two_units(tmp_path / "repo", orphanedResources=asks)
+    scenario = tmp_path / "given.yaml"
+    objects = [
+        namespace("shop"),
+        setting("stray", "shop"),
+        setting("web", "shop"),
+        {"apiVersion": "v1", "kind": "Secret", "metadata": named("known-one", "shop")},
+    ]
+    scenario.write_text(json.dumps({"given": {"objects": objects}}))
+
+    ran = tidegate("sync", repository.root, "--sandbox", "--scenario", scenario)
+    repository.put("projects/team.yaml", project(orphanedResources={}))
+    quiet = tidegate("sync", repository.root, "--sandbox", "--scenario", scenario)
+
+    assert ran.returncode == 0, ran.stderr
+    assert "beside `Application/argocd/web`, 1 object belongs to nobody: ConfigMap `stray`" in (
+        ran.stderr
+    )
+    assert line_of(repository, "orphanedResources") not in quiet.stderr
+    assert "argo.orphaned" not in quiet.stderr
+
+
+def test_a_global_project_adds_its_rules_to_those_that_its_labels_take(tmp_path: Path) -> None:
+    repository = two_units(tmp_path)
+    labelled = project()
+    labelled["metadata"] = {**named("team", "argocd"), "labels": {"tier": "low"}}
+    denies: list[Json] = [{"group": "", "kind": "ConfigMap"}]
+    base = project("base", namespaceResourceBlacklist=denies)
+    repository.put("projects/all.yaml", labelled, base)
+    repository.drop("projects/team.yaml")
+    entries = "- projectName: base\n  labelSelector: {matchLabels: {tier: low}}\n"
+    data: Json = {"globalProjects": entries}
+    repository.put("argocd/cm.yaml", {**setting("argocd-cm", "argocd"), "data": data})
+
+    ran = synced(repository)
+
+    assert ran.returncode == 3
+    assert "project `team` does not allow ConfigMap `web`" in ran.stderr
+    assert line_of(repository, '- group: ""', "projects/all.yaml") in ran.stderr

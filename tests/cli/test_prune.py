@@ -1,0 +1,83 @@
+"""`tidegate sync --prune`, from outside: what goes, what is left alone, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.deletions import a_directory, a_setting, bring
+from tests.support.kept_clusters import scenario_of
+from tests.support.tidegate_runs import tidegate
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.model.k8s.objects import JsonObject
+
+LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
+
+
+def run(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    scenario = shop.parent / "scenario.yaml"
+    return tidegate("sync", shop, "--name", "shop", "--sandbox", "--scenario", scenario, *words)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A directory of whose objects two have just left; one of them asks first."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    leaving = a_setting("precious", sync_options="Prune=confirm"), a_setting("old")
+
+    async def make() -> JsonObject:
+        world = build_sandbox(SimulationConfig())
+        await bring(world, a_directory(folder, a_setting("one"), *leaving))
+        return await scenario_of(world)
+
+    (tmp_path / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))
+    for name in ("1.yaml", "2.yaml"):
+        (folder / name).unlink()
+    return folder
+
+
+def pruned(ran: subprocess.CompletedProcess[str]) -> list[str]:
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    return sorted(one["name"] for one in events if one["event"] == "object.pruned")
+
+
+def test_what_asks_first_is_left_alone_and_named(shop: Path) -> None:
+    shown, told = run(shop, "--prune"), run(shop, "--prune", "-o", "json")
+
+    assert (shown.returncode, shown.stderr) == (0, LEFT)
+    note = json.loads(told.stderr)
+    assert (told.returncode, f"{note['severity']}: {note['sentence']}\n") == (0, LEFT)
+    assert pruned(told) == ["old"]
+
+
+def test_what_asks_first_goes_with_confirm(shop: Path) -> None:
+    ran = run(shop, "--prune", "--confirm", "-o", "json")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert pruned(ran) == ["old", "precious"]
+
+
+def test_without_prune_nothing_is_said_of_it(shop: Path) -> None:
+    ran = run(shop, "--confirm", "-o", "json")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert pruned(ran) == []
+
+
+def test_a_dry_run_shows_what_would_go_in_its_wave(shop: Path) -> None:
+    asking = run(shop, "--prune", "--dry-run").stdout.splitlines()
+    agreed = run(shop, "--prune", "--confirm", "--dry-run").stdout.splitlines()
+    without = run(shop, "--dry-run").stdout
+
+    assert asking[1:3] == [
+        "  wave 0  prune     ConfigMap default/old",
+        "          keep      ConfigMap default/precious (asks for confirmation)",
+    ]
+    assert asking[-1].endswith("1 to prune")
+    assert agreed[-1].endswith("2 to prune")
+    assert "prune" not in without

@@ -1,0 +1,155 @@
+"""A HelmRelease whose chart has another name by now: another release, or the next revision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
+from tests.support.repositories import namespace
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.times import Ms
+
+TOLD = "'{{ .Release.Revision }} {{ .Release.IsInstall }}'"
+IN_PLACE = "InPlaceUpdate"
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    home = tmp_path / "home"
+    home.mkdir()
+    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    made = ChartRepository(tmp_path / "repository")
+    made.put("templates/web.yaml", config_map("web", it=TOLD))
+    return made
+
+
+def rename(shop: ChartRepository, **spec: Json) -> None:
+    shop.chart = "till"
+    shop.release(**spec)
+
+
+def seen(sandbox: KeptSandbox) -> str:
+    return get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "it")
+
+
+def charts(sandbox: KeptSandbox) -> list[tuple[int, str]]:
+    return [(one.number, one.chart[0]) for one in records(sandbox)]
+
+
+def become_strange(sandbox: KeptSandbox, *, by_flux: bool) -> None:
+    """The records are written anew as if somebody else had released: Flux, or Helm by itself."""
+    for one in records(sandbox):
+        content = {**one.content}
+        if not by_flux:
+            lines = one.manifest.splitlines(keepends=True)
+            content["manifest"] = "".join(line for line in lines if "toolkit.fluxcd.io" not in line)
+        sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{one.name}.v{one.number}")
+        sandbox.put(record_secret(ReleaseRecord(content), "shop", now=Ms(0)))
+
+
+def test_a_chart_of_another_name_is_another_release(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    before = len(sandbox.deeds())
+    rename(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "was a release of the chart `shop`, and is one of `till` now" in ran.stderr
+    assert "InPlaceUpdate" in ran.stderr
+    assert charts(sandbox) == [(1, "till")]
+    assert seen(sandbox) == "1 true"
+    done = [one for one in sandbox.deeds()[before:] if "configmaps/web" in one]
+    assert done == ["delete configmaps/web", "create configmaps/web"]
+    again = sandbox.sync(shop.root)
+    assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
+    assert charts(sandbox) == [(1, "till")]
+
+
+def test_it_is_upgraded_where_it_is_if_the_release_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    before = len(sandbox.deeds())
+    rename(shop, upgrade={"chartNameChangeStrategy": IN_PLACE})
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "flux.release-moved" not in ran.stderr
+    assert charts(sandbox) == [(1, "shop"), (2, "till")]
+    assert seen(sandbox) == "2 false"
+    assert "delete configmaps/web" not in sandbox.deeds()[before:]
+
+
+def test_numbers_go_on_behind_a_history_that_is_kept(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.release(uninstall={"keepHistory": True})
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    rename(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
+    assert seen(sandbox) == "3 true"
+    again = sandbox.sync(shop.root)
+    assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
+    assert stands(sandbox)[-1] == (3, "deployed")
+
+
+@pytest.mark.parametrize("by_flux", [True, False])
+def test_what_flux_released_is_taken_for_another_release_and_what_helm_did_is_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository, *, by_flux: bool
+) -> None:
+    """helm-controller goes by what it has released itself."""
+    sandbox.sync(shop.root)
+    become_strange(sandbox, by_flux=by_flux)
+    rename(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert charts(sandbox) == ([(1, "till")] if by_flux else [(1, "shop"), (2, "till")])
+
+
+def test_killed_on_its_way_it_ends_and_begins_once(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    before = len(sandbox.deeds())
+    rename(shop)
+    for number in range(10):
+        sandbox.killed(shop.root, turns=4 + 4 * number)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert charts(sandbox) == [(1, "till")]
+    assert stands(sandbox) == [(1, "deployed")]
+    made = [one for one in sandbox.deeds()[before:] if one.startswith("create secrets/sh.helm")]
+    assert made == ["create secrets/sh.helm.release.v1.web.v1"]
+
+
+def test_a_strategy_that_nobody_knows_is_told(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    shop.release(upgrade={"chartNameChangeStrategy": "Rename"})
+
+    ran = sandbox.run("lint", shop.root)
+
+    assert "spec.upgrade.chartNameChangeStrategy" in ran.stdout + ran.stderr

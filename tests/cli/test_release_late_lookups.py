@@ -1,0 +1,232 @@
+"""A chart that looks up what another unit of the same rollout brings: it sees it at its turn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KeptSandbox, definition
+from tests.support.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    config_map,
+    helm_release,
+    records,
+    stands,
+)
+from tests.support.repositories import Repository, git_repository, kustomization, namespace
+from tests.support.tidegate_runs import tidegate
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+
+FOUND = """'{{ with lookup "v1" "ConfigMap" "sea" "base" }}{{ .data.to }}{{ else }}none{{ end }}'"""
+NEEDED = """'{{ (lookup "v1" "ConfigMap" "sea" "base").data.to }}'"""
+COUNTED = """'{{ len (lookup "v1" "ConfigMap" "shop" "").items }}'"""
+MORE = """\
+{{- if eq (lookup "v1" "ConfigMap" "sea" "base").data.to "the truth" }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: more}
+{{- end }}
+"""
+BUOY = Kind("sea.example", "v1", "Buoy")
+FOUND_BUOY = """lookup "sea.example/v1" "Buoy" "flux-system" "red\""""
+KINDS = f"'{{{{ with {FOUND_BUOY} }}}}{{{{ .kind }}}}{{{{ else }}}}no{{{{ end }}}}'"
+
+
+def base(to: str = "the truth") -> JsonObject:
+    metadata: Json = {"name": "base", "namespace": "sea"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"to": to}}
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    home = tmp_path / "home"
+    home.mkdir()
+    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    """A release that one Kustomization applies, behind another that brings what it looks up."""
+    made = ChartRepository(tmp_path / "repository", file="apps/release.yaml")
+    first, then = kustomization("base", "./base", into=""), kustomization("apps", "./apps", into="")
+    then["spec"] = {**get_mapping(then, "spec"), "dependsOn": [{"name": "base"}]}
+    Repository(made.root).put("clusters/main/all.yaml", git_repository(), first, then)
+    Repository(made.root).put("base/all.yaml", namespace("sea"), base())
+    made.put("templates/seen.yaml", config_map("seen", to=FOUND))
+    return made
+
+
+def seen(sandbox: KeptSandbox) -> dict[str, Json]:
+    return get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data")
+
+
+@pytest.mark.parametrize("template", [FOUND, NEEDED])
+def test_a_release_sees_what_came_before_it_in_the_same_rollout(
+    sandbox: KeptSandbox, shop: ChartRepository, template: str
+) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=template))
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert seen(sandbox) == {"to": "the truth"}
+    assert stands(sandbox) == [(1, "deployed")]
+    assert "the truth" in records(sandbox)[0].manifest
+    again = sandbox.sync(shop.root)
+    assert (again.code, stands(sandbox)) == (0, [(1, "deployed")])
+
+
+def test_releases_that_look_at_each_other_come_one_after_another(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """The second needs what the first makes of what came before that."""
+    found = """'{{ (lookup "v1" "ConfigMap" .Values.from .Values.what).data.to }}'"""
+    shop.put("templates/seen.yaml", config_map("{{ .Values.into }}", to=found))
+    first = helm_release("shop", values={"from": "sea", "what": "base", "into": "seen"})
+    then = helm_release("shop", values={"from": "shop", "what": "seen", "into": "again"})
+    then["metadata"] = {"name": "then", "namespace": "shop"}
+    then["spec"] = {**get_mapping(then, "spec"), "dependsOn": [{"name": "web"}]}
+    Repository(shop.root).put("apps/release.yaml", namespace("shop"), first, then)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert [get_text(settings[one], "data", "to") for one in ("seen", "again")] == ["the truth"] * 2
+    assert stands(sandbox) == [(1, "deployed"), (1, "deployed")]
+
+
+def test_an_upgrade_sees_what_was_changed_before_it(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    Repository(shop.root).put("base/all.yaml", namespace("sea"), base("another truth"))
+    shop.release(values={"to": "two"})
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert seen(sandbox) == {"to": "another truth"}
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+
+
+def test_objects_of_a_kind_that_comes_with_the_rollout_are_found(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    metadata: Json = {"name": "red", "namespace": "flux-system"}
+    buoy: JsonObject = {"apiVersion": "sea.example/v1", "kind": "Buoy", "metadata": metadata}
+    Repository(shop.root).put("base/all.yaml", definition(BUOY, "buoys", status=False), buoy)
+    shop.put("templates/seen.yaml", config_map("seen", to=KINDS, count=COUNTED))
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert seen(sandbox)["to"] == "Buoy"
+
+
+@pytest.mark.parametrize("turns", [6, 12, 18, 24, 30])
+def test_killed_at_any_turn_it_is_released_once_with_what_was_there(
+    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
+    sandbox.killed(shop.root, turns=turns)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert seen(sandbox) == {"to": "the truth"}
+    assert stands(sandbox) == [(1, "deployed")]
+
+
+def test_a_plan_tells_what_is_known_later(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
+
+    planned = sandbox.reach("plan", shop.root)
+
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert "note[flux.lookup-late]: what `HelmRelease/shop/web` comes to" in planned.stderr
+    assert "ConfigMap sea/base (`Kustomization/flux-system/base`)" in planned.stderr
+    assert "it cannot be rendered while something that it looks up is not there" in planned.stderr
+
+
+def test_a_plan_of_what_is_known_later_is_not_saved(
+    sandbox: KeptSandbox, shop: ChartRepository, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.plan"
+
+    planned = sandbox.reach("plan", shop.root, "--save", file)
+
+    assert "preflight.unsaved" in planned.stderr
+    assert "a saved plan is run as it is" in planned.stderr
+    assert not file.exists()
+
+
+def test_what_is_there_is_not_told_as_late(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    sandbox.put(namespace("sea"))
+    sandbox.put(base())
+
+    planned = sandbox.reach("plan", shop.root)
+
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert "flux.lookup-late" not in planned.stderr
+
+
+def test_what_nobody_brings_is_a_fault_before_anything_is_written(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED.replace('"base"', '"none"')))
+    before = len(sandbox.deeds())
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code != 0
+    assert "error[render.helm" in ran.stderr
+    assert sandbox.deeds()[before:] == []
+
+
+def test_what_is_deployed_needs_what_it_looked_up_no_more(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
+    sandbox.sync(shop.root)
+    Repository(shop.root).put("base/all.yaml", namespace("sea"))
+
+    first, again = sandbox.sync(shop.root), sandbox.sync(shop.root)
+
+    assert (first.code, again.code) == (0, 0), first.stderr + again.stderr
+    assert "base" not in sandbox.all(CONFIG_MAP, "sea")
+    assert seen(sandbox) == {"to": "the truth"}
+    assert stands(sandbox) == [(1, "deployed")]
+
+
+def test_what_does_not_come_in_time_fails_the_release_and_nobody_else(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """Nothing has it wait for what it needs."""
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
+    last = kustomization("base", "./base", into="", after=("apps",))
+    first = kustomization("apps", "./apps", into="")
+    Repository(shop.root).put("clusters/main/all.yaml", git_repository(), first, last)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code != 0
+    assert "nil pointer" in ran.stdout + ran.stderr
+    assert records(sandbox) == []
+
+
+@pytest.mark.parametrize("engine", ["flux", "tidegate"])
+def test_a_simulation_sees_it_as_well(shop: ChartRepository, engine: str) -> None:
+    shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
+    shop.put("templates/more.yaml", MORE)
+
+    ran = tidegate("simulate", shop.root, "--engine", engine, "-o", "json")
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    written = [get_text(one, "name") for one in told if one["event"] == "object.written"]
+    assert {"base", "seen", "more"} <= {*written}

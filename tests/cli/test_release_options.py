@@ -1,0 +1,207 @@
+"""What a HelmRelease says of its actions: how long they may take, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    release_sandbox,
+    stands,
+)
+from tests.support.repositories import deployment, namespace
+from tests.support.tidegate_command import Ran
+from tidegate.documents.dump import to_yaml
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.times import MINUTE
+
+JOB = Kind("batch", "v1", "Job")
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
+CONTAINER: Json = {"name": "main", "image": "busybox"}
+HANGS: Json = {"effect": "slow", "by": "9h", "when": {"kind": "Job", "name": "back"}}
+NEVER: Json = {"effect": "never-ready", "when": {"kind": "Deployment", "name": "never"}}
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    """A cluster where the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
+    behaviours = [HANGS, NEVER]
+    return release_sandbox(tmp_path, monkeypatch, failing=["migrate"], behaviours=behaviours)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    return a_shop(tmp_path / "repository")
+
+
+@pytest.mark.parametrize("cleans", [True, False])
+def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository, *, cleans: bool
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/more.yaml", config_map("more", to="more"))
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(values={"to": "two"}, upgrade={"cleanupOnFail": cleans})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox) == [(1, "deployed"), (2, "failed")]
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert get_text(settings["web"], "data", "to") == "two"
+    assert ("more" in settings) is not cleans
+
+
+LATE = "apiVersion: v1\nkind: Service\nmetadata: {name: late}\nspec: {ports: [{port: 80}]}\n"
+TAKEN_BACK: Json = {"remediation": {"remediateLastFailure": True}}
+
+
+@pytest.mark.parametrize("cleans", [True, False])
+def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository, *, cleans: bool
+) -> None:
+    """The upgrade takes two objects away; the second is refused when both are to come back."""
+    (home := tmp_path / "home").mkdir()
+    second: Json = {"verb": "apply", "kind": "Service", "name": "late"}
+    fault: Json = {"effect": "conflict", "when": second, "every": 2}
+    cluster = KeptSandbox.make(
+        home, monkeypatch, namespace("shop"), served=False, faults=[fault], failing=["migrate"]
+    )
+    shop.put("templates/old.yaml", config_map("old", to="old"))
+    shop.put("templates/late.yaml", LATE)
+    cluster.sync(shop.root)
+    shop.drop("templates/old.yaml")
+    shop.drop("templates/late.yaml")
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(values={"to": "two"}, upgrade=TAKEN_BACK, rollback={"cleanupOnFail": cleans})
+
+    failed = cluster.sync(shop.root)
+
+    assert failed.code != 0
+    assert "flux.unplayed" not in failed.stderr
+    assert stands(cluster)[-1] == (3, "failed")
+    settings = cluster.all(CONFIG_MAP, "shop")
+    assert get_text(settings["web"], "data", "to") == "one"
+    assert ("old" in settings) is not cleans
+
+
+def test_what_a_rollback_has_made_stays_where_it_only_waits_in_vain(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """Helm cleans up behind a write that is refused, and not behind a hook or a wait."""
+    shop.put("templates/old.yaml", config_map("old", to="old"))
+    shop.put("templates/back.yaml", hook("back", "post-rollback"))
+    sandbox.sync(shop.root)
+    shop.drop("templates/old.yaml")
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(upgrade=TAKEN_BACK, rollback={"cleanupOnFail": True})
+
+    sandbox.sync(shop.root)
+
+    assert stands(sandbox)[-1] == (3, "failed")
+    assert "old" in sandbox.all(CONFIG_MAP, "shop")
+
+
+def lasted(ran: Ran, word: str) -> int:
+    """How long the first step waited that has this in its name, until it failed."""
+    events = [
+        one for one in map(json.loads, ran.stdout.splitlines()) if word in one.get("step", "")
+    ]
+    began, failed = (
+        next(one["at"] for one in events if one["event"] == told)
+        for told in ("step.applying", "step.failed")
+    )
+    return int(failed - began)
+
+
+def test_a_rollback_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    shop.put("templates/back.yaml", hook("back", "post-rollback"))
+    shop.release(timeout="30m", rollback={"timeout": "20m"})
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(upgrade={"remediation": {"remediateLastFailure": True}})
+
+    failed = sandbox.sync(shop.root, "-o", "json")
+
+    assert 20 * MINUTE <= lasted(failed, "post-rollback") < 21 * MINUTE
+    assert stands(sandbox)[-1] == (3, "failed")
+
+
+def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
+    shop.put("templates/held.yaml", held)
+    shop.release(timeout="30m", uninstall={"timeout": "20m"})
+    sandbox.sync(shop.root)
+
+    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes", "-o", "json")
+
+    assert ended.code != 0
+    assert 20 * MINUTE <= lasted(ended, "delete") < 21 * MINUTE
+    assert stands(sandbox) == [(1, "uninstalling")]
+
+    sandbox.patch(CONFIG_MAP, "shop", "held", {"metadata": {"finalizers": None}})
+    again = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert again.code == 0, again.stderr
+    assert stands(sandbox) == []
+    assert "nothing to delete" in sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout
+
+
+def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/never.yaml", to_yaml(deployment("never")))
+    assert sandbox.sync(shop.root).code != 0
+    assert stands(sandbox) == [(1, "failed")]
+
+    again = sandbox.sync(shop.root)
+
+    assert again.code != 0
+    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+
+
+def test_hooks_that_have_run_stay_behind_an_end_as_helm_leaves_them(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/kept.yaml", hook("kept", "pre-install"))
+    shop.put("templates/gone.yaml", hook("gone", "pre-delete", policy="hook-succeeded"))
+    sandbox.sync(shop.root)
+
+    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert ended.code == 0, ended.stderr
+    assert {*sandbox.all(JOB, "shop")} == {"kept"}
+    assert "web" not in sandbox.all(CONFIG_MAP, "shop")
+
+
+@pytest.mark.parametrize("way", ["background", "foreground", "orphan"])
+def test_what_objects_own_goes_or_stays_as_the_release_says(
+    sandbox: KeptSandbox, shop: ChartRepository, way: str
+) -> None:
+    labels: Json = {"app": "web"}
+    pod: Json = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER]}}
+    spec: Json = {"selector": {"matchLabels": labels}, "template": pod}
+    metadata: Json = {"name": "web"}
+    body: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    shop.put("templates/deployment.yaml", to_yaml(body))
+    shop.release(uninstall={"deletionPropagation": way})
+    sandbox.sync(shop.root)
+    assert len(sandbox.all(REPLICA_SET, "shop")) == 1
+
+    ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
+
+    assert ended.code == 0, ended.stderr
+    deleted = any(one.startswith("delete replicasets/web") for one in sandbox.deeds())
+    left = len(sandbox.all(REPLICA_SET, "shop"))
+    assert (deleted, left) == ((False, 1) if way == "orphan" else (True, 0))

@@ -1,0 +1,86 @@
+"""Releases in simulated clusters have their records, too: each try is a revision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.releases import ChartRepository, config_map, hook
+from tests.support.tidegate_runs import tidegate
+from tidegate.model.k8s.objects import Json
+
+FAILS = "behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    made = ChartRepository(tmp_path / "repository")
+    made.put("values.yaml", "to: one\n")
+    told = "'{{ .Release.Revision }} {{ .Release.IsUpgrade }}'"
+    made.put("templates/web.yaml", config_map("web", to=told))
+    made.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    return made
+
+
+def histories(root: Path, *words: str) -> list[tuple[str, list[tuple[int, str, str]]]]:
+    ran = tidegate("simulate", root, "--engine", "flux", "-o", "json", *words)
+    ended = json.loads(ran.stdout.splitlines()[-1])
+    return [
+        (one["name"], [(it["number"], it["status"], it["description"]) for it in one["revisions"]])
+        for one in ended["releases"]
+    ]
+
+
+def scenario(tmp_path: Path, content: str) -> tuple[str, str]:
+    file = tmp_path / "scenario.yaml"
+    file.write_text(content)
+    return "--scenario", str(file)
+
+
+def test_an_install_is_a_revision(shop: ChartRepository) -> None:
+    assert histories(shop.root) == [("web", [(1, "deployed", "Install complete")])]
+
+
+def test_an_install_that_fails_is_uninstalled_and_tried_again(
+    tmp_path: Path, shop: ChartRepository
+) -> None:
+    shop.release(install={"remediation": {"retries": 2, "remediateLastFailure": True}})
+
+    assert histories(shop.root, *scenario(tmp_path, FAILS)) == [("web", [])]
+
+
+def test_a_chart_of_another_name_that_comes_meanwhile_is_another_release(
+    tmp_path: Path, shop: ChartRepository
+) -> None:
+    """What failed under the old name is uninstalled before the next try."""
+    shop.release(install={"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}})
+    chart = tmp_path / "newer" / "chart"
+    chart.mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: till\nversion: 1.0.0\n")
+    path = "chart/templates/hook.yaml"
+    commit = f"commits: [{{at: 1m, files: newer, removes: [{path}]}}]\n"
+
+    found = histories(shop.root, *scenario(tmp_path, FAILS + commit))
+
+    assert ("web", [(1, "deployed", "Install complete")]) in found
+
+
+def test_what_comes_meanwhile_is_an_upgrade_and_the_text_tells_both(
+    tmp_path: Path, shop: ChartRepository
+) -> None:
+    """The hook fails; a commit without it comes before the next try."""
+    retries: Json = {"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}}
+    shop.release(install=retries)
+    commit = "commits: [{at: 1m, removes: [chart/templates/hook.yaml]}]\n"
+    words = scenario(tmp_path, FAILS + commit)
+
+    ((name, revisions),) = histories(shop.root, *words)
+    ran = tidegate("simulate", shop.root, "--engine", "flux", *words)
+
+    assert name == "web"
+    assert [one[:2] for one in revisions] == [(1, "failed"), (2, "deployed")]
+    assert revisions[1][2] == "Upgrade complete"
+    told = "the release shop/web has the revisions 1 failed, 2 deployed"
+    assert told in ran.stdout

@@ -1,0 +1,198 @@
+"""What a HelmRelease says of itself, on a simulated cluster that serves its kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.releases import (
+    CONFIG_MAP,
+    RELEASE,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    release_sandbox,
+)
+from tests.support.unit_conditions import condition, told
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import JsonObject
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    """A cluster that has the release, and in which the Job `migrate` fails."""
+    return release_sandbox(tmp_path, monkeypatch, own=True, failing=["migrate"])
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    made = a_shop(tmp_path / "repository")
+    made.release(values={"to": "one"})
+    return made
+
+
+def own(sandbox: KeptSandbox) -> JsonObject:
+    return sandbox.all(RELEASE, "shop")["web"]
+
+
+def versions(body: JsonObject) -> list[tuple[object, str]]:
+    history = get_mappings(body, "status", "history")
+    return [(one["version"], get_text(one, "status")) for one in history]
+
+
+def test_a_release_says_what_was_installed_and_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    installed = sandbox.sync(shop.root)
+
+    assert "is not written" not in installed.stderr
+    said = "Helm install succeeded for release shop/web.v1 with chart shop@1.0.0"
+    assert condition(own(sandbox), "Released") == ("True", "InstallSucceeded", said)
+    assert condition(own(sandbox), "Ready") == ("True", "InstallSucceeded", said)
+    assert condition(own(sandbox), "Reconciling") is None
+    entries = get_mappings(own(sandbox), "status", "inventory", "entries")
+    assert [get_text(one, "id") for one in entries] == ["shop_web__ConfigMap"]
+
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+
+    said = "Helm upgrade succeeded for release shop/web.v2 with chart shop@1.0.0"
+    assert condition(own(sandbox), "Ready") == ("True", "UpgradeSucceeded", said)
+    assert versions(own(sandbox)) == [(2, "deployed"), (1, "superseded")]
+    assert ("web", "UpgradeSucceeded") in told(sandbox, "shop")
+
+
+def test_a_second_run_says_nothing_new(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    sandbox.sync(shop.root)
+    before = own(sandbox)
+
+    sandbox.sync(shop.root)
+
+    assert own(sandbox) == before
+
+
+def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 2}})
+
+    sandbox.sync(shop.root)
+
+    found = own(sandbox)
+    released = condition(found, "Released")
+    assert released is not None
+    assert released[:2] == ("False", "UpgradeFailed")
+    assert released[2].startswith(
+        "Helm upgrade failed for release shop/web with chart shop@1.0.0: Job shop/migrate"
+    )
+    back = "Helm rollback to previous release shop/web.v5 with chart shop@1.0.0 succeeded"
+    assert condition(found, "Remediated") == ("True", "RollbackSucceeded", back)
+    assert condition(found, "Ready") == ("False", "RollbackSucceeded", back)
+    tried = "Failed to upgrade after 3 attempt(s)"
+    assert condition(found, "Stalled") == ("True", "RetriesExceeded", tried)
+    assert versions(found) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
+    assert get_value(found, "status", "upgradeFailures") == 3
+
+    shop.drop("templates/hook.yaml")
+    sandbox.sync(shop.root)
+
+    assert condition(own(sandbox), "Remediated") is None
+    assert condition(own(sandbox), "Stalled") is None
+    ready = condition(own(sandbox), "Ready")
+    assert ready is not None
+    assert ready[:2] == ("True", "UpgradeSucceeded")
+    assert "upgradeFailures" not in get_mapping(own(sandbox), "status")
+
+
+def test_an_install_that_is_uninstalled_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+    shop.release(install={"remediation": {"remediateLastFailure": True}})
+
+    sandbox.sync(shop.root)
+
+    found = own(sandbox)
+    gone = "Helm uninstall remediation for release shop/web succeeded"
+    assert condition(found, "Ready") == ("False", "UninstallSucceeded", gone)
+    assert condition(found, "Stalled") == (
+        "True",
+        "RetriesExceeded",
+        "Failed to install after 1 attempt(s)",
+    )
+
+
+def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+
+    sandbox.sync(shop.root)
+
+    found = own(sandbox)
+    ready = condition(found, "Ready")
+    assert ready is not None
+    assert ready[:2] == ("False", "InstallFailed")
+    assert condition(found, "Remediated") is None
+    assert condition(found, "Stalled") is not None
+    assert get_value(found, "status", "observedGeneration") == get_value(
+        found, "metadata", "generation"
+    )
+    assert versions(found) == [(1, "failed")]
+
+
+@pytest.mark.parametrize("mode", ["warn", "enabled"])
+def test_a_release_says_what_has_drifted(
+    sandbox: KeptSandbox, shop: ChartRepository, mode: str
+) -> None:
+    shop.put("templates/more.yaml", config_map("more", to="more"))
+    shop.release(driftDetection={"mode": mode})
+    sandbox.sync(shop.root)
+    well = ("False", "NoDriftDetected", "No drift detected for release shop/web.v1")
+    assert condition(own(sandbox), "Drifted") == well
+    ready = condition(own(sandbox), "Ready")
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other", "new": "one"}})
+    sandbox.delete(CONFIG_MAP, "shop", "more")
+
+    sandbox.sync(shop.root)
+
+    found = (
+        "Cluster state of release shop/web.v1 has drifted from the desired state:\n"
+        "ConfigMap/shop/more removed\n"
+        "ConfigMap/shop/web changed (0 additions, 1 changes, 0 removals)"
+    )
+    warned = ("True", "DriftDetected", found)
+    assert condition(own(sandbox), "Drifted") == (warned if mode == "warn" else well)
+    assert condition(own(sandbox), "Ready") == ready
+    assert ("web", "DriftDetected") in told(sandbox, "shop")
+    assert (("web", "DriftCorrected") in told(sandbox, "shop")) is (mode == "enabled")
+    assert versions(own(sandbox)) == [(1, "deployed")]
+
+    shop.release(driftDetection={"mode": "disabled"})
+    sandbox.sync(shop.root)
+
+    assert condition(own(sandbox), "Drifted") is None
+    assert condition(own(sandbox), "Ready") == ready
+
+
+def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 2}})
+
+    sandbox.sync(shop.root)
+
+    told_by_flux = "missing target release for rollback: cannot remediate failed release"
+    why = f"Failed to perform remediation: {told_by_flux}"
+    assert condition(own(sandbox), "Stalled") == ("True", "MissingRollbackTarget", why)
+    ready = condition(own(sandbox), "Ready")
+    assert ready is not None
+    assert ready[:2] == ("False", "UpgradeFailed")
+    assert get_mapping(own(sandbox), "status")["upgradeFailures"] == 1

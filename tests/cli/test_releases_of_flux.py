@@ -1,0 +1,214 @@
+"""Releases of a cluster that Flux has filled: they end as those that were rolled out here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
+from tests.support.releases import (
+    CONFIG_MAP,
+    SECRET,
+    ChartRepository,
+    config_map,
+    hook,
+    records,
+    stands,
+)
+from tests.support.repositories import Repository, git_repository, kustomization, namespace
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, Kind
+from tidegate.model.times import Ms
+
+APPS = "apps/release.yaml"
+OWN = "tidegate-system"
+HELM_RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
+HELM_CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
+FINALIZER: Json = ["finalizers.fluxcd.io"]
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    home = tmp_path / "home"
+    home.mkdir()
+    kinds = (
+        definition(HELM_RELEASE, "helmreleases", status=True),
+        definition(HELM_CHART, "helmcharts", status=True),
+    )
+    return KeptSandbox.make(home, monkeypatch, namespace("shop"), namespace("quay"), *kinds)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    """A release in a file that a Kustomization applies, which prunes."""
+    made = ChartRepository(tmp_path / "repository", file=APPS)
+    apps = kustomization("apps", "./apps", into="")
+    Repository(made.root).put("clusters/main/all.yaml", git_repository(), apps)
+    made.put("templates/web.yaml", config_map("web", to="one"))
+    made.put("templates/before.yaml", hook("before", "pre-delete", policy="hook-succeeded"))
+    return made
+
+
+def fill(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    """Everything as Flux leaves it: own objects with their statuses, and nothing of ours."""
+    sandbox.put(kustomization("apps", "./apps", into=""))
+    ran = sandbox.sync(shop.root)
+    assert ran.code == 0, ran.stdout + ran.stderr
+    for name in sandbox.all(SECRET, OWN):
+        sandbox.delete(SECRET, OWN, name)
+    for one in records(sandbox):
+        sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{one.name}.v{one.number}")
+        sandbox.put(record_secret(ReleaseRecord(one.content), "shop", now=Ms(0)))
+    chart: Json = {"name": "shop-web", "namespace": "flux-system"}
+    sandbox.put({"apiVersion": HELM_CHART.api_version, "kind": "HelmChart", "metadata": chart})
+    sandbox.patch(HELM_RELEASE, "shop", "web", {"metadata": {"finalizers": FINALIZER}})
+    told: Json = {"helmChart": "flux-system/shop-web"}
+    sandbox.patch(HELM_RELEASE, "shop", "web", {"status": told}, status=True)
+    own = sandbox.all(HELM_RELEASE, "shop")["web"]
+    assert get_text(own, "status", "storageNamespace") == "shop"
+    parent = sandbox.all(KUSTOMIZATION, "flux-system")["apps"]
+    entries = [
+        get_text(one, "id") for one in get_mappings(parent, "status", "inventory", "entries")
+    ]
+    assert "shop_web_helm.toolkit.fluxcd.io_HelmRelease" in entries
+
+
+def leave(shop: ChartRepository) -> None:
+    Repository(shop.root).put(APPS, namespace(shop.home))
+
+
+def is_gone(sandbox: KeptSandbox) -> bool:
+    lives = [sandbox.all(HELM_RELEASE, "shop"), sandbox.all(HELM_CHART, "flux-system")]
+    return not (records(sandbox) or any(lives) or "web" in sandbox.all(CONFIG_MAP, "shop"))
+
+
+def test_a_release_that_flux_brought_and_git_has_no_more_is_uninstalled(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    fill(sandbox, shop)
+    before = len(sandbox.deeds())
+    leave(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "`HelmRelease/shop/web` has left Git; what it has brought is deleted" in ran.stderr
+    assert is_gone(sandbox)
+    assert "create jobs/before" in sandbox.deeds()[before:]
+    again = sandbox.sync(shop.root)
+    assert (again.code, "has left Git" in again.stderr) == (0, False)
+
+
+def test_a_plan_tells_of_it(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    fill(sandbox, shop)
+    leave(shop)
+
+    planned = sandbox.reach("plan", shop.root)
+
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert "`HelmRelease/shop/web` has left Git; what it has brought is deleted" in planned.stderr
+    assert not is_gone(sandbox)
+
+
+def test_it_ends_as_its_own_object_says(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    shop.release(uninstall={"keepHistory": True, "disableHooks": True})
+    fill(sandbox, shop)
+    before = len(sandbox.deeds())
+    leave(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert stands(sandbox) == [(1, "uninstalled")]
+    assert "create jobs/before" not in sandbox.deeds()[before:]
+    assert "web" not in sandbox.all(CONFIG_MAP, "shop")
+
+
+def test_one_that_is_suspended_stays(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    fill(sandbox, shop)
+    sandbox.patch(HELM_RELEASE, "shop", "web", {"spec": {"suspend": True}})
+    leave(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "it was suspended" in ran.stderr
+    assert stands(sandbox) == [(1, "deployed")]
+
+
+@pytest.mark.parametrize("why", ["labels", "prune", "inventory"])
+def test_what_its_parent_would_not_prune_stays(
+    sandbox: KeptSandbox, shop: ChartRepository, why: str
+) -> None:
+    """By kustomize-controller's rules: what it has an inventory of, and says that it may go."""
+    fill(sandbox, shop)
+    if why == "labels":
+        labels: Json = {"kustomize.toolkit.fluxcd.io/name": "other"}
+        sandbox.patch(HELM_RELEASE, "shop", "web", {"metadata": {"labels": labels}})
+    elif why == "prune":
+        notes: Json = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
+        sandbox.patch(HELM_RELEASE, "shop", "web", {"metadata": {"annotations": notes}})
+    else:
+        none: Json = {"inventory": {"entries": []}}
+        sandbox.patch(KUSTOMIZATION, "flux-system", "apps", {"status": none}, status=True)
+    leave(shop)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert stands(sandbox) == [(1, "deployed")]
+    assert "web" in sandbox.all(HELM_RELEASE, "shop")
+
+
+@pytest.mark.parametrize("most", [20, 60])
+def test_killed_on_its_way_nothing_of_it_is_lost(
+    sandbox: KeptSandbox, shop: ChartRepository, most: int
+) -> None:
+    fill(sandbox, shop)
+    before = len(sandbox.deeds())
+    leave(shop)
+    for turns in range(4, most, 4):
+        sandbox.killed(shop.root, turns=turns)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert is_gone(sandbox)
+    assert sandbox.deeds()[before:].count("create jobs/before") == 1
+
+
+MOVES: dict[str, dict[str, Json]] = {
+    "name": {"releaseName": "till"},
+    "target": {"releaseName": "web", "targetNamespace": "quay"},
+    "storage": {"storageNamespace": "quay"},
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
+    sandbox: KeptSandbox, shop: ChartRepository, move: str
+) -> None:
+    fill(sandbox, shop)
+    before = len(sandbox.deeds())
+    shop.release(**MOVES[move])
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "flux.release-moved" in ran.stderr
+    found = [one for place in ("shop", "quay") for one in records(sandbox, place)]
+    into = str(MOVES[move].get("targetNamespace", "shop"))
+    name = str(MOVES[move].get("releaseName", "web"))
+    assert [(one.name, one.namespace, one.number) for one in found] == [(name, into, 1)]
+    done = sandbox.deeds()[before:]
+    assert done.index("create jobs/before") < done.index("delete configmaps/web")
+    assert done.index("delete configmaps/web") < done.index("create configmaps/web")
+    again = sandbox.sync(shop.root)
+    assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
+    own = sandbox.all(HELM_RELEASE, "shop")["web"]
+    assert get_text(get_mappings(own, "status", "history")[0], "name") == name
+    assert get_mapping(own, "status")["storageNamespace"] == MOVES[move].get(
+        "storageNamespace", "shop"
+    )

@@ -1,0 +1,143 @@
+"""`tidegate render -f`: values of a chart from files and from web servers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.helm_charts import write_chart
+from tests.support.tidegate_command import Tidegate
+from tests.support.web_files import Files
+from tests.support.web_server import listening
+from tidegate.model.units.chart_request import ValuesFile, ValuesText
+from tidegate.render.helm import ValueFiles
+from tidegate.source import Cache
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.resolve import find_values
+
+TEMPLATE = """apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web
+data:
+  motto: {{ .Values.motto }}
+  size: {{ .Values.size }}
+"""
+
+
+@pytest.fixture
+def tidegate(tmp_path: Path) -> Tidegate:
+    return Tidegate(tmp_path / "home")
+
+
+def a_chart(place: Path) -> Path:
+    return write_chart(place / "web", template=TEMPLATE, values="motto: own\nsize: small\n")
+
+
+def data_in(lines: list[str]) -> list[str]:
+    return [line.strip() for line in lines if line.startswith("  motto:") or "size:" in line]
+
+
+async def test_values_come_from_a_web_server_in_their_turn_and_then_from_the_cache(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    chart = a_chart(tmp_path)
+    (tmp_path / "last.yaml").write_text("size: large\n")
+    files = Files({"/prod.yaml": b"motto: far\n---\nsize: middle\n---\nmotto: farther\n"})
+    async with listening(files.app()) as url:
+        given = ("-f", f"{url}/prod.yaml?token=canary", "-f", tmp_path / "last.yaml")
+        first = await tidegate.run("render", chart, *given)
+
+    offline = await tidegate.run("render", chart, *given, "--offline")
+
+    assert data_in(first.lines) == ["motto: farther", "size: large"]
+    assert offline.stdout == first.stdout
+    assert (offline.code, offline.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--offline",)])
+async def test_without_its_values_a_chart_is_unknown(
+    tidegate: Tidegate, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    async with listening(Files().app()) as url:
+        gone = ("-f", f"{url}/a.yaml?token=canary", "-f", f"{url}/b.yaml")
+        ran = await tidegate.run("render", a_chart(tmp_path), *gone, *options)
+
+    code = "source.offline" if options else "source.http.missing"
+    assert (ran.code, ran.stdout) == (3, "")
+    assert ran.stderr.count(f"error[{code}]") == 2
+    assert "canary" not in ran.stderr
+
+
+async def test_what_is_wrong_with_fetched_values_is_told_without_the_secret_part_of_the_address(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    async with listening(Files({"/a.yaml": b"- a list\n"}).app()) as url:
+        ran = await tidegate.run("render", a_chart(tmp_path), "-f", f"{url}/a.yaml?token=canary")
+
+    assert ran.code == 3
+    assert "error[render.helm.values]" in ran.stderr
+    assert f"{url}/a.yaml" in ran.stderr
+    assert "canary" not in ran.stderr
+
+
+async def test_values_behind_a_link_are_those_of_the_file(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "real.yaml").write_text("motto: linked\n")
+    (tmp_path / "values.yaml").symlink_to("far/real.yaml")
+
+    ran = await tidegate.run("render", a_chart(tmp_path), "-f", tmp_path / "values.yaml")
+
+    assert data_in(ran.lines) == ["motto: linked", "size: small"]
+
+
+async def test_values_that_are_a_device_are_refused(tidegate: Tidegate, tmp_path: Path) -> None:
+    ran = await tidegate.run("render", a_chart(tmp_path), "-f", "/dev/zero")
+
+    assert (ran.code, ran.stdout) == (3, "")
+    assert "error[render.helm.irregular]" in ran.stderr
+
+
+async def test_a_values_file_that_is_not_there_is_told_at_once(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    ran = await tidegate.run("render", a_chart(tmp_path), "-f", "absent.yaml")
+
+    assert ran.code == 2
+    assert "absent.yaml" in ran.stderr
+
+
+async def test_value_files_of_an_application_are_fetched_where_they_are_addresses(
+    tmp_path: Path,
+) -> None:
+    chart = await asyncio.to_thread(a_chart, tmp_path)
+    setting = RenderSettings(cache=Cache(tmp_path / "cache"))
+    files = Files({"/prod.yaml": b"motto: far\n"})
+    async with listening(files.app()) as url, RenderContext(setting) as workshop:
+        among = ValueFiles(root=chart)
+        found = await find_values(["values.yaml", f"{url}/prod.yaml"], among, workshop)
+
+    assert found == (
+        ValuesFile("/values.yaml"),
+        ValuesText("motto: far\n", f"{url}/prod.yaml", is_file=True),
+    )
+
+
+async def test_offline_helm_fetches_no_schema(tidegate: Tidegate, tmp_path: Path) -> None:
+    chart = a_chart(tmp_path)
+    schema = '{"properties": {"size": {"$ref": "http://schemas.example.com/size.json"}}}'
+    (chart / "values.schema.json").write_text(schema)
+    files = Files({"/size.json": b'{"type": "string"}'})
+    async with listening(files.app()) as proxy:
+        offline = await tidegate.run("render", chart, "--offline", HTTP_PROXY=proxy)
+        unasked = [*files.asked]
+        online = await tidegate.run("render", chart, HTTP_PROXY=proxy)
+
+    assert (offline.code, unasked) == (3, [])
+    assert "error[render.helm.schema]" in offline.stderr
+    assert (online.code, files.asked) == (0, ["/size.json"])

@@ -1,0 +1,246 @@
+"""`tidegate sandbox run`, from outside: the stories that users bring."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.support.tidegate_runs import tidegate
+
+ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "examples" / "migration" / "shop.yaml"
+SLOW = ROOT / "examples" / "migration" / "slow-database.yaml"
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return tidegate("sandbox", "run", *arguments)
+
+
+def with_budget(folder: Path, failures: int) -> Path:
+    """The shop whose migration may fail so often."""
+    path = folder / "shop.yaml"
+    path.write_text(SHOP.read_text().replace("backoffLimit: 1", f"backoffLimit: {failures}"))
+    return path
+
+
+def test_a_migration_before_its_database_fails_and_names_the_service(tmp_path: Path) -> None:
+    story = run(with_budget(tmp_path, 1), "--scenario", SLOW).stdout
+
+    assert "Service default/db has no ready endpoints" in story
+    assert "Failed=True (BackoffLimitExceeded)" in story
+    assert "Complete=True" not in story
+
+
+def test_a_migration_with_more_patience_recovers_when_the_database_is_there(
+    tmp_path: Path,
+) -> None:
+    story = run(with_budget(tmp_path, 6), "--scenario", SLOW).stdout
+
+    assert "Service default/db has no ready endpoints" in story
+    assert "Complete=True" in story
+    assert "Failed=True" not in story
+
+
+def test_a_job_that_needs_a_secret_nobody_makes_hangs_until_its_deadline(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: hook}
+spec:
+  activeDeadlineSeconds: 60
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: hook
+        image: hook:1
+        env:
+        - name: PASSWORD
+          valueFrom: {secretKeyRef: {name: db-credentials, key: password}}
+"""
+    )
+
+    lines = run(job, "-o", "json").stdout.splitlines()
+
+    told = [(line["at"], line["what"]) for line in map(json.loads, lines)]
+    held = [what for _, what in told if "CreateContainerConfigError" in what]
+    assert held
+    assert 'secret "db-credentials" not found' in held[0]
+    failed = [at for at, what in told if "Failed=True (DeadlineExceeded)" in what]
+    assert failed
+    assert 60_000 <= failed[0] < 65_000
+
+
+def test_the_same_command_says_the_same_twice() -> None:
+    first, second = (run(SHOP, "--scenario", SLOW, "--seed", "7") for _ in range(2))
+
+    assert first.stdout == second.stdout
+    assert run(SHOP, "--scenario", SLOW, "--seed", "8").stdout != first.stdout
+
+
+def test_mistakes_in_a_scenario_are_told_with_their_lines(tmp_path: Path) -> None:
+    wrong = tmp_path / "scenario.yaml"
+    wrong.write_text("faults:\n- effect: explode\n- effect: slow\n  by: soon\n")
+
+    ran = run(SHOP, "--scenario", wrong)
+
+    assert ran.returncode == 3
+    assert f"at {wrong}:2" in ran.stderr
+    assert f"at {wrong}:4" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_manifest_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [\n")
+
+    ran = run(broken)
+
+    assert ran.returncode == 3
+    assert f"at {broken}:" in ran.stderr
+
+
+def test_an_object_of_a_kind_that_nobody_serves_is_refused_in_words(tmp_path: Path) -> None:
+    custom = tmp_path / "custom.yaml"
+    custom.write_text(
+        "apiVersion: kinda.rocks/v1beta1\nkind: Database\nmetadata: {name: shop}\nspec: {}\n"
+    )
+
+    story = run(custom).stdout
+
+    assert "refused: the server does not serve kinda.rocks/v1beta1 Database" in story
+
+
+CERTIFICATE = """
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: self}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: web}
+spec: {secretName: web-tls, issuerRef: {name: self, kind: ClusterIssuer}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: check}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: check, image: "check:1"}]
+      volumes: [{name: tls, secret: {secretName: web-tls}}]
+"""
+
+
+def told(*arguments: str | Path) -> dict[str, list[tuple[int, str]]]:
+    """What is said of each object, with the moment in milliseconds."""
+    ran = run(*arguments, "-o", "json")
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, list[tuple[int, str]]] = {}
+    for line in map(json.loads, ran.stdout.splitlines()):
+        found.setdefault(line["object"], []).append((line["at"], line["what"]))
+    return found
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_an_operator_that_is_given_issues_a_certificate_that_a_job_waits_for(
+    tmp_path: Path,
+) -> None:
+    manifests = write(tmp_path / "web.yaml", CERTIFICATE)
+    scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
+
+    alone = run(manifests).stdout
+    story = told(manifests, "--scenario", scenario)
+
+    assert "refused: the server does not serve cert-manager.io/v1 Certificate" in alone
+    (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
+    (done,) = [at for at, what in story["Job default/check"] if "Complete=True" in what]
+    assert 5_000 < issued < 7_000
+    assert done > issued
+
+
+def test_a_profile_says_how_long_an_operator_takes(tmp_path: Path) -> None:
+    manifests = write(tmp_path / "web.yaml", CERTIFICATE)
+    scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
+    profile = write(
+        tmp_path / "profile.yaml",
+        "stages:\n- {when: {kind: Certificate, stage: issued}, after: 3m}\n",
+    )
+
+    story = told(manifests, "--scenario", scenario, "--profile", profile)
+
+    (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
+    assert 180_000 < issued < 182_000
+
+
+def test_an_operator_of_ones_own_can_be_given_and_its_row_wins(tmp_path: Path) -> None:
+    operators = write(
+        tmp_path / "operators.yaml",
+        """
+operators:
+- name: ours
+  namespace: ours
+  source: the test
+  workloads: [{name: ours, image: acme/ours}]
+rows:
+- group: cert-manager.io
+  kinds: [Certificate]
+  versions: [v1]
+  source: the test
+  operator: ours
+  served_by: {names: [ours]}
+  stages: [{name: done, after: 2s, writes: {phase: Stamped}}]
+""",
+    )
+    scenario = write(tmp_path / "given.yaml", "given: {operators: [{name: ours, namespace: x}]}\n")
+    manifests = write(tmp_path / "web.yaml", CERTIFICATE)
+
+    story = told(manifests, "--scenario", scenario, "--operators", operators)
+
+    assert "Stamped" in [what for _, what in story["Certificate default/web"]]
+
+
+def test_an_operator_that_nobody_knows_is_one_clear_error(tmp_path: Path) -> None:
+    scenario = write(tmp_path / "given.yaml", "given:\n  operators:\n  - certmanager\n")
+
+    ran = run(SHOP, "--scenario", scenario)
+
+    assert ran.returncode == 3
+    assert "there is no operator `certmanager`" in ran.stderr
+    assert f"at {scenario}:3" in ran.stderr
+    assert "did you mean `cert-manager`?" in ran.stderr
+
+
+def test_a_hold_of_ones_own_keeps_pods_from_being_ready(tmp_path: Path) -> None:
+    pod = "metadata: {labels: {app: safe}}, spec: {containers: [{name: safe, image: 'safe:1'}]}"
+    manifests = write(
+        tmp_path / "safe.yaml",
+        f"{{apiVersion: v1, kind: Pod, {pod.replace('metadata: {', 'metadata: {name: safe, ')}}}\n",
+    )
+    operators = write(
+        tmp_path / "operators.yaml",
+        """
+holds:
+- name: locked
+  source: the test
+  pods: {labels: [{app: safe}]}
+  reason: The safe is locked
+  until_jobs: ["open-*"]
+""",
+    )
+
+    alone = told(manifests)["Pod default/safe"]
+    held = told(manifests, "--operators", operators)["Pod default/safe"]
+
+    assert any("Ready=True" in what for _, what in alone)
+    assert not any("Ready=True" in what for _, what in held)

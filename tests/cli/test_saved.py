@@ -1,0 +1,163 @@
+"""`plan --save` and `sync --plan`: what was looked at is what is rolled out, or nothing is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.inside import Said, typed
+from tests.support.tidegate_runs import config_map, write_unit
+
+SECRET = (
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: keep-me-quiet}\n"
+)
+SERVED = """
+given:
+  objects:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: web, namespace: default}
+    data: {colour: green}
+"""
+
+
+@pytest.fixture
+def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return write_unit(tmp_path / "unit", web=config_map(), login=SECRET)
+
+
+def run_here(*words: str | Path) -> Said:
+    return typed(Path.cwd(), os.environ, tuple(map(str, words)))
+
+
+def synced(*words: str | Path) -> Said:
+    return run_here("sync", "--plan", "unit.plan", "--sandbox", *words)
+
+
+def refusal(ran: Said) -> str:
+    """The one sentence that says why nothing was done."""
+    assert ran.code == 3, ran
+    assert "written" not in ran.stdout
+    head, place, hint = ran.stderr.splitlines()[-3:]
+    assert place == "  at unit.plan"
+    assert "nothing was written" in hint
+    return head
+
+
+def test_a_saved_plan_is_run_without_naming_the_path_again(unit: Path) -> None:
+    saved = run_here("plan", "unit", "--save", "unit.plan")
+
+    ran = synced()
+
+    assert saved.stdout.endswith("\n2 to create\n")
+    assert ran.code == 0, ran.stderr
+    assert "passed in 0.0s: 2 written" in ran.stdout
+    assert "keep-me-quiet" not in Path("unit.plan").read_text()
+    del unit
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("web", config_map().replace("blue", "red"), "ConfigMap default/web differs"),
+        ("web", config_map("other"), "ConfigMap default/web is gone; ConfigMap default/other is"),
+        ("more", config_map("more"), "ConfigMap default/more is new"),
+        ("web", config_map(wave="3"), "ConfigMap default/web differs"),
+        ("login", SECRET.replace("quiet", "still"), "Secret default/login is not what it was"),
+    ],
+)
+def test_a_plan_is_refused_when_what_it_was_made_of_has_changed(
+    file: str, text: str, told: str, unit: Path
+) -> None:
+    run_here("plan", "unit", "--save", "unit.plan")
+    write_unit(unit, **{file: text})
+
+    assert told in refusal_of_inputs(synced())
+
+
+def refusal_of_inputs(ran: Said) -> str:
+    assert ran.code == 3, ran
+    assert "written" not in ran.stdout
+    return ran.stderr
+
+
+def test_a_plan_is_refused_when_the_cluster_has_changed(unit: Path) -> None:
+    run_here("plan", "unit", "--save", "unit.plan")
+    Path("given.yaml").write_text(SERVED)
+
+    told = refusal(synced("--scenario", "given.yaml"))
+
+    assert "error[plan.lives]: the cluster has changed since the plan was made" in told
+    assert "the plan was to create ConfigMap default/web, and would change it now" in told
+    del unit
+
+
+def test_other_options_are_another_plan_and_the_hint_names_those_it_was_made_with(
+    unit: Path,
+) -> None:
+    run_here("plan", "unit", "--namespace", "shop", "--save", "unit.plan")
+
+    ran = synced()
+
+    assert "ConfigMap shop/web is gone" in refusal(ran)
+    assert "give the same options (`--namespace`)" in ran.stderr
+    del unit
+
+
+def test_a_plan_for_no_cluster_is_not_run_on_a_real_one(unit: Path, tmp_path: Path) -> None:
+    run_here("plan", "unit", "--save", "unit.plan")
+    document = json.loads(Path("unit.plan").read_text())
+    document["servers"] = {"": "https://prod.example.org"}
+    Path("unit.plan").write_text(json.dumps(document))
+
+    ran = synced()
+
+    told = "the plan was made for https://prod.example.org, and the cluster is a simulated cluster"
+    assert f"error[plan.target]: {told}" in ran.stderr
+    assert ran.code == 3
+    del unit, tmp_path
+
+
+def test_a_plan_with_a_fault_is_not_saved(unit: Path) -> None:
+    write_unit(unit, bad="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndada: {}\n")
+
+    ran = run_here("plan", "unit", "--save", "unit.plan")
+
+    assert ran.code == 3
+    assert "warning[preflight.unsaved]: the plan is not saved" in ran.stderr
+    assert not Path("unit.plan").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"kind": "TidegatePlan"}', "kind: [", "[" * 5_000])
+def test_what_is_no_saved_plan_is_told(text: str, unit: Path) -> None:
+    Path("unit.plan").write_text(text)
+
+    ran = synced()
+
+    assert ran.code == 3
+    assert "error[plan.document]: this is not a saved plan: " in ran.stderr
+    del unit
+
+
+def test_a_part_of_a_plan_cannot_be_asked_for(unit: Path) -> None:
+    run_here("plan", "unit", "--save", "unit.plan")
+
+    ran = synced("--resource", ":ConfigMap:web")
+
+    assert ran.code == 2
+    assert "--resource does not go with --plan" in ran.stderr
+    del unit
+
+
+def test_a_plan_that_cannot_be_written_is_an_error_with_its_place(unit: Path) -> None:
+    ran = run_here("plan", "unit", "--save", "nowhere/unit.plan")
+
+    assert ran.code == 3
+    assert "error[file.plan]: the plan cannot be written" in ran.stderr
+    assert "  at nowhere/unit.plan" in ran.stderr
+    del unit

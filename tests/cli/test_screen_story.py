@@ -1,0 +1,133 @@
+"""How the story of `examples/first` looks: the pictures, the lines, the records, the failure.
+
+What is seen is kept in `tests/data/screens`; `--golden` rewrites it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.story import Story, tell_first
+from tidegate.cli.screen.outputs import JsonOutput, LineOutput
+from tidegate.cli.screen.terminal import SafeStream
+from tidegate.model.rollouts.documents import EventDocument, event_from_document
+from tidegate.model.rollouts.rollout_progress import RolloutProgress
+from tidegate.report.rollout.explain import explain_failure
+from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
+from tidegate.report.rollout.summary import NextCommands, summary_rows
+from tidegate.report.styled_text import (
+    ASCII_SYMBOLS,
+    UNICODE_SYMBOLS,
+    Row,
+    Symbols,
+    plain_text,
+    wrap_row,
+)
+
+SCREENS = Path(__file__).parents[1] / "data" / "screens"
+MOMENTS = (2.0, 10.0, 40.0, 95.0, 110.0, 118.0)
+COMMANDS = NextCommands(repeat="tidegate sync examples/first --sandbox", can_resume=False)
+
+
+@pytest.fixture(params=[False, True], ids=["in-waves", "ignore-waves"])
+async def story(request: pytest.FixtureRequest) -> Story:
+    return await tell_first(ignores_waves=bool(request.param))
+
+
+def name_of(story: Story) -> str:
+    return "in-waves" if len(story.plan.steps) > 1 else "ignore-waves"
+
+
+def check(name: str, shown: str, config: pytest.Config) -> None:
+    path = SCREENS / name
+    if config.getoption("--golden"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown)
+    assert shown == path.read_text()
+
+
+def text_of(rows: Iterable[Row]) -> str:
+    return "".join(f"{plain_text(row)}\n" for row in rows)
+
+
+def pictures(story: Story, view: ViewOptions, marks: Symbols) -> str:
+    """Each moment under its time; the last one is what stays."""
+    shown = ""
+    for after in MOMENTS:
+        now = story.moment(after)
+        if now < story.events[-1].at:
+            rows = view_rows(story.course(after), view, now)
+            shown += f"--- {after}s\n{text_of(rows)}"
+    course = story.course()
+    ends = [*summary_rows(course, symbols=marks)]
+    if course.failed_steps():
+        ends = explain_failure(course, story.evidence, commands=COMMANDS, symbols=marks)
+    wrapped = [part for row in ends for part in wrap_row(row, view.width)]
+    return f"{shown}--- the end\n{text_of([*final_rows(course, view), *wrapped])}"
+
+
+@pytest.mark.parametrize(
+    ("columns", "marks"), [(80, UNICODE_SYMBOLS), (160, UNICODE_SYMBOLS), (80, ASCII_SYMBOLS)]
+)
+def test_the_picture(
+    story: Story, columns: int, marks: Symbols, pytestconfig: pytest.Config
+) -> None:
+    view = ViewOptions(width=columns - 1, height=23, symbols=marks, title="default/first")
+
+    shown = pictures(story, view, marks)
+
+    kind = "ascii-" if marks is ASCII_SYMBOLS else ""
+    check(f"{name_of(story)}-{kind}{columns}.txt", shown, pytestconfig)
+
+
+def test_the_lines(story: Story, pytestconfig: pytest.Config) -> None:
+    stream = io.StringIO()
+    course = RolloutProgress(story.start)
+    course.add_plan(story.plan)
+    log = LineOutput(course, SafeStream(stream), UNICODE_SYMBOLS)
+
+    for event in story.events:
+        log.on_event(event)
+    log.finish(story.evidence, COMMANDS)
+
+    check(f"{name_of(story)}-lines.txt", stream.getvalue(), pytestconfig)
+
+
+def test_the_records_are_the_events(story: Story) -> None:
+    stream = io.StringIO()
+    records = JsonOutput(RolloutProgress(story.start), SafeStream(stream))
+
+    for event in story.events:
+        records.on_event(event)
+    records.finish(story.evidence, COMMANDS)
+
+    lines = stream.getvalue().splitlines()
+    units = {str(event.unit): event.unit for event in story.events if event.unit}
+    told = [msgspec.json.decode(line, type=EventDocument) for line in lines[: len(story.events)]]
+    assert [event_from_document(one, units) for one in told] == story.events
+    ends = [msgspec.json.decode(line)["outcome"] for line in lines[len(story.events) :]]
+    assert ends == (["failed"] if story.evidence else [])
+
+
+async def test_the_failure_says_what_the_kubelet_says() -> None:
+    story = await tell_first(ignores_waves=True)
+
+    shown = text_of(explain_failure(story.course(), story.evidence))
+
+    assert "Service default/db has no ready endpoints" in shown
+    assert "dial tcp: lookup db: no endpoints" in shown
+
+
+def test_no_secret_is_shown(story: Story) -> None:
+    view = ViewOptions(width=159)
+    told = [msgspec.json.encode(event).decode() for event in story.events]
+
+    shown = pictures(story, view, UNICODE_SYMBOLS) + "".join(told) + repr(story.evidence)
+
+    assert "only-for-this-example" not in shown
+    assert "b25seS1mb3ItdGhpcy1leGFtcGxl" not in shown

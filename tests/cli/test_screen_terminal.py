@@ -1,0 +1,169 @@
+"""The picture on a real terminal: what it shows, when it is resized, and when it is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.on_terminal import OnTerminal, on_terminal
+from tests.support.vt import Vt
+
+PROGRAM = "tests.support.screen_program"
+CTRL_C, CTRL_Z = "\x03", "\x1a"
+
+
+def waits(vt: Vt) -> bool:
+    return "Deployment default/web  0 of 1 pods are ready" in vt.text
+
+
+def fills(vt: Vt, columns: int) -> bool:
+    """Whether the picture is as wide as it may be."""
+    return any(row.startswith("✓ wave 0") and len(row) == columns - 1 for row in vt.screen)
+
+
+def drawn_again(program: OnTerminal, pictures: int = 3) -> None:
+    """Let so many more pictures be drawn."""
+    until = program.vt.frames + pictures
+    program.read_until(lambda vt: vt.frames >= until)
+
+
+def test_a_picture_says_what_runs_and_what_it_waits_for() -> None:
+    with on_terminal(PROGRAM, "stops") as program:
+        program.read_until(waits)
+
+        done, head, held, coming, progress = program.vt.screen
+    assert done.startswith("✓ wave 0    1 object")
+    assert head[2:].startswith("wave 1    waits for 1 object")
+    assert held.startswith("    Deployment default/web  0 of 1 pods are ready")
+    assert coming == "◦ next: wave 2 (1 object)"
+    assert progress.endswith("shop")
+
+
+def test_pictures_take_the_place_of_the_one_before() -> None:
+    with on_terminal(PROGRAM, "stops") as program:
+        program.read_until(waits)
+        drawn_again(program, 10)
+
+        rows = program.vt.history
+    assert sum("wave 1    waits" in row for row in rows) == 1
+
+
+def test_the_cursor_is_hidden_and_typing_unseen_while_a_picture_is_there() -> None:
+    with on_terminal(PROGRAM, "stops") as program:
+        program.read_until(waits)
+        program.type("words\n")
+        drawn_again(program)
+
+        assert not program.vt.shows_cursor
+        assert not program.echoes()
+        assert "words" not in program.vt.text
+
+
+def test_a_clean_stop_gives_the_terminal_back_and_says_how_to_go_on() -> None:
+    with on_terminal(PROGRAM, "stops") as program:
+        program.read_until(waits)
+        program.type(CTRL_C)
+        code = program.finish()
+
+        assert code == 0
+        assert program.vt.shows_cursor
+        assert program.vt.screen[-3:] == [
+            "- stopped after 2.0s (interrupted): 1 of 3 steps passed",
+            "  applied 2 of 3 objects; they stay as they are",
+            "  go on with:  tidegate sync shop",
+        ]
+
+
+def test_a_second_interruption_stops_at_once() -> None:
+    with on_terminal(PROGRAM, "goes-on") as program:
+        program.read_until(waits)
+        program.type(CTRL_C)
+        program.read_until(lambda vt: "Ctrl-C again stops at once" in vt.text)
+        program.type(CTRL_C)
+        code = program.finish()
+
+        assert code == 130
+        assert program.vt.shows_cursor
+
+
+def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves() -> None:
+    """At this pace it takes a second to give back what is held."""
+    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "0.008")
+    with on_terminal(*command, columns=160) as program:
+        program.read_until(lambda vt: "1 of 5 steps" in vt.text)
+        program.type(CTRL_C)
+        program.read_until(lambda vt: "Ctrl-C again stops at once" in vt.text)
+        program.type(CTRL_C)
+        code = program.finish()
+
+        assert code == 130
+        assert program.vt.screen[-1] == (
+            "stopped at once: what was under way is not finished;"
+            f" begin again with:  {' '.join(command)}"
+        )
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(50, 24), (160, 50), (80, 6)])
+def test_a_picture_fits_the_window_when_that_changes(columns: int, lines: int) -> None:
+    with on_terminal(PROGRAM, "stops", columns=120) as program:
+        program.read_until(waits)
+        drawn_again(program, 1)  # the next one is a while away: none is under way
+        program.resize(columns, lines)
+        program.read_until(lambda vt: fills(vt, columns))
+        drawn_again(program)
+
+        screen = program.vt.screen
+    assert sum("wave 1" in row for row in screen) == 1
+    assert len(screen) <= lines
+    assert max(map(len, screen)) < columns
+
+
+def test_a_pause_gives_the_terminal_back_until_it_is_over() -> None:
+    with on_terminal(PROGRAM, "stops") as program:
+        program.read_until(waits)
+        program.type(CTRL_Z)
+        program.read_until(lambda vt: vt.shows_cursor)
+        assert program.is_stopped()
+        assert program.echoes()
+
+        program.go_on()
+        program.read_until(lambda vt: not vt.shows_cursor)
+        drawn_again(program)
+        assert not program.echoes()
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(kind: str) -> None:
+    with on_terminal(PROGRAM, "stops", TERM=kind) as program:
+        program.read_until(lambda vt: "wave 1   applied 1 object" in vt.text)
+        program.type(CTRL_C)
+        program.finish()
+
+        assert program.vt.frames == 0
+        assert "rollout  stopped after 2.0s (interrupted)" in program.vt.text
+
+
+def test_without_a_unicode_locale_the_marks_are_plain() -> None:
+    with on_terminal(PROGRAM, "stops", LANG="C") as program:
+        program.read_until(waits)
+
+        assert program.vt.text.isascii()
+        assert program.vt.screen[0].startswith("+ wave 0")
+
+
+def test_a_whole_rollout_ends_with_every_step_and_a_summary() -> None:
+    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "400")
+    with on_terminal(*command) as program:
+        code = program.finish()
+
+        assert code == 0
+        assert [row.split("  ")[0] for row in program.vt.screen] == [
+            "target: simulated cluster",
+            "✓ wave -3",
+            "✓ wave -2",
+            "✓ wave -1",
+            "✓ wave 0",
+            "✓ wave 1",
+            "✓ passed in 120.0s: 10 written",
+        ]
+        assert program.vt.shows_cursor
+        assert program.vt.frames > 1

@@ -1,0 +1,158 @@
+"""Variables and values that stand in a Secret which nobody here can open: previews go on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.releases import ChartRepository, config_map
+from tests.support.repositories import (
+    Repository,
+    deployment,
+    git_repository,
+    job,
+    kustomization,
+    namespace,
+    setting,
+)
+from tests.support.served_cluster import served_cluster
+from tests.support.tidegate_runs import tidegate
+from tidegate.model.k8s.objects import Json, JsonObject
+
+SEALED = "ENC[AES256_GCM,data:Zm9vYmFy,iv:AAAAAAAAAAAAAAAAAAAAAA==,tag:BBBBBBBBBBBB,type:str]"
+VARIABLES: JsonObject = {"substituteFrom": [{"kind": "Secret", "name": "words"}]}
+DECRYPTS: JsonObject = {"provider": "sops", "secretRef": {"name": "sops-age"}}
+
+
+def sealed(name: str, place: str, *keys: str) -> JsonObject:
+    """A Secret as SOPS leaves it, for somebody else's key."""
+    age: Json = [{"recipient": "age1somebody", "enc": "-----BEGIN AGE ENCRYPTED FILE-----\n"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": place},
+        "stringData": dict.fromkeys(keys, SEALED),
+        "sops": {"age": age, "mac": SEALED, "lastmodified": "2026-01-01T00:00:00Z"},
+    }
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Repository:
+    """A parent with a sealed Secret; a child whose text has a variable from there."""
+    made = Repository(tmp_path / "shop")
+    made.put(
+        "clusters/one/units.yaml",
+        git_repository(),
+        kustomization("platform", "./platform", into="", decryption=DECRYPTS),
+    )
+    made.put(
+        "platform/all.yaml",
+        namespace("shop"),
+        sealed("words", "flux-system", "DOMAIN"),
+        kustomization("web", "./web", postBuild=VARIABLES),
+    )
+    made.put("web/all.yaml", setting("address", to="https://web.${DOMAIN}"), deployment("web"))
+    return made
+
+
+def test_a_unit_whose_variables_are_sealed_is_linted_and_simulated(shop: Repository) -> None:
+    linted = tidegate("lint", shop.root, "--offline", "-o", "json")
+    played = tidegate("simulate", shop.root, "--offline")
+
+    found = {one["code"]: one["severity"] for one in json.loads(linted.stdout)["findings"]}
+    assert found["render.sops.data"] == "note"
+    assert "render.data" not in found
+    assert linted.returncode == 0, linted.stdout
+    assert "Kustomization/flux-system/web: rest" in played.stdout
+    assert "flux: passed" in played.stdout
+
+
+def test_what_is_wrong_in_such_a_unit_is_found(shop: Repository) -> None:
+    asks: Json = [{"name": "word", "valueFrom": {"secretKeyRef": {"name": "none", "key": "a"}}}]
+    broken = deployment("web")
+    broken["spec"]["template"]["spec"]["containers"][0]["env"] = asks  # type: ignore[index,call-overload]
+    shop.put("web/all.yaml", broken)
+
+    played = tidegate("simulate", shop.root, "--offline")
+
+    assert played.returncode == 4, played.stdout
+    assert "Secret shop/none" in played.stdout
+
+
+async def test_placeholders_are_not_rolled_out(tmp_path: Path, shop: Repository) -> None:
+    async with served_cluster(tmp_path) as cluster:
+        ran = await cluster.roll_out("sync", shop.root, "--yes")
+
+    assert ran.code == 3
+    assert "no key opens Secret `words`: placeholders stand for what it holds" in ran.stderr
+
+
+def test_a_sealed_secret_that_another_unit_brings_is_known_by_its_names(shop: Repository) -> None:
+    shop.put(
+        "platform/all.yaml", namespace("shop"), kustomization("web", "./web", postBuild=VARIABLES)
+    )
+    shop.put("words/all.yaml", sealed("words", "flux-system", "DOMAIN"))
+
+    linted = tidegate("lint", shop.root, "--offline", "-o", "json")
+
+    codes = [one["code"] for one in json.loads(linted.stdout)["findings"]]
+    assert "render.sops.data" in codes
+    assert "render.data" not in codes
+
+
+def test_a_variable_that_the_sealed_secret_does_not_have_is_missed(shop: Repository) -> None:
+    shop.put("web/all.yaml", setting("address", to="https://web.${ZONE}"))
+
+    linted = tidegate("lint", shop.root, "--offline")
+
+    assert linted.returncode == 3
+    assert "the variable `ZONE` is not set" in linted.stdout
+
+
+def test_a_release_whose_values_are_sealed_is_rendered_without_them(tmp_path: Path) -> None:
+    made = ChartRepository(tmp_path / "shop")
+    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    whole: Json = {"kind": "Secret", "name": "words"}
+    one: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
+    made.release(valuesFrom=[whole, one])
+    Repository(made.root).put("words/all.yaml", sealed("words", "shop", "values.yaml", "to"))
+
+    linted = tidegate("lint", made.root, "--offline", "-o", "json")
+
+    found = {one["code"]: one["severity"] for one in json.loads(linted.stdout)["findings"]}
+    assert found["render.sops.data"] == "note"
+    assert "error" not in found.values()
+
+
+def test_who_is_brought_beside_what_it_takes_variables_from_is_in_order(shop: Repository) -> None:
+    linted = tidegate("lint", shop.root, "--offline", "-o", "json")
+
+    assert "ORD003" not in [one["code"] for one in json.loads(linted.stdout)["findings"]]
+
+
+def test_lint_speaks_of_no_rollout(shop: Repository) -> None:
+    linted = tidegate("lint", shop.root, "--offline", "-o", "json")
+
+    assert "units.unpruned" not in [one["code"] for one in json.loads(linted.stdout)["findings"]]
+
+
+def test_a_migration_beside_its_app_gets_a_fix_that_flux_knows(shop: Repository) -> None:
+    migration = job("migrate")
+    migration["spec"]["template"]["spec"]["containers"][0] = {  # type: ignore[index,call-overload]
+        "name": "main",
+        "image": "main:1",
+        "args": ["migrate"],
+    }
+    shop.put("web/all.yaml", migration, deployment("web"))
+
+    linted = tidegate("lint", shop.root, "--offline", "-o", "json")
+
+    told = [one for one in json.loads(linted.stdout)["findings"] if one["code"] == "ORD020"]
+    assert [one["fix"] for one in told] == [
+        (
+            "put the migration into a Kustomization of its own with `wait: true`, and let this"
+            " one depend on it"
+        )
+    ]

@@ -1,0 +1,313 @@
+"""Sets from outside: what they generate is shown, planned, played and rolled out, step by step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.repositories import Repository, deployment
+from tests.support.set_fleets import NAMES, SetRepository
+from tests.support.set_ladder import URL, Ladder, spans
+from tests.support.tidegate_command import Tidegate
+from tests.support.tidegate_runs import ROOT, tidegate
+
+LADDER = ROOT / "examples" / "ladder"
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Ladder:
+    return Ladder(tmp_path)
+
+
+def synced(ladder: Ladder, *words: str | Path) -> tuple[list[dict[str, object]], int]:
+    ran = ladder.run("sync", "--sandbox", "-o", "json", *words)
+    return [json.loads(line) for line in ran.stdout.splitlines()], ran.returncode
+
+
+def test_units_show_the_steps_of_a_ladder() -> None:
+    ran = tidegate("units", LADDER, "--offline", "-o", "json")
+
+    document = json.loads(ran.stdout)
+    steps = [one["step"] for one in document["units"] if one["set"]]
+    assert ran.returncode == 0
+    assert len(steps) == 72
+    assert steps == sorted(steps)
+    others = [one for one in document["units"] if one["set"]]
+    assert {one["set"] for one in others} == {"ApplicationSet/argocd/ameide"}
+    assert {one["parent"] for one in others} == {"ApplicationSet/argocd/ameide"}
+    assert others[0]["place"].startswith(
+        "environments/dev/argocd/apps/ameide.yaml:3:1 (generator 0, "
+    )
+
+
+def test_a_limit_is_never_exceeded_and_each_step_waits(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", "c", "d", "e", most="'50%'")
+    ladder.step(3, "f", "g", "h", most=1)
+    ladder.step(4, "i", "j", "k", "l", most="'100%'")
+
+    events, code = synced(ladder)
+
+    times = spans(events)
+    assert code == 0
+    for early, late in ("abcdefgh", "ijkl"), ("abcde", "fgh"), ("a", "bcde"):
+        assert max(times[one][1] for one in early) <= min(times[one][0] for one in late)
+    for names, most in ("bcde", 2), ("fgh", 1), ("ijkl", 4):
+        busy = [
+            sum(times[other][0] <= times[one][0] < times[other][1] for other in names)
+            for one in names
+        ]
+        assert max(busy) <= most
+
+
+def test_a_step_with_no_slots_holds_until_somebody_approves(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", most=0)
+    ladder.step(3, "c")
+
+    events, code = synced(ladder, "--timeout", "60s")
+
+    assert code != 0
+    assert set(spans(events)) == {"a"}
+    held = [one["sentence"] for one in events if one.get("reason") == "Approval"]
+    assert held == ["`ApplicationSet/argocd/steps step 2` goes on when somebody approves"]
+
+
+@pytest.mark.parametrize("words", [("sync", "--sandbox"), ("simulate", "--engine", "argocd")])
+def test_who_begins_a_rollout_may_approve_beforehand(
+    ladder: Ladder, words: tuple[str, ...]
+) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b", most=0)
+    ladder.step(3, "c")
+
+    ran = ladder.run(*words, "-o", "json", "--approve", "Application/argocd/b")
+
+    times = spans([json.loads(line) for line in ran.stdout.splitlines()])
+    assert ran.returncode == 0, ran.stderr
+    assert times["a"][1] <= times["b"][0] < times["b"][1] <= times["c"][0]
+
+
+def test_a_hold_is_told_with_the_command_that_opens_it(ladder: Ladder) -> None:
+    ladder.step(1, "b", most="'0%'")
+
+    ran = ladder.run("sync", "--sandbox", "--timeout", "60s")
+
+    assert "waits: `ApplicationSet/argocd/steps step 1` goes on when somebody" in ran.stdout
+    assert "`tidegate approve Application/argocd/b`" in ran.stdout
+
+
+def test_a_unit_that_fails_stops_all_later_steps(ladder: Ladder, tmp_path: Path) -> None:
+    ladder.step(1, "a", "b")
+    ladder.step(2, "c")
+    ladder.step(3, "d")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("behaviours:\n- effect: never-ready\n  when: {name: b}\n")
+
+    events, code = synced(ladder, "--scenario", scenario, "--timeout", "40m")
+
+    assert code != 0
+    assert set(spans(events)) == {"a", "b"}
+
+
+@pytest.mark.parametrize("engine", ["argocd", "tidegate"])
+def test_a_unit_that_cannot_be_rendered_stops_all_later_steps(ladder: Ladder, engine: str) -> None:
+    ladder.step(1, "a", "b")
+    ladder.step(2, "c")
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b\n"
+    (ladder.folder / "apps" / "b" / "web.yaml").write_text(broken)
+
+    assert set(ladder.play(engine)) == {"a"}
+
+
+def test_many_units_of_two_steps_are_tied_by_a_joint(ladder: Ladder) -> None:
+    ladder.step(1, *(f"a{number}" for number in range(9)))
+    ladder.step(2, *(f"b{number}" for number in range(9)))
+
+    events, code = synced(ladder)
+
+    times = spans(events)
+    early = max(times[f"a{number}"][1] for number in range(9))
+    assert code == 0
+    assert early <= min(times[f"b{number}"][0] for number in range(9))
+
+
+def test_progressive_syncs_that_are_off_order_nothing_for_argo_cd(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+    switch = "applicationsetcontroller.enable.progressive.syncs"
+    (ladder.folder / "tidegate.yaml").write_text(f"settings: {{{switch}: false}}\n")
+
+    theirs, ours = ladder.play("argocd"), ladder.play("tidegate")
+    ran = ladder.run("units")
+
+    assert theirs["a"][0] == theirs["b"][0]
+    assert ours["b"][0] >= ours["a"][1]
+    assert "warning[argo.set-progressive]: Argo CD ignores the steps of" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("- list:", "- lists:", "error[argo.set-generator]: there is no generator `lists`"),
+        ("{name: b, ", "{name: a, ", "error[argo.set-twice]: 2 Applications come out as `a`"),
+        ("generators:\n    - list", "goTemplate: true\n  generators:\n    - list", "function"),
+        (", maxUpdate: 1", ", maxUpdate: abc", "`maxUpdate` of step 1 is no number"),
+        ("values: ['2']", "values: ['9']", "warning[argo.set-steps]: a step takes no Application"),
+        ("project: default", "projects: default", "`spec.template.spec.project` of ApplicationSet"),
+        ("name: a, ", "name: No_Name, ", "error[argo.set-name]: `No_Name` cannot be"),
+        ("elements: [", "elements: [], old: [", "warning[argo.set-nothing]"),
+    ],
+)
+def test_what_is_wrong_with_a_set_is_told_with_its_place(
+    ladder: Ladder, old: str, new: str, said: str
+) -> None:
+    ladder.step(1, "a", most=1)
+    ladder.step(2, "b")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert said in ran.stderr
+    assert "at set.yaml:" in ran.stderr
+
+
+def test_an_application_that_is_written_and_generated_is_told_with_both_places(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "a", "b")
+    folder = ladder.write()
+    spec = "project: default, source: {repoURL: x, path: apps/a}, destination: {name: in-cluster}"
+    (folder / "hand.yaml").write_text(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+        f"metadata: {{name: a, namespace: argocd}}\nspec: {{{spec}}}\n"
+    )
+
+    ran = tidegate("units", folder, "--offline")
+
+    assert ran.returncode == 3
+    assert "error[units.twice]: `Application/argocd/a` is written down, and" in ran.stderr
+    assert "at hand.yaml:1:1" in ran.stderr
+    assert "generated at set.yaml:1:1 (generator 0, 1: name=a" in ran.stderr
+
+
+def test_what_one_template_makes_wrong_of_many_applications_is_said_once(ladder: Ladder) -> None:
+    ladder.step(1, "a", "b", "c")
+    file = ladder.write() / "set.yaml"
+    patch = "  templatePatch: |\n    spec: {revisionHistoryLimit: three}\n"
+    file.write_text(file.read_text().rstrip("\n") + f"\n{patch}")
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert ran.returncode == 3
+    assert (
+        ran.stderr.count("error[schema.refused]: `spec.revisionHistoryLimit` of Application") == 1
+    )
+    assert "at set.yaml:15:5 (spec.template.spec.revisionHistoryLimit)" in ran.stderr
+    assert "the same goes for 2 more of its set" in ran.stderr
+
+
+async def test_a_change_of_one_descriptor_renders_what_it_concerns_alone(tmp_path: Path) -> None:
+    made = SetRepository(Repository(tmp_path / "platform"), rolls=False)
+    made.write()
+    for name in NAMES:
+        overlay = f"apps/{name}/objects/kustomization.yaml"
+        (tmp_path / "platform" / overlay).write_text("resources: [web.yaml]\n")
+    command, words = Tidegate(tmp_path), ("units", tmp_path / "platform", "--objects", "--offline")
+
+    first, second = await command.run(*words), await command.run(*words)
+    made.repository.put("apps/b2/objects/web.yaml", deployment("b2", to="2"))
+    made.describe("b2", "3")
+    third = await command.run(*words)
+
+    assert (first.code, third.code) == (0, 0), third.stderr
+    assert first.started - second.started >= len(NAMES)
+    assert third.started - second.started == 1
+
+
+def test_a_parameter_that_is_missing_is_told_where_that_is_an_error(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text().replace("{{name}}", "{{ .nobody }}").replace("{{step}}", "{{ .step }}")
+    go = "spec:\n  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n"
+    file.write_text(text.replace("spec:\n", go, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert ran.returncode == 3
+    assert "error[argo.set-template]" in ran.stderr
+    assert "nobody" in ran.stderr
+    assert "at set.yaml:16:16 (spec.template.metadata.name)" in ran.stderr
+
+
+def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    git = f'git: {{repoURL: "{URL}", directories: [{{path: "nowhere/*"}}]}}\n    - list'
+    file.write_text(file.read_text().replace("list", git, 1))
+
+    ran = tidegate("units", ladder.folder, "--offline")
+
+    assert "note[argo.set-nothing]: this generator finds nothing" in ran.stderr
+    assert "at set.yaml:6:64 (spec.generators[0].git.directories)" in ran.stderr
+
+
+def test_clusters_of_a_running_argo_cd_are_found_where_it_lives(
+    ladder: Ladder, tmp_path: Path
+) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text().replace("list: {", "clusters: {values: {name: a, step: '1'}, old: {", 1)
+    text = text.replace("]}\n", "]}}\n", 1).replace(
+        "{{name}}", "{{values.name}}-{{nameNormalized}}"
+    )
+    text = text.replace("apps/{{values.name}}-{{nameNormalized}}", "apps/{{values.name}}")
+    text = text.replace("name: in-cluster", 'name: "{{name}}"')
+    file.write_text(text.replace("{{step}}", "{{values.step}}"))
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "east",
+            "namespace": "argocd",
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"},
+        },
+        "stringData": {"name": "East", "server": "https://east.example", "config": "{}"},
+    }
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(json.dumps({"given": {"objects": [place, secret]}}))
+    words = ("simulate", ladder.folder, "--offline", "-o", "json")
+
+    without, ran = tidegate(*words), tidegate(*words, "--scenario", scenario)
+
+    names = set(spans([json.loads(line) for line in ran.stdout.splitlines()]))
+    assert names == {"a-east", "a-in-cluster"}, ran.stderr
+    noted, silent = (
+        {(one["code"], one["severity"]) for one in map(json.loads, told.stderr.splitlines())}
+        for told in (without, ran)
+    )
+    assert ("argo.set-clusters", "note") in noted
+    assert ("argo.set-clusters", "note") not in silent
+
+
+def test_what_generators_find_elsewhere_can_be_said_in_a_file(
+    ladder: Ladder, tmp_path: Path
+) -> None:
+    ladder.step(1, "a")
+    file = ladder.write() / "set.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("- list: {", "- plugin: {old: {").replace("]}\n", "]}}\n", 1))
+    data = tmp_path / "found.yml"
+    data.write_text("sets:\n  steps:\n    plugin:\n    - {name: a, step: '1'}\n")
+
+    without = tidegate("units", ladder.folder, "--offline")
+    ran = tidegate("units", ladder.folder, "--offline", "--generator-data", data)
+
+    assert "error[argo.set-unknown]: what `plugin` finds is not known here" in without.stderr
+    assert "Application/argocd/a" in ran.stdout, ran.stderr

@@ -1,0 +1,89 @@
+"""`tidegate simulate`, from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.tidegate_runs import FIRST, tidegate, write_unit
+
+
+def test_two_engines_stand_side_by_side() -> None:
+    ran = tidegate("simulate", FIRST, "--engine", "tidegate,argocd")
+
+    head, *lines = ran.stdout.splitlines()
+    assert ran.returncode == 0, ran.stderr
+    assert head.split() == ["step", "tidegate", "applies", "opens", "argocd", "applies", "opens"]
+    waves = [line for line in lines if line.startswith("wave")]
+    assert [len(line.split()) for line in waves] == [6] * 5
+    assert lines[-2:] == ["tidegate: passed after 120.0s", "argocd: passed after 132.0s"]
+
+
+def test_events_of_several_engines_are_told_with_their_names() -> None:
+    ran = tidegate("simulate", FIRST, "--engine", "flux, argocd", "-o", "json")
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    ends = [
+        (event["engine"], event["reason"]) for event in told if event["event"] == "rollout.ended"
+    ]
+    # Flux knows no waves: the migration runs before its database, a failed Job stays failed, and
+    # Flux tries it again until the simulation is over.
+    assert ends == [("flux", "stopped"), ("argocd", "passed")]
+    last = next(one for one in told if one["event"] == "engine.ended" and one["engine"] == "flux")
+    assert last["sentence"].startswith("it still tries: Job default/migrate: ")
+    assert last["failures"][0]["why"][-1].startswith("Service default/db has no ready endpoints")
+
+
+def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
+    words = ("--ignore-waves", "--engine", "tidegate,argocd", "-o", "json")
+
+    ran = tidegate("simulate", FIRST, *words)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    last = {document["engine"]: document for document in told}
+    assert [one for one in told if one["event"] == "engine.ended"] == list(last.values())
+    assert (last["argocd"]["outcome"], "failures" in last["argocd"]) == ("passed", False)
+    failed = last["tidegate"]
+    assert (failed["outcome"], failed["lasted"] // 1000) == ("failed", 18)
+    assert failed["sentence"].startswith("Job default/migrate: ")
+    (failure,) = failed["failures"]
+    assert failure["name"] == "migrate"
+    assert failure["why"][-1].startswith("Service default/db has no ready endpoints")
+    assert failure["log"] == ["dial tcp: lookup db: no endpoints"]
+    assert failure["events"][-1].startswith("BackoffLimitExceeded: ")
+
+
+def test_a_simulation_is_the_same_in_every_run() -> None:
+    first, second = (tidegate("simulate", FIRST, "-o", "json", PYTHONHASHSEED=n) for n in "12")
+
+    assert first.stdout == second.stdout
+    assert first.stdout
+
+
+def test_an_engine_that_nobody_knows_is_refused_with_the_names_of_the_others() -> None:
+    ran = tidegate("simulate", FIRST, "--engine", "tidegate,spinnaker")
+
+    assert ran.returncode == 2
+    assert "there is no `spinnaker`; there are tidegate, argocd, flux" in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_an_engine_that_does_not_gate_the_last_wave_does_not_see_it_fail() -> None:
+    ran = tidegate("simulate", FIRST, "--ignore-waves", "--engine", "tidegate,argocd")
+
+    assert ran.returncode == 4
+    assert "tidegate: failed after 19.0s: Job default/migrate: " in ran.stdout
+    assert "argocd: passed after 0.0s" in ran.stdout
+
+
+def test_what_the_cluster_would_refuse_is_told_with_its_place(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndada: {}\n"
+
+    ran = tidegate("simulate", write_unit(tmp_path / "unit", web=text))
+
+    assert ran.returncode == 3
+    assert "nothing was applied: the cluster would refuse 1 object" in ran.stdout
+    told = (
+        "error[preflight.invalid]: ConfigMap default/web: dada: unknown field\n  at web.yaml:4:1\n"
+    )
+    assert told in ran.stderr

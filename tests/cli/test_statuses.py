@@ -1,0 +1,324 @@
+"""What units say of themselves after a rollout, on a simulated cluster that serves their kinds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
+from tests.support.repositories import (
+    Repository,
+    deployment,
+    git_repository,
+    job,
+    kustomization,
+    namespace,
+    setting,
+    three_levels,
+)
+from tests.support.unit_conditions import CONFIG_MAP, condition, told
+from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+
+REVISION = re.compile(r"working-tree@sha256:[0-9a-f]{64}")
+
+
+def a_chain(root: Path) -> Repository:
+    """`ground`, then `data`, then `web`, and a parent of all that renders itself."""
+    made = Repository(root)
+    made.put("clusters/main/source.yaml", git_repository())
+    made.put("clusters/main/self.yaml", kustomization("flux-system", "./clusters/main", into=""))
+    made.put("clusters/main/ground.yaml", kustomization("ground", "./ground", into=""))
+    made.put("clusters/main/data.yaml", kustomization("data", "./data", after=("ground",)))
+    made.put("clusters/main/web.yaml", kustomization("web", "./web", after=("data",)))
+    made.put("ground/all.yaml", namespace("shop"))
+    made.put("data/all.yaml", deployment("data"), job("prepare"))
+    made.put("web/all.yaml", setting("web"))
+    return made
+
+
+def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "is not written" not in ran.stderr
+    apps = cluster.all(APPLICATION, "argocd")
+    assert {name: get_text(app, "status", "sync", "status") for name, app in apps.items()} == (
+        dict.fromkeys(("base", "blue", "red", "teams"), "Synced")
+    )
+    assert {get_text(app, "status", "health", "status") for app in apps.values()} == {"Healthy"}
+    base = get_mapping(apps["base"], "status")
+    state = get_mapping(base, "operationState")
+    assert (get_text(state, "phase"), get_text(state, "message")) == (
+        "Succeeded",
+        "successfully synced (all tasks run)",
+    )
+    assert get_text(state, "startedAt") < get_text(state, "finishedAt")
+    assert [
+        (
+            get_text(one, "name"),
+            get_text(one, "syncPhase"),
+            get_text(one, "hookType"),
+            get_text(one, "hookPhase"),
+        )
+        for one in get_mappings(state, "syncResult", "resources")
+    ] == [
+        ("base-prepare", "PreSync", "PreSync", "Succeeded"),
+        ("base-web", "Sync", "", "Succeeded"),
+        ("base-late", "Sync", "", "Succeeded"),
+        ("base-after", "PostSync", "PostSync", "Succeeded"),
+    ]
+    assert [
+        (get_text(one, "name"), get_value(one, "syncWave"))
+        for one in get_mappings(base, "resources")
+    ] == [
+        ("base-late", 1),
+        ("base-web", None),
+        ("base-after", None),
+        ("base-prepare", None),
+    ]
+    assert [get_value(one, "id") for one in get_mappings(base, "history")] == [0]
+    assert REVISION.fullmatch(get_text(base, "sync", "revision"))
+    assert get_text(base, "sync", "comparedTo", "source", "path") == "base"
+    assert get_list(base, "summary", "images") == ["main:1"]
+    assert get_value(apps["teams"], "status", "summary", "isAppOfApps") is True
+    assert {("base", "OperationStarted"), ("base", "OperationCompleted")} <= told(cluster, "argocd")
+
+
+def test_what_git_says_of_an_application_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster.sync(made.root)
+
+    app = cluster.all(APPLICATION, "argocd")["red"]
+
+    owners = {
+        get_text(one, "manager"): one for one in get_mappings(app, "metadata", "managedFields")
+    }
+    assert set(get_mapping(owners["argocd-application-controller"], "fieldsV1")) == {"f:status"}
+    assert "f:status" not in get_mapping(owners["argocd-controller"], "fieldsV1")
+    assert get_text(app, "spec", "source", "path") == "red"
+
+
+@pytest.mark.parametrize("kind", [APPLICATION, KUSTOMIZATION])
+def test_a_second_run_writes_no_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    is_argo = kind is APPLICATION
+    home = "argocd" if is_argo else "flux-system"
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    made = (three_levels if is_argo else a_chain)(tmp_path / "platform")
+    cluster.sync(made.root)
+    before, events = cluster.versions(kind, home), told(cluster, home)
+
+    again = cluster.sync(made.root)
+
+    assert "nothing changed" in again.stdout
+    assert cluster.versions(kind, home) == before
+    assert told(cluster, home) == events
+
+
+def test_a_new_revision_is_told_everywhere_and_is_history_where_something_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster.sync(made.root)
+    first = cluster.all(APPLICATION, "argocd")
+    made.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    second = cluster.all(APPLICATION, "argocd")
+    revisions = {get_text(app, "status", "sync", "revision") for app in second.values()}
+    assert len(revisions) == 1
+    assert revisions.isdisjoint(
+        get_text(app, "status", "sync", "revision") for app in first.values()
+    )
+    counts = {name: len(get_mappings(app, "status", "history")) for name, app in second.items()}
+    assert counts == {"base": 1, "blue": 1, "red": 2, "teams": 1}
+    assert [get_value(one, "id") for one in get_mappings(second["red"], "status", "history")] == [
+        0,
+        1,
+    ]
+    for name in ("base", "blue", "teams"):
+        done = [get_value(apps[name], "status", "operationState") for apps in (first, second)]
+        assert done[0] == done[1], name
+
+
+def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"])
+    made = three_levels(tmp_path / "platform")
+    made.put("red/all.yaml", job("broken"), setting("red-late", wave=1))
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 4, ran.stdout + ran.stderr
+    apps = cluster.all(APPLICATION, "argocd")
+    red = get_mapping(apps["red"], "status")
+    assert get_text(red, "operationState", "phase") == "Failed"
+    assert "one or more synchronization tasks completed unsuccessfully, reason: " in get_text(
+        red, "operationState", "message"
+    )
+    assert (get_text(red, "health", "status"), get_text(red, "health", "message")) == (
+        "Degraded",
+        "Caused by batch/Job:shop/broken",
+    )
+    assert get_text(red, "sync", "status") == "OutOfSync"
+    (error,) = get_mappings(red, "conditions")
+    assert get_text(error, "type") == "SyncError"
+    assert get_text(error, "message").startswith(
+        "Failed last sync attempt to [working-tree@sha256:"
+    )
+    assert get_mappings(red, "history") == []
+    assert get_text(apps["teams"], "status", "sync", "status") == "OutOfSync"
+    assert ("red", "OperationCompleted") in told(cluster, "argocd")
+
+
+def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "is not written" not in ran.stderr
+    units = cluster.all(KUSTOMIZATION, "flux-system")
+    assert set(units) == {"data", "flux-system", "ground", "web"}
+    for name, unit in units.items():
+        revision = get_text(unit, "status", "lastAppliedRevision")
+        assert REVISION.fullmatch(revision), name
+        assert condition(unit, "Ready") == (
+            "True",
+            "ReconciliationSucceeded",
+            f"Applied revision: {revision}",
+        )
+        assert condition(unit, "Reconciling") is None
+        assert get_text(unit, "status", "lastAttemptedRevision") == revision
+        observed = get_value(unit, "status", "observedGeneration")
+        assert observed == get_value(unit, "metadata", "generation")
+    healthy = condition(units["data"], "Healthy")
+    assert healthy is not None
+    assert healthy[:2] == ("True", "Succeeded")
+    assert re.fullmatch(r"Health check passed in [0-9.]+s", healthy[2])
+    assert get_value(units["data"], "status", "inventory", "entries") == [
+        {"id": "shop_data_apps_Deployment", "v": "v1"},
+        {"id": "shop_prepare_batch_Job", "v": "v1"},
+    ]
+    assert get_value(units["ground"], "status", "inventory", "entries") == [
+        {"id": "_shop__Namespace", "v": "v1"}
+    ]
+    own = get_mappings(units["flux-system"], "status", "inventory", "entries")
+    assert "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization" in [
+        get_text(one, "id") for one in own
+    ]
+
+
+def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["prepare"])
+    made = a_chain(tmp_path / "platform")
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 4, ran.stdout + ran.stderr
+    units = cluster.all(KUSTOMIZATION, "flux-system")
+    ready = condition(units["data"], "Ready")
+    assert ready is not None
+    assert ready[:2] == ("False", "HealthCheckFailed")
+    assert re.fullmatch(
+        r"health check failed after [0-9a-z.]+: failed early due to stalled resources: "
+        r"\[Job/shop/prepare status: 'Failed'\]",
+        ready[2],
+    )
+    assert condition(units["data"], "Healthy") == (
+        "False",
+        "HealthCheckFailed",
+        "failed early due to stalled resources: [Job/shop/prepare status: 'Failed']",
+    )
+    reconciling = condition(units["data"], "Reconciling")
+    assert reconciling is not None
+    assert reconciling[:2] == ("True", "ProgressingWithRetry")
+    assert get_value(units["data"], "status", "lastAppliedRevision") is None
+    assert condition(units["web"], "Ready") == (
+        "False",
+        "DependencyNotReady",
+        "dependency 'flux-system/data' is not ready",
+    )
+    assert condition(units["ground"], "Ready") is not None
+    assert {("data", "HealthCheckFailed"), ("web", "DependencyNotReady")} <= told(
+        cluster, "flux-system"
+    )
+
+
+def test_a_run_that_is_stopped_at_a_gate_says_so_and_the_next_one_that_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+
+    stopped = cluster.sync(made.root, "--timeout", "2s")
+
+    assert stopped.code == 8, stopped.stdout + stopped.stderr
+    data = cluster.all(KUSTOMIZATION, "flux-system")["data"]
+    assert condition(data, "Ready") == (
+        "False",
+        "ReconciliationFailed",
+        "the rollout was stopped: its time is up",
+    )
+    cluster.sync(made.root)
+    units = cluster.all(KUSTOMIZATION, "flux-system").values()
+    assert {(condition(one, "Ready") or ("",))[0] for one in units} == {"True"}
+
+
+def test_a_status_that_cannot_be_written_is_told_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault: Json = {"effect": "error", "when": {"verb": "patch", "kind": "Kustomization"}}
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, faults=[fault])
+    made = a_chain(tmp_path / "platform")
+
+    ran = cluster.sync(made.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "note: the status of `Kustomization/flux-system/" in ran.stderr
+    assert "is not written: " in ran.stderr
+    assert "web" in cluster.all(CONFIG_MAP, "shop")
+
+
+def test_where_nobody_serves_the_kinds_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=False)
+
+    ran = cluster.sync(three_levels(tmp_path / "platform").root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert "status" not in ran.stderr
+    assert told(cluster, "argocd") == set()
+
+
+def test_a_status_that_somebody_spoils_is_mended_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster.sync(made.root)
+    wrong: JsonObject = {"status": {"conditions": [], "lastAppliedRevision": "main@sha1:0"}}
+    cluster.patch(KUSTOMIZATION, "flux-system", "web", wrong, status=True)
+
+    again = cluster.sync(made.root)
+
+    assert "nothing changed" in again.stdout
+    unit = cluster.all(KUSTOMIZATION, "flux-system")["web"]
+    assert (condition(unit, "Ready") or ("",))[0] == "True"
+    assert REVISION.fullmatch(get_text(unit, "status", "lastAppliedRevision"))

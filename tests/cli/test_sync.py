@@ -1,0 +1,178 @@
+"""`tidegate sync` on a simulated cluster, from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.tidegate_runs import FIRST, config_map, tidegate, write_unit
+
+PASSWORD = "only-for-this-example"
+ESCAPE = "\x1b"
+WAVES = ["wave -3", "wave -2", "wave -1", "wave 0", "wave 1"]
+
+
+def deeds(text: str, word: str) -> list[str]:
+    """The waves of which a word is told, in the order of the lines."""
+    lines = (line for line in text.splitlines() if line[20:].startswith(f"{word} "))
+    return [line[11:20].strip() for line in lines]
+
+
+def events(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_first_example_rolls_out_wave_by_wave() -> None:
+    ran = tidegate("sync", FIRST, "--sandbox")
+
+    assert ran.returncode == 0, ran.stderr
+    assert deeds(ran.stdout, "applied") == WAVES
+    assert deeds(ran.stdout, "passed") == [*WAVES, "rollout"]
+    lines = [line[11:].split() for line in ran.stdout.splitlines()]
+    order = [words[2] for words in lines if words[0] == "wave" and words[2] != "waits"]
+    assert order == ["applied", "passed"] * len(WAVES)
+    assert "passed in 120.0s: 10 written" in ran.stdout
+
+
+def test_without_waves_the_migration_fails_and_the_end_says_why_and_what_to_type() -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", "--ignore-waves")
+
+    assert ran.returncode == 4
+    end = ran.stdout[ran.stdout.index("✗") :]
+    assert "Job default/migrate: Job has reached the specified backoff limit" in end
+    assert "Service default/db has no ready endpoints" in end
+    assert "log      dial tcp: lookup db: no endpoints" in end
+    assert f"next     tidegate sync {FIRST} --sandbox\n" in end
+
+
+def test_json_is_one_event_for_each_line_from_the_beginning_to_the_end() -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", "-o", "json")
+
+    told = events(ran.stdout)
+    assert ran.returncode == 0
+    assert told[0]["event"] == "rollout.begun"
+    assert (told[-1]["event"], told[-1]["reason"]) == ("rollout.ended", "passed")
+    assert [event["event"] for event in told].count("object.written") == 10
+    moments = [event["at"] for event in told]
+    assert moments == sorted(moments, key=lambda at: at if isinstance(at, int) else 0)
+
+
+@pytest.mark.parametrize("more", [("-o", "json"), ("--ignore-waves",), ("--dry-run",)])
+def test_no_value_of_a_secret_is_ever_told(more: tuple[str, ...]) -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", *more)
+
+    assert "shop-credentials" in ran.stdout
+    assert PASSWORD not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "xterm-256color"}])
+def test_in_a_pipe_there_are_plain_lines(environment: dict[str, str]) -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", **environment)
+
+    assert ESCAPE not in ran.stdout + ran.stderr
+    assert "\r" not in ran.stdout
+    assert all(line[:9].strip().endswith("s") for line in ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize("more", [(), ("--ignore-waves", "--seed", "7")])
+def test_two_runs_say_the_same_in_the_same_bytes(more: tuple[str, ...]) -> None:
+    first = tidegate("sync", FIRST, "--sandbox", *more, PYTHONHASHSEED="1")
+    second = tidegate("sync", FIRST, "--sandbox", *more, PYTHONHASHSEED="2")
+
+    assert first.stdout == second.stdout
+    assert first.stdout
+
+
+def test_a_chart_with_its_values_is_a_unit(tmp_path: Path) -> None:
+    ran = tidegate("sync", "examples/chart", "--sandbox", "--name", "hello", HOME=str(tmp_path))
+
+    assert ran.returncode == 0, ran.stderr
+    assert "applied 2 objects: Secret default/hello, ConfigMap default/hello" in ran.stdout
+
+
+def test_an_overlay_is_a_unit(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write_unit(tmp_path / "base", map=config_map(wave="2"), kustomization="resources: [map.yaml]")
+    overlay = write_unit(
+        tmp_path / "prod", kustomization="resources: [../base]\nnamePrefix: prod-\n"
+    )
+
+    ran = tidegate("sync", overlay, "--sandbox", HOME=str(tmp_path))
+
+    assert ran.returncode == 0, ran.stderr
+    assert "wave 2   applied 1 object: ConfigMap default/prod-web" in ran.stdout
+
+
+def test_a_rollout_whose_time_is_up_stops_and_says_what_is_applied() -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "30s")
+
+    assert ran.returncode == 8
+    assert "stopped after 30.0s (its time is up): 1 of 5 steps passed" in ran.stdout
+    assert "applied 6 of 10 objects; they are gone with their cluster" in ran.stdout
+    assert "wave -1" not in ran.stdout
+
+
+def test_a_dry_run_shows_the_plan_and_begins_nothing() -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", "--dry-run")
+
+    assert ran.returncode == 0
+    assert ran.stdout.splitlines()[1:] == tidegate("plan", FIRST).stdout.splitlines()[1:]
+    assert "rollout" not in ran.stdout
+
+
+def test_waves_that_are_ignored_are_one_wave(
+    tmp_path: Path,
+) -> None:
+    unit = write_unit(tmp_path / "unit", late=config_map("late", wave="5"), soon=config_map("soon"))
+
+    waves = tidegate("sync", unit, "--sandbox").stdout
+    at_once = tidegate("sync", unit, "--sandbox", "--ignore-waves").stdout
+
+    assert deeds(waves, "applied") == ["wave 0", "wave 5"]
+    assert deeds(at_once, "applied") == ["wave 0"]
+
+
+def test_what_lies_behind_a_failure_is_named_as_not_yet_applied(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("behaviours:\n- effect: fails\n  when: {kind: Job, name: migrate}\n")
+
+    ran = tidegate("sync", FIRST, "--sandbox", "--scenario", scenario)
+
+    assert ran.returncode == 4, ran.stdout + ran.stderr
+    assert deeds(ran.stdout, "applied") == WAVES[:3]
+    assert "not yet  wave 0: Service default/shop, Deployment default/shop" in ran.stdout
+    assert "wave 1: Ingress default/shop" in ran.stdout
+
+
+def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
+    dry = tidegate("sync", FIRST, "--sandbox", "--dry-run", "-o", "json")
+    planned = tidegate("plan", FIRST, "-o", "json")
+
+    shown, wanted = json.loads(dry.stdout), json.loads(planned.stdout)
+    assert dry.returncode == 0
+    assert shown.pop("target") == ["simulated cluster"]
+    assert wanted.pop("target") == ["none; compared with an empty cluster"]
+    assert shown == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--scenario", "examples/first/app.yaml"), "--scenario is for a simulated cluster"),
+        (("--pace", "20"), "--pace is for a simulated cluster"),
+        (("--seed", "1"), "--seed is for a simulated cluster"),
+        (("--sandbox", "--context", "prod"), "--context is for a real cluster"),
+        (("--sandbox", "--cluster", "east=prod-east"), "--cluster NAME=CONTEXT is for a real"),
+        (("--sandbox", "--pace", "-1"), "--pace"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_words_for_one_kind_of_cluster_are_refused_with_the_other(
+    words: tuple[str, ...], told: str
+) -> None:
+    ran = tidegate("sync", FIRST, *words)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert told in ran.stderr

@@ -1,0 +1,385 @@
+"""Repositories from outside: what `tidegate units` finds, and how other verbs take a part of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.on_terminal import on_terminal
+from tests.support.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
+
+PLATFORM = ROOT / "examples" / "platform"
+REPOS = ROOT / "tests" / "conformance" / "repositories" / "cases"
+DATABASE_URL = "https://git.example.com/shop/database.git"
+SHOWN = [
+    "Application/argocd/root",
+    "Application/argocd/database",
+    "Application/argocd/shop",
+    "Kustomization/flux-system/flux-system",
+    "Kustomization/flux-system/infrastructure",
+    "Kustomization/flux-system/metrics",
+]
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    """A copy that lies in no Git repository."""
+    return Path(shutil.copytree(PLATFORM, tmp_path / "platform"))
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def names(table: str) -> list[str]:
+    return [line.split()[0] for line in table.splitlines()[1:]]
+
+
+def test_the_units_of_a_directory_outside_of_git_are_shown_below_those_that_bring_them(
+    platform: Path,
+) -> None:
+    ran = tidegate_in(platform, "units")
+
+    assert ran.returncode == 0, ran.stderr
+    assert names(ran.stdout) == SHOWN
+    assert ran.stdout.splitlines()[2].startswith("  Application/argocd/database ")
+    assert ran.stderr.startswith("note[units.home]: `https://git.example.com/shop/platform.git`")
+    assert "\033" not in ran.stdout + ran.stderr
+
+
+def test_the_document_of_units_says_who_brings_them_and_what_comes_before() -> None:
+    ran = tidegate("units", PLATFORM, "--objects", "-o", "json")
+
+    document = json.loads(ran.stdout)
+    units = {one["name"]: one for one in document["units"]}
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [one["id"] for one in document["units"]] == SHOWN
+    assert [one for one, unit in units.items() if unit["entry"]] == ["root", "flux-system"]
+    assert units["shop"]["parent"] == "Application/argocd/root"
+    assert units["shop"]["wave"] == 1
+    assert units["metrics"]["dependsOn"] == ["Kustomization/flux-system/infrastructure"]
+    assert units["database"]["objects"] == 2
+    assert [one["code"] for one in document["findings"]] == ["units.home"]
+
+
+def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
+    with on_terminal("tidegate", "units", str(PLATFORM), columns=80, NO_COLOR="1") as program:
+        code = program.finish()
+
+    lines = program.vt.text.splitlines()
+    assert code == 0
+    assert lines[0].split() == ["UNIT", "TO", "AFTER", "STATE"]
+    assert "(no room for SOURCE and PLACE)" in lines
+
+
+def test_a_terminal_counts_steps_that_do_something() -> None:
+    words = ("sync", str(PLATFORM), "--sandbox", "--pace", "40")
+    with on_terminal("tidegate", *words, columns=100, NO_COLOR="1") as program:
+        code = program.finish()
+
+    assert code == 0
+    assert "of 7 steps" in program.written
+    assert "of 8 steps" not in program.written
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong", "right"),
+    [
+        ("--entry", "Application/argocd/rot", "Application/argocd/root"),
+        ("--unit", "metric", "metrics"),
+    ],
+)
+def test_a_name_that_nobody_has_is_told_with_the_nearest(
+    option: str, wrong: str, right: str
+) -> None:
+    ran = tidegate("plan", PLATFORM, option, wrong)
+
+    assert ran.returncode == 3
+    assert f"there is no {option.removeprefix('--')} `{wrong}`" in ran.stderr
+    assert f"did you mean `{right}`?" in ran.stderr
+
+
+@pytest.mark.parametrize("entry", ["root", "Application/argocd/root", "argocd/root.yaml", "argocd"])
+def test_an_entry_goes_by_its_name_its_identity_its_file_and_its_directory(entry: str) -> None:
+    ran = tidegate("units", PLATFORM, "--entry", entry)
+
+    assert names(ran.stdout) == SHOWN[:3]
+
+
+def test_alternatives_are_planned_one_after_another_and_rolled_out_by_name_alone() -> None:
+    repo = REPOS / "environments-flux"
+
+    planned = tidegate("plan", repo, "--offline")
+    refused = tidegate("sync", repo, "--sandbox", "--offline")
+    chosen = tidegate("plan", repo, "--offline", "--entry", "clusters/prod")
+
+    heads = [line for line in planned.stdout.splitlines() if ", from clusters/" in line]
+    assert (planned.returncode, len(heads)) == (0, 2)
+    assert refused.returncode == 3
+    assert "error[plan.entry]: several entries bring the same units" in refused.stderr
+    assert "(clusters/prod/" in refused.stderr
+    assert (chosen.returncode, ", from" in chosen.stdout) == (0, False)
+
+
+def test_a_directory_above_charts_says_what_to_point_at() -> None:
+    ran = tidegate("plan", "charts")
+
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("error[render.several]: `charts` holds several things to render")
+    assert "point at one of: " in ran.stderr
+    assert "`charts/laravel`" in ran.stderr
+
+
+def test_every_example_is_named_to_point_at() -> None:
+    ran = tidegate_in(ROOT, "plan", "examples")
+
+    named = {one.split("/")[1] for one in re.findall(r"`(examples/[^`]+)`", ran.stderr)}
+    examples = {one.name for one in (ROOT / "examples").iterdir() if one.is_dir()}
+    assert named == examples - {"__pycache__", "runs", "seen"}, "records are no examples"
+
+
+def test_a_directory_above_repositories_says_what_to_point_at() -> None:
+    ran = tidegate("plan", "examples/broken")
+
+    examples = [one.name for one in (ROOT / "examples" / "broken").iterdir() if one.is_dir()]
+    told = [one for one in examples if f"`examples/broken/{one}`" in ran.stderr]
+    assert ran.returncode == 3
+    assert set(examples) == set(told)
+
+
+def test_a_repository_further_down_is_found(platform: Path) -> None:
+    ran = tidegate("units", platform.parent, "--offline")
+
+    assert ran.returncode == 0, ran.stderr
+    assert names(ran.stdout) == SHOWN
+    assert f"  at {platform.name}\n" in ran.stderr
+
+
+def test_one_file_may_be_pointed_at() -> None:
+    unit = tidegate("units", PLATFORM / "argocd" / "root.yaml")
+    plain = tidegate("plan", PLATFORM / "infrastructure" / "namespace.yaml")
+
+    assert names(unit.stdout) == SHOWN[:3]
+    assert "create    Namespace metrics" in plain.stdout
+
+
+def test_what_is_no_manifest_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("hello\n")
+
+    codes = [tidegate("units", tmp_path / name).returncode for name in ("note.txt", "nowhere")]
+
+    assert codes == [3, 3]
+
+
+def test_an_empty_directory_has_nothing_to_do(tmp_path: Path) -> None:
+    ran = tidegate("plan", tmp_path)
+
+    assert ran.returncode == 0
+    assert "render.nothing" in ran.stderr
+    assert "there is nothing to do" in ran.stdout
+
+
+def test_a_broken_file_is_told_with_its_place_and_the_rest_is_still_shown(platform: Path) -> None:
+    text = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x\n"
+    (platform / "drafts").mkdir()
+    (platform / "drafts" / "draft.yaml").write_text(text)
+
+    ran = tidegate("units", platform)
+
+    assert ran.returncode == 3
+    assert names(ran.stdout) == SHOWN
+    assert ran.stderr.startswith("error[documents.syntax]: ")
+    assert "  at drafts/draft.yaml:3:" in ran.stderr
+
+
+def test_a_unit_without_a_source_is_a_finding_and_no_bug(tmp_path: Path) -> None:
+    text = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: bare}\nspec: {}\n"
+    place = write_unit(tmp_path / "unit", bare=text)
+
+    ran = tidegate("plan", place)
+
+    assert ran.returncode == 3
+    assert "error[argo.source]: an Application needs a source" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
+    platform: Path,
+) -> None:
+    edit(platform / "clusters/production/metrics.yaml", "path: ./metrics", "path: ./gone")
+
+    simulated = tidegate("simulate", platform)
+    refused = tidegate("sync", platform, "--sandbox")
+    kept = tidegate("sync", platform, "--sandbox", "--keep-going")
+
+    assert simulated.returncode == 3
+    assert refused.returncode == 3
+    assert "error[source.path]: `Kustomization/flux-system/metrics` is not rendered" in (
+        refused.stderr
+    )
+    assert "error[plan.faults]: nothing is written: there is 1 error above" in refused.stderr
+    assert refused.stdout == "target: simulated cluster\n"
+    assert kept.returncode == 4, kept.stderr
+    assert "7 written" in kept.stdout
+    assert "metrics/collector" not in kept.stdout
+
+
+def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(platform: Path) -> None:
+    edit(platform / "clusters/production/infrastructure.yaml", "./infrastructure", "./gone")
+    edit(platform / "argocd/apps/database.yaml", "path: database", "path: gone")
+
+    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+
+    assert ran.returncode == 4, ran.stderr
+    assert "nothing was written" in ran.stdout
+    skipped = next(line for line in ran.stdout.splitlines() if " skipped " in line)
+    assert "Application/argocd/shop" in skipped
+    assert "Kustomization/flux-system/metrics" in skipped
+
+
+def test_a_suspended_unit_is_shown_and_left_alone(platform: Path) -> None:
+    edit(platform / "clusters/production/metrics.yaml", "spec:\n", "spec:\n  suspend: true\n")
+
+    shown = tidegate("units", platform)
+    planned = tidegate("plan", platform)
+
+    assert " suspended " in shown.stdout
+    assert "note[units.suspended]: nothing is done to `Kustomization/flux-system/metrics`" in (
+        planned.stderr
+    )
+    assert "metrics/collector" not in planned.stdout
+    assert planned.returncode == 0
+
+
+def test_a_directory_stands_for_another_repository(platform: Path, tmp_path: Path) -> None:
+    edit(platform / "argocd/apps/database.yaml", "shop/platform.git", "shop/database.git")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.move(platform / "database", elsewhere)
+
+    without = tidegate("units", platform, "--offline")
+    mapped = tidegate("units", platform, "--offline", "--repo-map", f"{DATABASE_URL}={elsewhere}")
+
+    assert without.returncode == 3
+    assert "error[source.offline]: `Application/argocd/database` is not rendered" in without.stderr
+    assert (mapped.returncode, names(mapped.stdout)) == (0, SHOWN), mapped.stderr
+
+
+def test_the_configuration_says_what_the_entries_are_and_what_is_not_looked_at(
+    platform: Path,
+) -> None:
+    config = platform / "tidegate.yaml"
+
+    config.write_text("entries: [clusters/production]\n")
+    chosen = tidegate("units", platform)
+    config.write_text("entries: [clusters/nowhere]\n")
+    strange = tidegate("units", platform)
+    config.write_text("ignore: [clusters/]\n")
+    ignored = tidegate("units", platform)
+
+    assert names(chosen.stdout) == SHOWN[3:]
+    assert strange.returncode == 3
+    assert "error[config.entry]: there is no entry `clusters/nowhere`" in strange.stderr
+    assert names(ignored.stdout) == SHOWN[:3]
+
+
+def test_a_simulation_tells_what_was_tried_again() -> None:
+    ran = tidegate("simulate", PLATFORM, "--entry", "root")
+
+    assert ran.returncode == 0, ran.stderr
+    assert (
+        "Application/argocd/shop: PreSync: tried again at 31.0s: "
+        "Job shop/migrate: Job has reached the specified backoff limit"
+    ) in ran.stdout
+
+
+def test_who_is_brought_by_flux_begins_at_once_and_who_depends_on_it_asks_every_30_seconds() -> (
+    None
+):
+    ran = tidegate("simulate", PLATFORM, "--entry", "clusters/production")
+
+    applied = {line.split()[0]: line.split()[2] for line in ran.stdout.splitlines()[1:4]}
+    assert ran.returncode == 0, ran.stderr
+    assert applied == {
+        "Kustomization/flux-system/infrastructure:": "0.0s",
+        "Kustomization/flux-system/metrics:": "30.0s",
+    }
+
+
+def test_a_plain_directory_is_one_unit(tmp_path: Path) -> None:
+    ran = tidegate("units", write_unit(tmp_path / "web", web=config_map()))
+
+    assert ran.returncode == 0
+    assert names(ran.stdout) == ["default/web"]
+
+
+def test_whom_a_unit_brings_is_seen_though_it_cannot_be_rendered(platform: Path) -> None:
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {a: b: c}\n"
+    (platform / "argocd" / "apps" / "broken.yaml").write_text(broken)
+
+    shown = tidegate("units", platform, "-o", "json")
+    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+
+    parents = {one["name"]: one["parent"] for one in json.loads(shown.stdout)["units"]}
+    assert shown.returncode == 3
+    assert parents["root"] is None
+    assert parents["database"] == parents["shop"] == "Application/argocd/root"
+    assert "metrics/collector" in ran.stdout
+    assert "shop/database" not in ran.stdout
+
+
+def test_alternatives_are_simulated_one_after_another() -> None:
+    ran = tidegate("simulate", REPOS / "environments-flux", "--offline")
+
+    ends = [line for line in ran.stdout.splitlines() if "): passed after" in line]
+    assert ran.returncode == 0
+    assert ["/dev/" in ends[0], "/prod/" in ends[1]] == [True, True]
+
+
+def test_a_directory_of_manifests_is_read_without_the_charts_in_it(tmp_path: Path) -> None:
+    chart = tmp_path / "vendor" / "redis"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: redis\nversion: 1.0.0\n")
+    (chart / "templates" / "all.yaml").write_text("{{ fail `nobody asked` }}\n")
+    (tmp_path / "web.yaml").write_text(config_map("web"))
+
+    ran = tidegate("plan", tmp_path)
+
+    assert ran.returncode == 0
+    assert "ConfigMap default/web" in ran.stdout
+    assert "note[units.apart]: `vendor/redis` is a thing of its own" in ran.stderr
+
+
+def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) -> None:
+    body = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "compact", "namespace": "argocd"},
+        "spec": {
+            "project": "default",
+            "source": {"repoURL": "https://git.example.com/shop/platform.git", "path": "metrics"},
+            "destination": {"name": "in-cluster", "namespace": "metrics"},
+        },
+    }
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [body]})
+    (platform / "compact.yaml").write_text(text)
+
+    ran = tidegate("units", platform, "--entry", "compact")
+
+    assert names(ran.stdout) == ["Application/argocd/compact"]
+
+
+def test_a_plain_directory_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n"
+
+    ran = tidegate("units", write_unit(tmp_path / "unit", broken=broken))
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr.startswith("error[documents.syntax]")
+    assert "broken.yaml:3" in ran.stderr

@@ -1,0 +1,128 @@
+"""`tidegate units`, and a second `plan`: what is rendered for them, and what is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.overlays import OverlayCase
+from tests.support.tidegate_command import Tidegate
+
+URL = "https://git.example.com/shop/platform.git"
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}, namespace: argocd}}
+spec:
+  project: default
+  source: {{repoURL: {url}, path: {path}}}
+  destination: {{server: https://kubernetes.default.svc, namespace: shop}}
+"""
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}}}\n"
+GROUP = "group: argoproj.io/v1alpha1\n"
+CHILD = APPLICATION.format(name="child", url=URL, path="child").replace(
+    "argoproj.io/v1alpha1", "{{ .Values.group }}"
+)
+CHART = "apiVersion: v2\nname: chart\nversion: 1.0.0\n"
+NAMES = ("plain", "overlay", "chart", "bringer")
+FILES = {
+    **{f"apps/{one}.yaml": APPLICATION.format(name=one, url=URL, path=one) for one in NAMES},
+    "plain/web.yaml": CONFIG.format("plain"),
+    "overlay/kustomization.yaml": "resources: [web.yaml]\n",
+    "overlay/web.yaml": CONFIG.format("overlay"),
+    "chart/Chart.yaml": CHART,
+    "chart/templates/web.yaml": CONFIG.format("chart"),
+    "child/web.yaml": CONFIG.format("child"),
+    "bringer/Chart.yaml": CHART,
+    "bringer/values.yaml": GROUP,
+    "bringer/templates/child.yaml": CHILD,
+}
+
+
+@pytest.fixture
+def tidegate(tmp_path: Path) -> Tidegate:
+    return Tidegate(tmp_path / "home")
+
+
+def clone(root: Path, files: dict[str, str]) -> Path:
+    OverlayCase(files=files).write(root)
+    for words in (["init", "--quiet"], ["remote", "add", "origin", URL]):
+        subprocess.run(["git", *words], check=True, cwd=root)  # noqa: S607
+    return root
+
+
+async def test_what_can_bring_no_unit_is_not_rendered_unless_it_is_asked_for(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    broken = {"chart/templates/web.yaml": '{{ fail "this chart was rendered" }}'}
+    root = clone(tmp_path / "platform", FILES | broken)
+    words = ("units", str(root), "--offline", "-o", "json")
+
+    quick = await tidegate.run(*words)
+    whole = await tidegate.run(*words, "--objects")
+
+    units = {one["name"]: one["objects"] for one in json.loads(whole.stdout)["units"]}
+    assert (quick.code, whole.code) == (0, 3)
+    assert "this chart was rendered" in whole.stdout
+    assert [one["name"] for one in json.loads(quick.stdout)["units"]] == [*units]
+    assert {name: units[name] for name in (*NAMES, "child")} == {
+        "plain": 1,
+        "overlay": 1,
+        "chart": None,
+        "bringer": 1,
+        "child": 1,
+    }
+
+
+async def test_a_path_that_is_not_there_is_told_all_the_same(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    nowhere = APPLICATION.format(name="nowhere", url=URL, path="nowhere")
+    root = clone(tmp_path / "platform", FILES | {"apps/nowhere.yaml": nowhere})
+
+    ran = await tidegate.run("units", str(root), "--offline")
+
+    assert ran.code == 3
+    assert "there is no `nowhere`" in ran.stderr
+
+
+async def test_a_second_plan_of_what_has_not_changed_starts_no_more_than_git(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    root = clone(tmp_path / "platform", FILES)
+    plain = {name: FILES[name] for name in ("apps/plain.yaml", "plain/web.yaml")}
+    bare = clone(tmp_path / "bare" / "platform", plain)
+
+    first = await tidegate.run("plan", str(root), "--offline")
+    again = await tidegate.run("plan", str(root), "--offline")
+    only_git = await tidegate.run("plan", str(bare), "--offline")
+
+    assert (first.code, again.code, again.stdout) == (0, 0, first.stdout)
+    assert again.started == only_git.started < first.started
+
+
+async def test_units_are_told_alike_whatever_was_rendered_before(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    root = clone(tmp_path / "platform", FILES)
+
+    before = await tidegate.run("units", str(root), "--offline")
+    await tidegate.run("plan", str(root), "--offline")
+    after = await tidegate.run("units", str(root), "--offline")
+
+    assert (after.code, after.stdout, after.stderr) == (0, before.stdout, before.stderr)
+
+
+async def test_remotes_are_asked_for_where_somebody_names_a_repository(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    root = clone(tmp_path / "platform", FILES)
+
+    nobody = await tidegate.run("plan", str(root / "plain"))
+    somebody = await tidegate.run("plan", str(root / "apps" / "plain.yaml"), "--offline")
+
+    assert (nobody.code, somebody.code) == (0, 0)
+    assert 1 == nobody.started < somebody.started

@@ -1,0 +1,112 @@
+"""`tidegate verify` by records alone: simulated clusters are gone with their rollouts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.tidegate_runs import FIRST, ROOT
+from tests.support.typed import type_in
+
+KEPT = "examples/runs/first.jsonl"
+Line = dict[str, object]
+
+
+def recorded(path: Path, change: Callable[[list[Line]], list[Line]]) -> Path:
+    """The record of the first example with its lines changed."""
+    lines = [json.loads(line) for line in (ROOT / KEPT).read_text().splitlines()]
+    record = path / "run.jsonl"
+    record.write_text("".join(f"{json.dumps(line)}\n" for line in change(lines)))
+    return record
+
+
+def test_the_example_is_what_is_recorded_today(tmp_path: Path) -> None:
+    record = tmp_path / "run.jsonl"
+    type_in("sync", FIRST, "--sandbox", "--record", record)
+
+    assert record.read_bytes() == (ROOT / KEPT).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["platform", "ladder"])
+def test_every_rollout_of_ours_keeps_its_order(name: str, tmp_path: Path) -> None:
+    record = tmp_path / "run.jsonl"
+    synced = type_in("sync", f"examples/{name}", "--sandbox", "--offline", "--record", record)
+    assert synced.code == 0, synced.stderr
+
+    ran = type_in("verify", "--record", record)
+
+    assert ran.code == 0, ran.stdout
+    assert ran.lines[-1].startswith("the order was kept: ")
+
+
+def test_a_step_that_began_too_early_is_named_with_both_times(tmp_path: Path) -> None:
+    def early(lines: list[Line]) -> list[Line]:
+        """The migration begins a moment before its database has passed."""
+        at = next(
+            number
+            for number, line in enumerate(lines)
+            if line.get("event") == "step.passed" and str(line["step"]).endswith("/-2")
+        )
+        passed = lines.pop(at)
+        begins = next(n for n in range(at, len(lines)) if lines[n]["event"] == "step.applying")
+        return [*lines[: begins + 1], passed, *lines[begins + 1 :]]
+
+    record = recorded(tmp_path, early)
+
+    ran = type_in("verify", "--record", record)
+    document = json.loads(type_in("verify", "--record", record, "-o", "json").stdout)
+
+    assert ran.code == 3
+    sentence = "default/first wave -1 began at 88.0s, and default/first wave -2 passed at 88.0s"
+    assert f"broken: {sentence}" in ran.lines
+    (pair,) = (one for one in document["pairs"] if one["state"] == "broken")
+    assert pair["before"]["at"] == pair["after"]["at"] == "2026-01-01T00:01:28.011Z"
+
+
+def test_a_record_that_ends_in_the_middle_of_a_line_is_read_up_to_there(tmp_path: Path) -> None:
+    record = tmp_path / "run.jsonl"
+    record.write_text((ROOT / KEPT).read_text()[:-20])
+
+    ran = type_in("verify", "--record", record)
+
+    assert ran.code == 0
+    assert "the last line of the record is not whole" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "there is nothing in it"),
+        ("hello\n", "this is not a run record"),
+        ('{"kind":"List"}\n', "its kind is `List`"),
+        ('{"kind":"TidegateRun","version":9}\n', "it has version 9, and 1 is read here"),
+    ],
+)
+def test_what_is_no_record_is_told(text: str, told: str, tmp_path: Path) -> None:
+    record = tmp_path / "run.jsonl"
+    record.write_text(text)
+
+    ran = type_in("verify", "--record", record)
+
+    assert ran.code == 3
+    assert "error[file.record]" in ran.stderr
+    assert told in ran.stderr
+
+
+def test_a_line_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
+    record = recorded(tmp_path, lambda lines: [lines[0], {"event": "nonsense"}, *lines[1:]])
+
+    ran = type_in("verify", "--record", record)
+
+    assert ran.code == 3
+    assert f"{record}:2" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--record", KEPT, "--since", "2026-11-17T10:00:00Z")], ids=["nothing", "both"]
+)
+def test_words_that_do_not_go_together(words: tuple[str, ...]) -> None:
+    assert type_in("verify", *words).code == 2

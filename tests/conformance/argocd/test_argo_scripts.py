@@ -1,0 +1,51 @@
+"""Every script that Argo CD 3.5.6 ships: there is a row or a rule for it, and they agree.
+
+What is asked is what Argo CD asks its own scripts. Those bodies are read from its Go module.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.oracles.argo_health import shipped
+from tidegate.health.argo import builtin_rows, judge
+from tidegate.health.argo.judge import RULES
+
+PATTERNS = shipped.PATTERNS.read_text().split()
+WITHOUT_ROW: set[str] = set()
+"""Scripts that nothing stands for yet."""
+DIFFERING: set[str] = set()
+"""Scripts that say something else of a body of their own."""
+
+
+def is_known(pattern: str) -> bool:
+    group, kind = pattern.replace("*", "any").split("/")
+    return (group, kind) in RULES or builtin_rows().find(group, kind) is not None
+
+
+def test_every_script_has_a_row_or_a_rule() -> None:
+    assert {pattern for pattern in PATTERNS if not is_known(pattern)} == WITHOUT_ROW
+
+
+def test_no_row_stands_for_a_script_that_is_not_there() -> None:
+    named = {f"{row.group}/{kind}" for row in builtin_rows().named.values() for kind in row.kinds}
+    groups = {pattern.split("/")[0] for pattern in PATTERNS if pattern.endswith("/*")}
+
+    assert {one for one in named - set(PATTERNS) if one.split("/")[0] not in groups} == set()
+
+
+@pytest.mark.kube
+def test_the_list_of_scripts_is_that_of_argo_cd() -> None:
+    assert shipped.patterns(shipped.folder()) == PATTERNS
+
+
+@pytest.mark.kube
+@pytest.mark.parametrize("pattern", sorted(set(PATTERNS) - DIFFERING))
+def test_a_script_and_we_say_the_same_of_its_own_bodies(pattern: str) -> None:
+    differing = [
+        (name, state, verdict)
+        for name, body, state in shipped.cases(shipped.folder(), pattern)
+        if (verdict := judge(body)) is None or verdict.health != state
+    ]
+
+    assert differing == []

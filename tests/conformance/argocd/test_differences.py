@@ -1,0 +1,85 @@
+"""Differences that are ignored: they ask for no write, and a write may leave what lives alone."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.conformance.argocd.stage import ArgoStage
+from tests.support.builders import a_deployment
+from tidegate.model.k8s.json_fields import get_mapping, get_value
+from tidegate.model.units.ignore_differences import IgnoreDifference
+
+REPLICAS = IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",))
+BY_PATH = IgnoreDifference(kind="Deployment", group="apps", expressions=(".spec.replicas",))
+BY_MANAGER = IgnoreDifference(kind="Deployment", group="apps", managers=("scaler",))
+RULES = pytest.mark.parametrize("rule", [REPLICAS, BY_PATH, BY_MANAGER])
+RESPECTS = "RespectIgnoreDifferences=true"
+OLD, NEW = a_deployment(image="app:1"), a_deployment(image="app:2")
+
+
+async def scaled(stage: ArgoStage, *options: str) -> None:
+    """What is synced first, and then scaled by somebody else."""
+    await stage.sync(OLD, options=options)
+    await stage.desk.patch(await stage.ref(OLD), {"spec": {"replicas": 5}}, manager="scaler")
+    await stage.record.mark()
+
+
+async def found(stage: ArgoStage) -> tuple[object, bool]:
+    """The replicas, and whether it is the new image."""
+    body = await stage.body(OLD)
+    return get_value(body, "spec", "replicas"), b"app:2" in msgspec.json.encode(
+        get_mapping(body, "spec")
+    )
+
+
+@RULES
+async def test_what_is_ignored_asks_for_no_write(
+    each_stage: ArgoStage, rule: IgnoreDifference
+) -> None:
+    stage = each_stage
+    await scaled(stage)
+
+    run = await stage.sync(OLD, ignores=(rule,))
+
+    assert run.result == "passed"
+    assert await stage.deeds() == []
+    assert await found(stage) == (5, False)
+
+
+@RULES
+async def test_what_is_ignored_is_written_with_other_changes(
+    each_stage: ArgoStage, rule: IgnoreDifference
+) -> None:
+    stage = each_stage
+    await scaled(stage)
+
+    await stage.sync(NEW, ignores=(rule,))
+
+    assert await found(stage) == (1, True)
+
+
+@RULES
+@pytest.mark.parametrize("how", ["ServerSideApply=true", "Replace=true"])
+async def test_what_is_ignored_and_respected_stays_when_something_else_is_written(
+    each_stage: ArgoStage, rule: IgnoreDifference, how: str
+) -> None:
+    stage, options = each_stage, (how, RESPECTS)
+    await scaled(stage, *options)
+
+    await stage.sync(NEW, ignores=(rule,), options=options)
+    left = await found(stage)
+    await stage.record.mark()
+    again = await stage.sync(NEW, ignores=(rule,), options=options)
+
+    assert left == (5, True)
+    assert again.result == "passed"
+    assert await stage.deeds() == []
+
+
+async def test_what_is_not_there_yet_is_made_as_it_is_wanted(each_stage: ArgoStage) -> None:
+    stage = each_stage
+
+    await stage.sync(NEW, ignores=(REPLICAS,), options=(RESPECTS,))
+
+    assert await found(stage) == (1, True)

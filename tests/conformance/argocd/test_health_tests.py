@@ -1,0 +1,107 @@
+"""`tidegate health test`, from outside: scripts, their bodies, and what is told of a wrong one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.oracles.argo_health import shipped
+from tests.support.tidegate_runs import tidegate
+
+SCRIPT = """
+if obj.status == nil then return { status = "Progressing", message = "no status" } end
+if string.upper(obj.status.phase) == "DONE" then return { status = "Healthy" } end
+return { status = "Degraded", message = obj.status.phase }
+"""
+TESTS = """
+tests:
+- {inputPath: testdata/new.yaml, healthStatus: {status: Progressing, message: no status}}
+- {inputPath: testdata/done.yaml, healthStatus: {status: Healthy}}
+"""
+NEW = "apiVersion: shop.example/v1\nkind: Widget\nmetadata: {name: one}\n"
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return tidegate("health", "test", *arguments)
+
+
+def a_folder(
+    folder: Path, tests: str = TESTS, *, script: str = SCRIPT, kind: str = "shop.example/Widget"
+) -> Path:
+    own = folder / kind
+    (own / "testdata").mkdir(parents=True)
+    (own / "health.lua").write_text(script)
+    (own / "health_test.yaml").write_text(tests)
+    (own / "testdata" / "new.yaml").write_text(NEW)
+    (own / "testdata" / "done.yaml").write_text(f"{NEW}status: {{phase: done}}\n")
+    return folder
+
+
+def test_a_script_that_says_what_it_should_passes(tmp_path: Path) -> None:
+    ended = run(a_folder(tmp_path))
+
+    assert (ended.returncode, ended.stdout) == (0, "2 of 2 passed\n")
+
+
+def test_a_wrong_state_and_a_wrong_message_are_shown(tmp_path: Path) -> None:
+    tests = TESTS.replace("no status}", "none}").replace("Healthy}", "Degraded, message: done}")
+
+    ended = run(a_folder(tmp_path, tests))
+
+    own = tmp_path / "shop.example" / "Widget" / "testdata"
+    assert ended.returncode == 4
+    assert ended.stdout.splitlines() == [
+        str(own / "new.yaml"),
+        "  wanted  Progressing: none",
+        "  said    Progressing: no status",
+        str(own / "done.yaml"),
+        "  wanted  Degraded: done",
+        "  said    Healthy",
+        "0 of 2 passed",
+    ]
+
+
+def test_a_script_that_stops_is_told_with_its_error(tmp_path: Path) -> None:
+    ended = run(a_folder(tmp_path, script="return obj.status.phase .. nil"), "-o", "json")
+
+    told = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert ended.returncode == 4
+    assert all("attempt to" in one["problem"] for one in told)
+
+
+def test_a_body_is_for_the_script_of_its_own_kind(tmp_path: Path) -> None:
+    a_folder(tmp_path)
+
+    ended = run(a_folder(tmp_path, script="return nil", kind="_.example/_"))
+
+    assert (ended.returncode, ended.stdout) == (0, "4 of 4 passed\n")
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [("health_test.yaml", "no health_test.yaml"), ("health.lua", "cannot be read")],
+)
+def test_a_folder_that_lacks_something_is_refused(tmp_path: Path, missing: str, told: str) -> None:
+    (a_folder(tmp_path) / "shop.example" / "Widget" / missing).unlink()
+
+    ended = run(tmp_path)
+
+    assert ended.returncode == 3
+    assert told in ended.stderr
+
+
+def test_a_test_without_a_body_is_refused(tmp_path: Path) -> None:
+    ended = run(a_folder(tmp_path, "tests: [{healthStatus: {status: Healthy}}]"))
+
+    assert ended.returncode == 3
+    assert "inputPath" in ended.stderr
+
+
+@pytest.mark.kube
+def test_the_scripts_that_argo_cd_ships_pass_their_own_tests() -> None:
+    ended = run(str(shipped.folder()))
+
+    assert ended.stdout == "1127 of 1127 passed\n"

@@ -1,0 +1,231 @@
+"""Hooks: when they run, what they hold up, and what their failure means."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.argocd.objects import a_hook, a_pod, a_server_pod, failed, in_wave, succeeded
+from tests.conformance.argocd.stage import ArgoStage, case, failure, finished, named, open_stage
+from tests.support.builders import a_config_map, a_deployment
+from tests.support.rollout_statuses import stuck
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
+from tidegate.sandbox.world import Sandbox
+from tidegate.world.messages import Forbidden
+
+
+@case(25)
+@pytest.mark.parametrize("phase", ["PreSync", "Sync", "PostSync"])
+async def test_a_hook_that_ends_well_lets_the_sync_pass_and_is_let_go(
+    stage: ArgoStage, phase: str
+) -> None:
+    hook = a_hook(phase, a_pod("hook"))
+
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await stage.becomes(hook, succeeded())
+    run = await syncing.ends()
+
+    assert run.result == "passed"
+    assert finished(run) == {"hook": "passed"}
+    assert not await stage.holds(hook)
+
+
+@case(26)
+async def test_a_hook_that_fails_before_the_sync_keeps_it_from_beginning(
+    each_stage: ArgoStage,
+) -> None:
+    stage = each_stage
+    hook = a_hook("PreSync", a_pod("hook"))
+
+    syncing = await stage.begin_sync(hook, a_server_pod())
+    await stage.becomes(hook, failed())
+    run = await syncing.ends()
+
+    assert run.result == "failed"
+    assert 'container "main" failed with exit code 1' in failure(run)
+    assert await stage.deeds("create") == ["create pods/hook"]
+
+
+@case(27)
+@pytest.mark.parametrize("phase", ["Sync", "PostSync"])
+async def test_a_hook_that_fails_later_fails_the_sync_and_leaves_what_is_written(
+    stage: ArgoStage, phase: str
+) -> None:
+    hook = a_hook(phase, a_pod("hook"))
+
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await stage.becomes(hook, failed())
+    run = await syncing.ends()
+
+    assert run.result == "failed"
+    assert await stage.lives(a_config_map())
+
+
+@case(28)
+async def test_no_hook_runs_behind_what_is_degraded(stage: ArgoStage) -> None:
+    web, hook = a_server_pod(), a_hook("PostSync", a_pod("hook"))
+
+    syncing = await stage.begin_sync(web, hook)
+    await stage.becomes(web, failed())
+    run = await syncing.ends()
+
+    assert run.result == "failed"
+    assert await stage.deeds("create") == ["create pods/web"]
+
+
+@case(29)
+async def test_of_an_only_wave_the_hooks_are_waited_for_and_nothing_else(stage: ArgoStage) -> None:
+    web, hook = a_deployment(), a_hook("Sync", a_pod("hook"))
+
+    syncing = await stage.begin_sync(web, hook)
+    await syncing.waits_for("hook")
+    await stage.says(hook, succeeded())
+    run = await syncing.ends()
+
+    assert run.result == "passed"
+    assert named(run, EventType.GATE_WAITING) == ["hook"]
+
+
+@case(29)
+async def test_what_has_failed_by_the_end_of_the_hooks_fails_the_sync(stage: ArgoStage) -> None:
+    web, hook = a_deployment(), a_hook("Sync", a_pod("hook"))
+
+    syncing = await stage.begin_sync(web, hook)
+    await syncing.waits_for("hook")
+    await stage.says(web, stuck(1))
+    await stage.says(hook, succeeded())
+    run = await syncing.ends()
+
+    assert run.result == "failed"
+    assert failure(run).startswith(f"Deployment {stage.namespace}/web")
+
+
+@case(30)
+async def test_a_sync_that_passes_has_no_use_for_its_failure_hooks(stage: ArgoStage) -> None:
+    hook, rescue = a_hook("Sync", a_pod("hook")), a_hook("SyncFail", a_pod("rescue"))
+
+    syncing = await stage.begin_sync(hook, rescue)
+    await stage.becomes(hook, succeeded())
+
+    assert (await syncing.ends()).result == "passed"
+    assert await stage.deeds("create") == ["create pods/hook"]
+
+
+@case(31)
+async def test_a_failed_sync_waits_for_its_failure_hooks(each_stage: ArgoStage) -> None:
+    stage = each_stage
+    hook, rescue = a_hook("Sync", a_pod("hook")), a_hook("SyncFail", a_pod("rescue"))
+
+    syncing = await stage.begin_sync(hook, rescue)
+    await stage.becomes(hook, failed())
+    await syncing.waits_for("rescue")
+    before = list(syncing.run.events)
+    await stage.says(rescue, succeeded())
+    run = await syncing.ends()
+
+    assert not any(event.type is EventType.ROLLOUT_FINISHED for event in before)
+    assert run.result == "failed"
+    assert failure(run).startswith(f"Pod {stage.namespace}/hook")
+    assert finished(run) == {"hook": "failed", "rescue": "passed"}
+    assert await stage.deeds("create") == ["create pods/hook", "create pods/rescue"]
+
+
+@case(32)
+async def test_a_failure_hook_that_is_refused_does_not_keep_the_others_from_running() -> None:
+    stage = await open_stage(_refusing("web", "bad"))
+    good, bad = (a_hook("SyncFail", a_pod(name)) for name in ("good", "bad"))
+
+    syncing = await stage.begin_sync(a_pod("web"), good, bad)
+    await stage.becomes(good, succeeded())
+    run = await syncing.ends()
+
+    assert run.result == "failed"
+    assert [event.message for event in run.told(EventType.OBJECT_REFUSED)] == ["web: no", "bad: no"]
+    assert finished(run) == {"good": "passed"}
+    assert not await stage.holds(good)
+
+
+@case(33)
+async def test_a_failure_is_told_once_however_many_objects_meet_it() -> None:
+    stage = await open_stage(_refusing("one", "two", words="over quota"))
+
+    run = await stage.sync(a_config_map("one"), a_config_map("two"))
+
+    assert run.result == "failed"
+    assert named(run, EventType.OBJECT_REFUSED) == ["one", "two"]
+    assert failure(run).count("over quota") == 1
+
+
+@case(34)
+async def test_a_refused_hook_fails_the_sync_when_the_other_hooks_have_ended() -> None:
+    stage = await open_stage(_refusing("bad"))
+    good, bad = (a_hook("Sync", a_pod(name)) for name in ("good", "bad"))
+
+    syncing = await stage.begin_sync(good, bad, in_wave(1, a_config_map()))
+    await syncing.waits_for("good")
+    before = list(syncing.run.events)
+    await stage.says(good, succeeded())
+    run = await syncing.ends()
+
+    assert not any(event.type is EventType.STEP_FAILED for event in before)
+    assert run.result == "failed"
+    assert finished(run) == {"good": "passed"}
+    assert not await stage.holds(good)
+    assert not await stage.lives(a_config_map())
+
+
+@case(43)
+async def test_a_hook_is_not_among_the_objects_of_the_sync(stage: ArgoStage) -> None:
+    hook = a_hook("PostSync", a_pod("hook"))
+
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await stage.becomes(hook, succeeded())
+    run = await syncing.ends()
+
+    assert list(run.states) == [f"{stage.namespace}/sync/0", f"{stage.namespace}/postsync/0"]
+    assert named(run, EventType.OBJECT_WRITTEN) == ["settings", "hook"]
+
+
+@case(45)
+async def test_a_sync_that_is_stopped_begins_nothing_more(stage: ArgoStage) -> None:
+    hook = a_hook("PreSync", a_pod("hook"))
+
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await syncing.waits_for("hook")
+    await syncing.stops()
+    await stage.says(hook, succeeded())
+    await stage.passes(Ms(30 * SECOND))
+
+    assert await stage.deeds("create") == ["create pods/hook"]
+
+
+@case(45)
+async def test_a_hook_of_a_stopped_sync_counts_when_the_sync_is_taken_up(stage: ArgoStage) -> None:
+    hook = a_hook("PreSync", a_pod("hook"))
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await syncing.waits_for("hook")
+    await syncing.stops()
+    await stage.says(hook, succeeded())
+
+    run = await stage.sync(hook, a_config_map())
+
+    assert run.result == "passed"
+    assert await stage.deeds("create", "delete") == [
+        "create pods/hook",
+        "create configmaps/settings",
+    ]
+    assert not await stage.holds(hook)
+
+
+def _refusing(*names: str, words: str = "") -> Sandbox:
+    """A cluster that takes no objects of these names."""
+    return Sandbox(
+        faults=[
+            CallFault(
+                Rejection(Forbidden(words or f"{name}: no")),
+                FaultSelector(verbs=("apply",), name=name),
+            )
+            for name in names
+        ]
+    )

@@ -1,0 +1,296 @@
+"""Options of objects and units: what is made, left out, taken over, or refused before the start."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.argocd.objects import (
+    a_hook,
+    a_pod,
+    a_server_pod,
+    a_volume,
+    annotated,
+    in_wave,
+    operations,
+    running,
+    succeeded,
+    with_options,
+)
+from tests.conformance.argocd.stage import ArgoStage, case, named
+from tests.support.builders import a_config_map, a_deployment, an_object
+from tests.support.objects import a_definition
+from tidegate.errors import DialectError
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.world.messages import NotFound, NotServed, Outcome
+
+WAITS = "SkipDryRunOnMissingResource=true"
+CHANGED_ONLY = ("ApplyOutOfSyncOnly=true",)
+MAKES_NAMESPACE = ("CreateNamespace=true",)
+
+
+def a_gate(group: str, **spec: Json) -> JsonObject:
+    return an_object(f"{group}/v1 Gate", "north", spec={"color": "red", **spec})
+
+
+async def until_served(stage: ArgoStage, group: str) -> None:
+    gate = stage.here(a_gate(group))
+    await stage.desk.eventually(lambda: stage.desk.create(gate, dry_run=True), is_served)
+
+
+def is_served(outcome: Outcome) -> bool:
+    return not isinstance(outcome, NotFound | NotServed)
+
+
+def move_away(stage: ArgoStage) -> None:
+    """To a namespace that is not there."""
+    stage.namespace = stage.desk.namespace = f"{stage.namespace}-new"
+
+
+@case(40)
+async def test_an_object_that_is_no_hook_needs_a_name(stage: ArgoStage) -> None:
+    nameless = a_config_map()
+    nameless = {**nameless, "metadata": {"generateName": "settings-"}}
+
+    with pytest.raises(DialectError, match="only the beginning of a name"):
+        await stage.sync(nameless)
+
+    assert await stage.deeds() == []
+
+
+@case(41)
+async def test_what_is_to_be_skipped_is_left_out_however_it_changes(stage: ArgoStage) -> None:
+    for color in ("red", "green"):
+        run = await stage.sync(a_hook("Skip", a_config_map("skipped", color=color)), a_config_map())
+        assert run.result == "passed"
+
+    assert await stage.deeds() == ["create configmaps/settings"]
+
+
+@case(42)
+async def test_a_sync_of_chosen_objects_runs_no_hook_and_prunes_none(stage: ArgoStage) -> None:
+    hook = a_hook("PreSync", a_pod("hook"))
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await stage.becomes(hook, succeeded())
+    await syncing.ends()
+    await stage.record.mark()
+    uid = (await stage.live(hook)).uid
+
+    run = await stage.sync(hook, a_config_map(color="red"), resources=(":ConfigMap:settings",))
+
+    assert run.result == "passed"
+    assert await stage.deeds() == ["change configmaps/settings"]
+    assert (await stage.live(hook)).uid == uid
+
+
+@case(46)
+async def test_a_kind_that_is_not_served_is_refused_before_the_first_write(
+    each_stage: ArgoStage,
+) -> None:
+    stage = each_stage
+
+    run = await stage.sync(a_config_map(), in_wave(1, a_gate(stage.group)))
+
+    assert run.result == "invalid"
+    assert [one.reason for one in run.told(EventType.OBJECT_REFUSED)] == ["NotServed"]
+    assert await stage.deeds() == []
+
+
+@case(46)
+async def test_a_kind_whose_definition_comes_along_is_not_refused(each_stage: ArgoStage) -> None:
+    stage, group = each_stage, each_stage.group
+
+    run = await stage.sync(a_gate(group), a_definition(group))
+
+    assert run.result == "passed"
+    assert await stage.deeds("create") == [
+        f"create customresourcedefinitions/gates.{group}",
+        "create gates/north",
+    ]
+
+
+@case(46)
+@pytest.mark.parametrize("level", ["object", "unit"])
+async def test_an_object_can_wait_for_its_kind(each_stage: ArgoStage, level: str) -> None:
+    """Somebody brings the definition while a hook runs."""
+    stage, group = each_stage, each_stage.group
+    hook = a_hook("PreSync", a_pod("hook"))
+    gate = with_options(WAITS, a_gate(group)) if level == "object" else a_gate(group)
+
+    syncing = await stage.begin_sync(hook, gate, options=(WAITS,) if level == "unit" else ())
+    await stage.desk.create(a_definition(group))
+    await until_served(stage, group)
+    await stage.becomes(hook, succeeded())
+    run = await syncing.ends()
+
+    assert run.result == "passed"
+    assert await stage.lives(gate)
+
+
+@case(46)
+async def test_a_kind_that_is_served_is_checked_though_its_object_could_wait(
+    each_stage: ArgoStage,
+) -> None:
+    stage, group = each_stage, each_stage.group
+    await stage.sync(a_definition(group))
+    await until_served(stage, group)
+    await stage.record.mark()
+
+    run = await stage.sync(a_config_map(), with_options(WAITS, a_gate(group, size="big")))
+
+    assert run.result == "invalid"
+    assert await stage.deeds() == []
+
+
+@case(47)
+async def test_a_namespace_that_is_missing_is_made_first(stage: ArgoStage) -> None:
+    move_away(stage)
+
+    run = await stage.sync(a_config_map(), options=MAKES_NAMESPACE)
+
+    assert run.result == "passed"
+    made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
+    assert await stage.deeds() == made
+
+
+@case(47)
+async def test_no_namespace_is_made_for_what_would_be_refused(stage: ArgoStage) -> None:
+    move_away(stage)
+    wrong: JsonObject = {**a_deployment(), "spec": {"replicas": "three"}}
+
+    run = await stage.sync(wrong, options=MAKES_NAMESPACE)
+
+    assert run.result == "invalid"
+    assert await stage.deeds() == []
+
+
+@case(48)
+async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoStage) -> None:
+    move_away(stage)
+    own = an_object("v1 Namespace", stage.namespace, namespace="")
+    own = annotated(own, "example.org/team", "shop")
+
+    run = await stage.sync(own, a_config_map(), options=MAKES_NAMESPACE)
+
+    assert run.result == "passed"
+    made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
+    assert await stage.deeds() == made
+    assert get_mapping(await stage.body(own), "metadata", "annotations")["example.org/team"]
+
+
+@case(48)
+async def test_a_namespace_that_is_there_is_no_part_of_the_sync(stage: ArgoStage) -> None:
+    run = await stage.sync(a_config_map(), options=MAKES_NAMESPACE)
+
+    assert run.result == "passed"
+    assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
+    assert await stage.deeds() == ["create configmaps/settings"]
+
+
+@case(49)
+async def test_only_what_differs_is_part_of_the_sync_and_what_is_to_go(stage: ArgoStage) -> None:
+    same, old, new = a_server_pod("same"), a_server_pod("old"), a_server_pod("new")
+    await stage.sync(same, old)
+    await stage.record.mark()
+
+    run = await stage.sync(same, new, options=CHANGED_ONLY, prunes=True)
+
+    assert run.result == "passed"
+    told = named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED)
+    assert sorted(told) == ["new", "old"]
+    assert await stage.deeds("create", "delete") == ["delete pods/old", "create pods/new"]
+
+
+@case(49)
+@pytest.mark.parametrize("options", [CHANGED_ONLY, ()])
+async def test_a_wave_in_which_nothing_differs_is_waited_for_only_without_the_option(
+    stage: ArgoStage, options: tuple[str, ...]
+) -> None:
+    first, second = a_server_pod("first"), in_wave(1, a_config_map("second"))
+    syncing = await stage.begin_sync(first, second)
+    await stage.becomes(first, running())
+    await syncing.ends()
+    await stage.says(first, {"phase": "Pending", "conditions": [], "containerStatuses": []})
+
+    syncing = await stage.begin_sync(first, second, in_wave(2, a_config_map()), options=options)
+    if not options:
+        await syncing.waits("Pending")
+        await stage.says(first, running())
+    run = await syncing.ends()
+
+    assert run.result == "passed"
+    assert bool(run.told(EventType.GATE_WAITING)) is not bool(options)
+    assert ("first" in named(run, EventType.OBJECT_UNCHANGED)) is not bool(options)
+    assert named(run, EventType.OBJECT_WRITTEN) == ["settings"]
+
+
+@case(49)
+async def test_what_is_in_no_namespace_is_left_out_though_its_text_names_one(
+    stage: ArgoStage,
+) -> None:
+    volume = a_volume(stage.namespace)
+    volume = {**volume, "metadata": {**get_mapping(volume, "metadata"), "namespace": "anywhere"}}
+    await stage.sync(volume)
+    await stage.record.mark()
+
+    run = await stage.sync(volume, a_config_map(), options=CHANGED_ONLY)
+
+    assert run.result == "passed"
+    assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
+    assert await stage.deeds() == ["create configmaps/settings"]
+
+
+@case(49)
+async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) -> None:
+    hook = a_hook("PreSync", a_pod("hook"), deletes="BeforeHookCreation")
+    syncing = await stage.begin_sync(hook, a_config_map())
+    await stage.becomes(hook, succeeded())
+    await syncing.ends()
+    before = (await stage.live(hook)).uid
+    await stage.record.mark()
+
+    syncing = await stage.begin_sync(hook, a_config_map(), options=CHANGED_ONLY)
+    ref = await stage.ref(hook)
+    await stage.desk.settled(ref, lambda live: live is not None and live.uid != before)
+    await stage.says(hook, succeeded())
+    run = await syncing.ends()
+
+    assert run.result == "passed"
+    assert await stage.deeds("create", "delete") == ["delete pods/hook", "create pods/hook"]
+    assert named(run, EventType.OBJECT_UNCHANGED) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [((), {"color": "red"}), (("ClientSideApplyMigration=false",), {"color": "red", "size": "1"})],
+)
+async def test_what_kubectl_applied_and_git_does_not_have_goes_unless_it_is_not_taken_over(
+    each_stage: ArgoStage, options: tuple[str, ...], left: JsonObject
+) -> None:
+    stage, theirs = each_stage, a_config_map(color="green", size="1")
+    await stage.desk.create(stage.here(theirs), manager="kubectl-client-side-apply")
+
+    first = await stage.sync(a_config_map(color="red"), options=options)
+    await stage.record.mark()
+    again = await stage.sync(a_config_map(color="red"), options=options)
+
+    assert (first.result, again.result) == ("passed", "passed")
+    assert (await stage.body(theirs))["data"] == left
+    assert await stage.deeds() == []
+
+
+@case(51)
+@pytest.mark.parametrize("value", ["true", "false"])
+@pytest.mark.parametrize("level", ["object", "unit"])
+async def test_an_object_is_applied_by_the_server_whatever_the_option_says(
+    each_stage: ArgoStage, level: str, value: str
+) -> None:
+    stage, option = each_stage, f"ServerSideApply={value}"
+    settings = a_config_map(color="red")
+    wanted = with_options(option, settings) if level == "object" else settings
+
+    run = await stage.sync(wanted, options=(option,) if level == "unit" else ())
+
+    assert run.result == "passed"
+    assert operations(await stage.body(settings)) == {"Apply"}

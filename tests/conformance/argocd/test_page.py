@@ -1,0 +1,118 @@
+"""A page of cases lists every case, and for each the tests that say they cover it.
+
+`--golden` writes the tests into it; what a case says is written by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[2] / "docs" / "reference"
+ROW = re.compile(r"\| (?P<case>\d+) \| (?P<says>[^|]+) \| (?P<where>[^|]*) \|")
+WHY_NOT = "Does not apply: "
+"""How a row begins that has no tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """A page, where its tests are, and the cases that it must have.
+
+    `proven`: those that a real server bears witness to; tests that ask for `stage` do.
+    """
+
+    file: Path
+    tests: Path
+    stage: str
+    cases: tuple[int, ...]
+    proven: frozenset[int]
+
+
+ARGO = CasePage(
+    DOCS / "argocd-cases.md",
+    HERE,
+    "each_stage",
+    (*range(1, 56), 59, 62, 63, 64, *range(66, 77)),
+    frozenset({2, 5, 6, 13, 18, 23, 26, 31, 35, 37, 44, 46}),
+)
+"""Those that can be told of without an Application, and what sets generate."""
+FLUX = CasePage(
+    DOCS / "flux-cases.md",
+    HERE / "flux",
+    "each_flux",
+    (*range(1, 7), 8, *range(10, 54), *range(55, 66)),
+    frozenset({23, 28, 36, 38, 40, 41, 42, 43, 44, 46}),
+)
+"""Those that a single rollout can tell of; the others are about what goes on between rollouts."""
+PAGES = pytest.mark.parametrize("page", [ARGO, FLUX], ids=["argocd", "flux"])
+
+
+@PAGES
+def test_the_page_names_the_tests_of_each_case(pytestconfig: pytest.Config, page: CasePage) -> None:
+    covered = _covered(page)
+    wanted = ROW.sub(
+        lambda row: _row(row, covered.get(int(row["case"]), [])), page.file.read_text()
+    )
+
+    if pytestconfig.getoption("--golden"):
+        page.file.write_text(wanted)
+    assert page.file.read_text() == wanted
+
+
+@PAGES
+def test_the_page_has_every_case_once_and_says_where_it_is_checked_or_why_not(
+    page: CasePage,
+) -> None:
+    rows = [(int(row["case"]), row["where"]) for row in ROW.finditer(page.file.read_text())]
+
+    covered = _covered(page)
+    assert [number for number, _ in rows] == [*page.cases]
+    assert set(covered) <= set(page.cases)
+    left = [(number, where) for number, where in rows if number not in covered]
+    assert [(number, where) for number, where in left if not where.startswith(WHY_NOT)] == []
+
+
+@PAGES
+def test_the_cases_that_matter_most_are_proven_on_a_real_server(page: CasePage) -> None:
+    everywhere = {number for number, tests in _covered(page).items() if "**" in "".join(tests)}
+
+    assert everywhere >= page.proven
+
+
+def _row(row: re.Match[str], tests: list[str]) -> str:
+    """A row with its tests; one without any says why, by hand."""
+    where = "<br>".join(tests) if tests else row["where"]
+    return f"| {row['case']} | {row['says']} | {where} |"
+
+
+def _covered(page: CasePage) -> dict[int, list[str]]:
+    """The tests of each case; those that also run on a real server in bold."""
+    covered: dict[int, list[str]] = {}
+    for path in sorted(page.tests.glob("test_*.py")):
+        for number, test in _marked(path, page.stage):
+            covered.setdefault(number, []).append(test)
+    return covered
+
+
+def _marked(path: Path, stage: str) -> Iterator[tuple[int, str]]:
+    area = path.stem.removeprefix("test_").replace("_", " ")
+    for node in ast.parse(path.read_text()).body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        sentence = node.name.removeprefix("test_").replace("_", " ")
+        everywhere = any(argument.arg == stage for argument in node.args.args)
+        told = f"{area}: {sentence}"
+        for number in _numbers(node):
+            yield number, f"**{told}**" if everywhere else told
+
+
+def _numbers(test: ast.FunctionDef | ast.AsyncFunctionDef) -> list[int]:
+    calls = (mark for mark in test.decorator_list if isinstance(mark, ast.Call))
+    marks = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "case")
+    return [ast.literal_eval(argument) for mark in marks for argument in mark.args]

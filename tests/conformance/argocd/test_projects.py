@@ -1,0 +1,93 @@
+"""Projects: what they do not allow, what belongs to others, and when they hold a sync."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.argocd.stage import ArgoStage, case
+from tests.support.builders import a_config_map
+from tests.support.projects import of_project, two_units, written
+from tests.support.repositories import setting
+from tests.support.tidegate_runs import tidegate
+from tidegate.model.k8s.objects import Json
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import HOUR, SECOND, Ms
+from tidegate.model.units.sync_window import SyncWindow
+from tidegate.sandbox.world import START
+
+NIGHT = SyncWindow(allows=False, schedule="0 0 * * *", duration=HOUR, where="team.yaml:9")
+"""A simulation begins at midnight."""
+
+
+@case(52)
+def test_a_namespace_that_the_project_forbids_fails_the_sync_before_the_first_write(
+    tmp_path: Path,
+) -> None:
+    repository = two_units(tmp_path, destinations=[{"server": "*", "namespace": "shop"}])
+    repository.put("web/all.yaml", setting("web"), setting("stray", "kube-system", wave=1))
+
+    ran = tidegate("simulate", repository.root, "-o", "json")
+
+    assert ran.returncode == 4
+    assert "project `team` does not allow namespace `kube-system`" in ran.stderr
+    assert not written(ran) & {"web", "stray"}
+    assert "free" in written(ran), "others are not held up"
+
+
+@case(54)
+@pytest.mark.parametrize("strict", [True, False])
+def test_what_belongs_to_another_application_is_taken_unless_it_is_not_to_be_shared(
+    tmp_path: Path, *, strict: bool
+) -> None:
+    repository = two_units(tmp_path / "repo")
+    options: list[Json] = ["FailOnSharedResource=true"] if strict else []
+    policy: Json = {"automated": {}, "syncOptions": options}
+    repository.put("apps/web.yaml", of_project("web", "web", syncPolicy=policy))
+    scenario = tmp_path / "given.yaml"
+    notes = '{"argocd.argoproj.io/tracking-id": "other:/ConfigMap:shop/web"}'
+    scenario.write_text(
+        "given:\n  objects:\n"
+        "  - {apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n"
+        "  - {apiVersion: v1, kind: ConfigMap,"
+        f" metadata: {{name: web, namespace: shop, annotations: {notes}}}}}\n"
+    )
+
+    ran = tidegate("sync", repository.root, "--sandbox", "--scenario", scenario)
+
+    if strict:
+        assert ran.returncode == 3
+        assert "ConfigMap shop/web belongs to the unit `Application/argocd/other`" in ran.stderr
+        assert "applied" not in ran.stdout
+    else:
+        assert ran.returncode == 0, ran.stderr
+        assert "takes over ConfigMap shop/web" in ran.stdout
+
+
+@case(55)
+async def test_a_closed_window_holds_the_sync_and_it_goes_on_when_that_opens(
+    stage: ArgoStage,
+) -> None:
+    syncing = await stage.begin_sync(a_config_map(), windows=(NIGHT,))
+    await stage.passes(Ms(HOUR - SECOND))
+    before = await stage.lives(a_config_map())
+
+    run = await syncing.ends()
+
+    (held,) = run.told(EventType.STEP_WAITING)
+    assert not before
+    assert (held.reason, held.until) == ("Window", START + HOUR)
+    assert held.message == "the `deny` window `0 0 * * *` at team.yaml:9 holds it"
+    assert run.result == "passed"
+    assert await stage.lives(a_config_map())
+
+
+@case(55)
+async def test_a_closed_window_does_not_hold_what_is_as_it_should_be(stage: ArgoStage) -> None:
+    await stage.sync(a_config_map())
+
+    run = await stage.sync(a_config_map(), windows=(NIGHT,))
+
+    assert run.result == "passed"
+    assert run.told(EventType.STEP_WAITING) == []

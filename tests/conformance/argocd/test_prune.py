@@ -1,0 +1,253 @@
+"""Pruning: what goes, what stays, and in which wave."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from tests.conformance.argocd.objects import a_pod, a_service, in_wave, with_options
+from tests.conformance.argocd.stage import ONCE, ArgoStage, case, failure, named, open_stage
+from tests.support.builders import a_config_map
+from tests.support.objects import held
+from tests.support.rollout_runs import Run
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import MINUTE, Ms
+from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
+from tidegate.sandbox.world import Sandbox
+from tidegate.world.messages import Forbidden
+
+AT_ONCE = structs.replace(ONCE, pause=Ms(0))
+"""For what is there before a case begins."""
+OLD = a_pod("old")
+
+
+def things(*waves: int, options: str = "") -> list[JsonObject]:
+    """One object for each wave: `w3`, and `w3b` for a second one of the same wave."""
+    made: list[JsonObject] = []
+    for place, wave in enumerate(waves):
+        name = f"w{wave}{'b' * waves[:place].count(wave)}"
+        body = in_wave(wave, a_config_map(name))
+        made.append(with_options(options, body) if options else body)
+    return made
+
+
+def kept(*waves: int) -> list[JsonObject]:
+    return [in_wave(wave, a_config_map(f"kept{wave}")) for wave in waves]
+
+
+async def bring(stage: ArgoStage, *bodies: JsonObject) -> None:
+    """Let these be in the cluster, and forget what was done for that."""
+    assert (await stage.sync(*bodies, semantics=AT_ONCE)).result == "passed"
+    assert stage.record is not None
+    await stage.record.mark()
+
+
+def waves_of(run: Run) -> dict[str, int]:
+    """The wave in which each object was pruned."""
+    told = [(one.ref, one.step) for one in run.told(EventType.OBJECT_PRUNED)]
+    return {ref.name: int(step.rpartition("/")[2]) for ref, step in told if ref is not None}
+
+
+@case(13)
+async def test_what_git_no_longer_has_is_deleted_before_its_wave_is_written(
+    each_stage: ArgoStage,
+) -> None:
+    stage = each_stage
+    await bring(stage, OLD)
+
+    run = await stage.sync(a_service(), prunes=True)
+
+    assert run.result == "passed"
+    assert (named(run, EventType.OBJECT_PRUNED), named(run, EventType.OBJECT_WRITTEN)) == (
+        ["old"],
+        ["web"],
+    )
+    assert await stage.deeds("create", "delete") == ["delete pods/old", "create services/web"]
+    await stage.goes(OLD)
+
+
+@case(14)
+async def test_without_pruning_it_is_left_alone(stage: ArgoStage) -> None:
+    await bring(stage, OLD)
+
+    run = await stage.sync(a_service())
+
+    assert run.result == "passed"
+    assert await stage.deeds() == ["create services/web"]
+
+
+@case(15)
+@pytest.mark.parametrize("options", [(), ("Prune=true",), ("Prune=false",)])
+async def test_an_object_that_is_not_to_be_pruned_stays_however_often_it_is_tried(
+    stage: ArgoStage, options: tuple[str, ...]
+) -> None:
+    await bring(stage, with_options("Prune=false", OLD))
+
+    runs = [await stage.sync(a_service(), prunes=True, options=options) for _ in range(2)]
+
+    assert [run.result for run in runs] == ["passed", "passed"]
+    assert await stage.deeds() == ["create services/web"]
+
+
+@case(16)
+async def test_a_unit_whose_objects_are_not_to_be_pruned_keeps_them(stage: ArgoStage) -> None:
+    await bring(stage, OLD)
+
+    run = await stage.sync(a_service(), prunes=True, options=("Prune=false",))
+
+    assert run.result == "passed"
+    assert await stage.deeds() == ["create services/web"]
+
+
+@case(16)
+@pytest.mark.parametrize("own", ["Prune=true", "Prune=yes"])
+async def test_any_word_of_an_object_counts_more_than_its_units(stage: ArgoStage, own: str) -> None:
+    await bring(stage, with_options(own, OLD))
+
+    run = await stage.sync(prunes=True, options=("Prune=false",))
+
+    assert (run.result, named(run, EventType.OBJECT_PRUNED)) == ("passed", ["old"])
+
+
+@case(17)
+@pytest.mark.parametrize(
+    ("own", "options"),
+    [
+        ("Prune=confirm", ()),
+        ("Prune=confirm", ("Prune=true",)),
+        ("Prune=confirm", ("Prune=false",)),
+        ("Validate=true", ("Prune=confirm",)),
+    ],
+)
+async def test_a_wave_is_held_until_somebody_agrees(
+    stage: ArgoStage, own: str, options: tuple[str, ...]
+) -> None:
+    await bring(stage, with_options(own, OLD))
+    syncing = await stage.begin_sync(a_service(), prunes=True, options=options)
+
+    waiting = await syncing.waits("Unconfirmed")
+    await stage.passes(Ms(10 * MINUTE))
+    untouched = await stage.deeds()
+    await syncing.stops()
+    run = await stage.sync(a_service(), prunes=True, options=options, consents=True)
+
+    assert waiting.ref is not None
+    assert (waiting.ref.name, untouched) == ("old", [])
+    assert (
+        named(
+            syncing.run, EventType.OBJECT_PRUNED, EventType.OBJECT_WRITTEN, EventType.OBJECT_SKIPPED
+        )
+        == []
+    )
+    assert run.result == "passed"
+    assert await stage.deeds("create", "delete") == ["delete pods/old", "create services/web"]
+
+
+@case(17)
+async def test_a_wave_goes_on_when_what_it_asks_about_is_gone(stage: ArgoStage) -> None:
+    await bring(stage, with_options("Prune=confirm", OLD))
+    syncing = await stage.begin_sync(a_service(), prunes=True)
+    await syncing.waits("Unconfirmed")
+
+    await stage.desk.delete(await stage.ref(OLD))
+    run = await syncing.ends()
+
+    assert (run.result, named(run, EventType.OBJECT_WRITTEN)) == ("passed", ["web"])
+
+
+@case(18)
+async def test_waves_are_pruned_from_the_last_to_the_first(each_stage: ArgoStage) -> None:
+    stage = each_stage
+    await bring(stage, *things(0, 1, 2, 3, 4))
+
+    run = await stage.sync(prunes=True, semantics=AT_ONCE)
+
+    assert run.result == "passed"
+    pruned = await stage.deeds("delete")
+    assert pruned == [f"delete configmaps/w{wave}" for wave in (4, 3, 2, 1, 0)]
+
+
+@case(19, 20)
+@pytest.mark.parametrize(
+    ("stays", "goes", "waves"),
+    [
+        ((0, 2), (1, 3, 4), {"w1": 4, "w3": 3, "w4": 1}),
+        ((-1, 3, 5), (1, 3, 3, 4, 5), {"w1": 5, "w3": 4, "w3b": 4, "w4": 3, "w5": 1}),
+    ],
+)
+async def test_what_goes_swaps_waves_and_what_stays_does_not(
+    stage: ArgoStage, stays: tuple[int, ...], goes: tuple[int, ...], waves: dict[str, int]
+) -> None:
+    await bring(stage, *things(*goes))
+
+    run = await stage.sync(*kept(*stays), prunes=True)
+
+    assert run.result == "passed"
+    assert waves_of(run) == waves
+    written = [one.step.rpartition("/")[2] for one in run.told(EventType.OBJECT_WRITTEN)]
+    assert written == [str(wave) for wave in stays]
+
+
+@case(21)
+@pytest.mark.parametrize(
+    ("stays", "goes", "last"), [(0, (1, 2, 3, 4), 5), (0, (0,), 1), (2, (1, 7), 8)]
+)
+async def test_a_unit_that_prunes_last_does_so_in_one_wave_behind_everything(
+    stage: ArgoStage, stays: int, goes: tuple[int, ...], last: int
+) -> None:
+    await bring(stage, *things(*goes))
+
+    run = await stage.sync(*kept(stays), prunes=True, options=("PruneLast=true",))
+
+    assert run.result == "passed"
+    assert waves_of(run) == {f"w{wave}": last for wave in goes}
+
+
+@case(22)
+async def test_one_object_that_is_pruned_last_leaves_the_others_as_they_are(
+    stage: ArgoStage,
+) -> None:
+    last = things(3, options="PruneLast=true")
+    await bring(stage, *things(1, 2, 4), *last)
+
+    run = await stage.sync(*kept(0), prunes=True)
+
+    assert waves_of(run) == {"w1": 4, "w2": 3, "w4": 1, "w3": 5}
+
+
+@case(23)
+async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
+    each_stage: ArgoStage,
+) -> None:
+    stage = each_stage
+    first, second, third = things(1, 2, 3)
+    await bring(stage, first, held(second), third)
+
+    syncing = await stage.begin_sync(prunes=True)
+    waiting = await syncing.waits("Deleting")
+    while_held = await stage.deeds("delete")
+    freed: JsonObject = {"metadata": {"finalizers": None}}
+    await stage.desk.patch(await stage.ref(second), freed)
+    run = await syncing.ends()
+
+    assert waiting.ref == await stage.ref(second)
+    assert while_held == ["delete configmaps/w3", "delete configmaps/w2"]
+    assert run.result == "passed"
+    assert await stage.deeds("delete") == [*while_held, "delete configmaps/w1"]
+
+
+@case(24)
+async def test_a_deletion_that_is_refused_fails_the_sync() -> None:
+    refused = CallFault(
+        Rejection(Forbidden("not today")), FaultSelector(verbs=("delete",), name="old")
+    )
+    stage = await open_stage(Sandbox(faults=(refused,)))
+    await bring(stage, OLD)
+
+    run = await stage.sync(a_service(), prunes=True)
+
+    assert run.result == "failed"
+    assert "not today" in failure(run)
+    assert named(run, EventType.OBJECT_REFUSED) == ["old"]
+    assert await stage.deeds() == []

@@ -1,0 +1,198 @@
+"""Replacing and forcing: what takes the place of what is there, and when it is made again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.argocd.objects import annotated, in_wave, operations, with_options
+from tests.conformance.argocd.stage import ArgoStage, case, named
+from tests.support.builders import a_config_map, a_deployment, a_job, an_object
+from tests.support.objects import a_definition
+from tidegate.dialect.argo.options import SYNC_OPTIONS
+from tidegate.model.k8s.json_fields import get_mapping, get_text
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.model.rollouts.event import EventType
+
+REPLACE = "Replace=true"
+
+
+@case(50)
+@pytest.mark.parametrize("level", ["object", "unit", "live"])
+async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothing(
+    each_stage: ArgoStage, level: str
+) -> None:
+    stage, settings = each_stage, a_config_map(color="red")
+    await stage.sync(settings)
+    added: JsonObject = {"data": {"size": "1"}}
+    if level == "live":
+        added = {**added, "metadata": {"annotations": {SYNC_OPTIONS: REPLACE}}}
+    await stage.desk.patch(await stage.ref(settings), added, manager="somebody")
+    wanted = with_options(REPLACE, settings) if level == "object" else settings
+    options = (REPLACE,) if level == "unit" else ()
+    await stage.record.mark()
+
+    first = await stage.sync(wanted, options=options)
+    replaced = await stage.body(settings)
+    second = await stage.sync(wanted, options=options)
+
+    assert (first.result, second.result) == ("passed", "passed")
+    assert replaced["data"] == {"color": "red"}
+    assert await stage.deeds() == ["change configmaps/settings"]
+
+
+@case(50)
+async def test_without_the_option_what_others_have_added_stays(each_stage: ArgoStage) -> None:
+    stage, settings = each_stage, a_config_map(color="red")
+    await stage.sync(settings)
+    ref = await stage.ref(settings)
+    await stage.desk.patch(ref, {"data": {"size": "1"}}, manager="somebody")
+    await stage.record.mark()
+
+    run = await stage.sync(settings)
+
+    assert run.result == "passed"
+    assert (await stage.body(settings))["data"] == {"color": "red", "size": "1"}
+    assert await stage.deeds() == []
+
+
+@case(50)
+async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again(
+    each_stage: ArgoStage,
+) -> None:
+    stage, web = each_stage, with_options(REPLACE, a_deployment())
+    await stage.sync(web)
+    noted: JsonObject = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}}}
+    ref = await stage.ref(web)
+    await stage.desk.patch(ref, noted, manager="kube-controller-manager")
+    await stage.record.mark()
+
+    again = await stage.sync(web)
+    untouched = await stage.deeds()
+    await stage.desk.patch(ref, {"metadata": {"labels": {"by": "hand"}}}, manager="kubectl-label")
+    mended = await stage.sync(web)
+
+    assert (again.result, mended.result) == ("passed", "passed")
+    assert untouched == []
+    assert "labels" not in get_mapping(await stage.body(web), "metadata")
+
+
+@case(50)
+async def test_a_field_that_drifts_is_put_back_by_replacing(each_stage: ArgoStage) -> None:
+    stage, web = each_stage, with_options(REPLACE, a_deployment(replicas=2))
+    await stage.sync(web)
+    await stage.desk.patch(await stage.ref(web), {"spec": {"replicas": 5}}, manager="somebody")
+
+    await stage.sync(web)
+    body = await stage.body(web)
+    await stage.record.mark()
+    await stage.sync(web)
+
+    assert get_mapping(body, "spec")["replicas"] == 2
+    assert await stage.deeds() == []
+
+
+@case(50)
+@pytest.mark.parametrize("options", [REPLACE, f"{REPLACE},ServerSideApply=true"])
+async def test_what_is_replaced_is_created_where_it_is_missing_and_never_applied(
+    each_stage: ArgoStage, options: str
+) -> None:
+    stage = each_stage
+
+    await stage.sync(with_options(options, a_config_map(color="red")))
+    created = await stage.body(a_config_map())
+    await stage.sync(with_options(options, a_config_map(color="green")))
+    replaced = await stage.body(a_config_map())
+
+    assert operations(created) == operations(replaced) == {"Update"}
+    assert replaced["data"] == {"color": "green"}
+    assert get_text(created, "metadata", "uid") == get_text(replaced, "metadata", "uid")
+
+
+@case(50)
+async def test_a_namespace_and_a_definition_are_replaced_while_they_live(
+    each_stage: ArgoStage,
+) -> None:
+    stage, group = each_stage, each_stage.group
+    place = an_object("v1 Namespace", f"{stage.namespace}-own", namespace="")
+    definition = a_definition(group)
+    await stage.sync(place, definition)
+    uids = [(await stage.live(one)).uid for one in (place, definition)]
+
+    changed = [annotated(one, "example.org/team", "shop") for one in (place, definition)]
+    run = await stage.sync(*changed, options=(REPLACE,))
+    await stage.record.mark()
+    again = await stage.sync(*changed, options=(REPLACE,))
+
+    assert (run.result, again.result) == ("passed", "passed")
+    assert [(await stage.live(one)).uid for one in changed] == uids
+    assert await stage.deeds() == []
+
+
+async def test_what_cannot_be_replaced_is_refused_before_the_first_write(
+    each_stage: ArgoStage,
+) -> None:
+    """Its server has put fields into it that must stay, and Git does not have them."""
+    stage, job = each_stage, with_options(REPLACE, a_job())
+    await stage.sync(job)
+    await stage.record.mark()
+
+    run = await stage.sync(a_config_map(), in_wave(1, annotated(job, "example.org/team", "shop")))
+
+    assert run.result == "invalid"
+    assert {*named(run, EventType.OBJECT_REFUSED)} == {"migrate"}  # each field is a fault
+    assert await stage.deeds() == []
+
+
+@case(50)
+async def test_force_and_replace_make_an_object_again_when_it_differs(
+    each_stage: ArgoStage,
+) -> None:
+    stage, options = each_stage, f"Force=true,{REPLACE}"
+    await stage.sync(with_options(options, a_config_map(color="red")))
+    first = (await stage.live(a_config_map())).uid
+
+    await stage.sync(with_options(options, a_config_map(color="red")))
+    second = (await stage.live(a_config_map())).uid
+    await stage.sync(with_options(options, a_config_map(color="green")))
+    third = await stage.live(a_config_map())
+
+    assert first == second != third.uid
+    assert b"green" in third.body
+
+
+@pytest.mark.parametrize("level", ["object", "live"])
+async def test_force_makes_an_object_again_where_a_field_cannot_be_changed(
+    each_stage: ArgoStage, level: str
+) -> None:
+    stage, frozen = each_stage, {**a_config_map(color="red"), "immutable": True}
+    await stage.sync(frozen)
+    before = (await stage.live(frozen)).uid
+    wanted: JsonObject = {**frozen, "data": {"color": "green"}}
+    refused = await stage.sync(wanted)
+    if level == "live":
+        noted: JsonObject = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
+        await stage.desk.patch(await stage.ref(frozen), noted, manager="somebody")
+    else:
+        wanted = with_options("Force=true", wanted)
+
+    run = await stage.sync(wanted)
+
+    assert (refused.result, run.result) == ("invalid", "passed")
+    assert (await stage.live(frozen)).uid != before
+    assert (await stage.body(frozen))["data"] == {"color": "green"}
+
+
+async def test_an_object_that_is_no_longer_replaced_is_applied_and_keeps_nothing_of_it(
+    each_stage: ArgoStage,
+) -> None:
+    stage = each_stage
+    await stage.sync(a_config_map(color="red", size="1"), options=(REPLACE,))
+
+    await stage.sync(a_config_map(color="red"))
+    body = await stage.body(a_config_map())
+    await stage.record.mark()
+    await stage.sync(a_config_map(color="red"))
+
+    assert body["data"] == {"color": "red"}
+    assert operations(body) == {"Apply"}
+    assert await stage.deeds() == []

@@ -1,0 +1,104 @@
+"""ApplicationSets with steps, whose Applications Argo CD syncs twice.
+
+It notes in whole seconds when an Application had its turn, and when its sync began. One of the very
+second of the turn is not after it: the Application stays Pending, and is synced again.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.argocd.stage import case
+from tests.conformance.argocd.test_set_revisions import committed
+from tests.conformance.argocd.test_sets import played
+from tests.support.set_ladder import Ladder
+from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_text
+from tidegate.model.k8s.objects import Json
+
+MIGRATION = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: "registry.example/m"}]}}
+"""
+
+
+def resyncs(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
+    """By the names of Applications, what was synced again; each is named once."""
+    found = [get_mapping(one) for one in get_list(events[-1], "resyncs")]
+    by_name = {get_text(one, "unit").rpartition("/")[2]: one for one in found}
+    assert len(by_name) == len(found)
+    return by_name
+
+
+def with_migration(ladder: Ladder, name: str) -> None:
+    (ladder.folder / "apps" / name / "migrate.yaml").write_text(MIGRATION)
+
+
+def began(events: list[dict[str, Json]], name: str) -> int:
+    """When the sync of an Application began, from the start."""
+    times = (
+        get_int(one, "at")
+        for one in events
+        if one.get("event") == "step.applying" and get_text(one, "unit").rpartition("/")[2] == name
+    )
+    return min(times) - get_int(events[0], "at")
+
+
+@case(70)
+def test_hooks_run_again_beside_the_next_step_where_a_sync_began_in_the_second_of_its_turn(
+    ladder: Ladder,
+) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+    with_migration(ladder, "a")
+
+    events = played(ladder)
+
+    again = resyncs(events)
+    assert [get_text(one, "name") for one in get_list(again["a"], "hooks")] == ["migrate"]
+    assert get_int(again["a"], "at") <= began(events, "b") < get_int(again["a"], "ended")
+    assert "hooks" not in again["b"], "what has no hooks is as wanted already"
+
+
+@case(70)
+def test_a_sync_that_begins_in_a_later_second_than_its_turn_is_noticed(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    ladder.step(2, "b")
+    with_migration(ladder, "b")
+    slow: Json = {"effect": "slow", "by": "1s", "when": {"kind": "Secret", "verb": ["replace"]}}
+
+    assert {*resyncs(played(ladder))} == {"a", "b"}
+    assert "b" not in resyncs(played(ladder, {"faults": [slow]}))
+
+
+@case(70)
+@pytest.mark.parametrize(
+    ("most", "words"), [(None, ("--engine", "tidegate")), (0, ("--approve", "a"))]
+)
+def test_only_what_a_set_syncs_by_argo_cds_own_rules_is_synced_twice(
+    ladder: Ladder, most: int | None, words: tuple[str, ...]
+) -> None:
+    ladder.step(1, "a", most=most)
+    with_migration(ladder, "a")
+
+    events = played(ladder, None, *words)
+
+    assert events[-1]["outcome"] == "passed"
+    assert not resyncs(events)
+
+
+@case(70)
+def test_what_is_committed_is_synced_twice_as_well(ladder: Ladder) -> None:
+    ladder.step(1, "a")
+    with_migration(ladder, "a")
+    file = "apps/a/web.yaml"
+    newer = (ladder.folder / file).read_text().replace(":1", ":2")
+
+    events = played(ladder, committed(ladder, file, newer))
+
+    found = [get_mapping(one) for one in get_list(events[-1], "resyncs")]
+    taken = get_mapping(get_list(events[-1], "uptakes")[0])
+    assert [get_int(one, "turn") > 5 * 60_000 for one in found] == [False, True]
+    assert found[1]["at"] == taken["ended"]

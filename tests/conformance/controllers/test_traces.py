@@ -1,0 +1,41 @@
+"""The sandbox's controllers say what the real ones were heard to say.
+
+`compare.py` has the rule. Real controllers race each other, so a case is recorded several times, and its file holds every trace that differs by that rule; the sandbox has to tell
+one of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.controllers.catalogue import CASES
+from tests.conformance.controllers.compare import summary_of
+from tests.conformance.controllers.files import FOLDER, path_of, read_traces
+from tests.support.trace_case import Case
+from tests.support.trace_simulation import simulated
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_a_trace_is_one_that_was_recorded(case: Case) -> None:
+    recorded = [summary_of(one) for one in read_traces(case)]
+
+    told = summary_of(await simulated(case))
+
+    # Compared with the first alone, a failure shows where they differ.
+    assert told in recorded or told == recorded[0]
+
+
+def test_every_recorded_trace_has_a_case() -> None:
+    known = {path_of(case) for case in CASES}
+
+    recorded = set(FOLDER.glob("*.json"))
+
+    assert recorded == known
+
+
+async def test_the_same_case_is_told_the_same_twice() -> None:
+    case = next(one for one in CASES if one.name == "deployment-rolls-to-a-new-image")
+
+    first, second = await simulated(case), await simulated(case)
+
+    assert first == second

@@ -1,0 +1,231 @@
+"""Dependencies: who waits for whom, what counts as ready, and what never is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.conformance.flux.test_sources import controller
+from tests.support.flux_repository import UNIT, Layers, begins, events
+from tests.support.repositories import deployment, namespace, setting
+from tidegate.model.k8s.objects import Json
+
+READY = "dep.status.conditions.filter(e, e.type == 'Ready').exists(e, e.status == 'True')"
+SAME = "dep.metadata.name == 'a' && self.metadata.namespace == dep.metadata.namespace"
+FAILING = "behaviours:\n- {effect: never-ready, when: {name: a}}\n"
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    """Three layers of one source; each takes a few seconds."""
+    made = Layers(tmp_path / "platform")
+    for name in "abc":
+        made.put(f"{name}/all.yaml", deployment(name))
+    made.unit("a")
+    made.unit("b", after=["a"])
+    made.unit("c", after=["b"])
+    return made
+
+
+def simulated(layers: Layers, *words: str) -> dict[str, float]:
+    return begins(layers.run("simulate", "--engine", "flux", "-o", "json", *words))
+
+
+@case(12)
+def test_a_chain_of_three_looks_every_thirty_seconds_as_flux_does(layers: Layers) -> None:
+    """The worked timeline of Flux's documents: 5 seconds for each, and a look every 30."""
+    ran = layers.run("simulate", "--engine", "flux")
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == (
+        "step                                     flux applies           opens\n"
+        "clusters-main: definitions                       0.0s            0.0s\n"
+        "Kustomization/flux-system/a: rest                0.0s            5.0s\n"
+        "Kustomization/flux-system/b: rest               30.0s           35.0s\n"
+        "Kustomization/flux-system/c: rest               60.0s           65.0s\n"
+        "\n"
+        "flux: passed after 65.0s\n"
+    )
+
+
+@case(13)
+def test_a_unit_of_another_source_is_waited_for_as_well(layers: Layers) -> None:
+    other = {**layers.units["a"]}
+    layers.more = [
+        {
+            "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "kind": "GitRepository",
+            "metadata": {"name": "second", "namespace": "flux-system"},
+            "spec": {"interval": "1m", "url": "https://git.example.com/shop/platform.git"},
+        }
+    ]
+    layers.unit("b", after=["a"], sourceRef={"kind": "GitRepository", "name": "second"})
+    layers.units["a"] = other
+
+    assert simulated(layers)["b/rest"] == 30.0
+
+
+@case(14)
+def test_behind_a_layer_that_is_not_well_nothing_is_applied(layers: Layers, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(FAILING)
+    layers.unit("a", timeout="3m")
+
+    ran = layers.run(
+        *("simulate", "--engine", "flux", "-o", "json", "--until", "15m"),
+        *("--scenario", str(scenario)),
+    )
+
+    told = events(ran)
+    again = [one for one in told if one["event"] == "retry.planned"]
+    start = int(str(told[0]["at"]))
+    waited = [round((int(str(one["at"])) - start) / 1000) for one in again]
+    assert waited[:2] == [180, 420], "three minutes each, and one before the next try"
+    assert waited[2:4] == [605, 665], "after ten the Deployment gives up, which ends a wait early"
+    assert {one.partition("/")[0] for one in begins(ran)} == {"clusters-main", "a"}
+    assert str(told[-1]["sentence"]).startswith("it still tries: Deployment shop/a: ")
+
+
+@case(10)
+def test_a_dependency_that_is_not_there_is_told_at_its_place(layers: Layers) -> None:
+    layers.unit("b", after=["nobody"])
+
+    refused = layers.run("sync", "--sandbox", "--greenfield")
+    rest = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "-o", "json")
+
+    assert refused.returncode == 3
+    assert f"`{UNIT}b` depends on `{UNIT}nobody`, which is not there" in refused.stderr
+    assert "at clusters/main/all.yaml:" in refused.stderr
+    assert "(spec.dependsOn[0])" in refused.stderr
+    assert {one.partition("/")[0] for one in begins(rest)} == {"clusters-main", "a"}
+
+
+@case(15)
+def test_an_expression_that_is_true_at_once_holds_nobody_unless_flux_shall_ask_for_more(
+    layers: Layers,
+) -> None:
+    layers.unit("b", dependsOn=[{"name": "a", "readyExpr": SAME}])
+    by_flux = layers.run("simulate", "--engine", "flux", "-o", "json")
+    by_us = begins(layers.run("simulate", "--engine", "tidegate", "-o", "json"))
+    gate = "--feature-gates=AdditiveCELDependencyCheck=true"
+    layers.more = [namespace("flux-system"), controller(gate)]
+
+    asking = simulated(layers)
+
+    findings = [json.loads(line) for line in by_flux.stderr.splitlines()]
+    assert ("flux.unawaited", "warning") in {(one["code"], one["severity"]) for one in findings}
+    assert begins(by_flux)["b/rest"] == 0.0
+    assert by_us["b/rest"] > 0.0, "by our rules a dependency is ready, whatever else is asked"
+    assert asking["b/rest"] == 30.0
+
+
+@case(15)
+def test_an_expression_lets_a_unit_pass_a_suspended_one(layers: Layers) -> None:
+    layers.unit("a", suspend=True)
+    layers.unit("b", dependsOn=[{"name": "a", "readyExpr": SAME}])
+
+    assert "b/rest" in simulated(layers)
+
+
+@case(16)
+def test_an_expression_that_asks_for_readiness_holds_as_long_as_that(layers: Layers) -> None:
+    layers.unit("b", dependsOn=[{"name": "a", "readyExpr": READY}])
+
+    assert simulated(layers)["b/rest"] == 30.0
+
+
+@case(16)
+def test_an_expression_that_is_false_though_all_is_ready_is_told(layers: Layers) -> None:
+    never = "dep.metadata.name == 'somebody else'"
+    layers.unit("b", dependsOn=[{"name": "a", "readyExpr": never}])
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert "error[flux.never]: `spec.dependsOn[0].readyExpr` is never true" in ran.stderr
+    assert "at clusters/main/all.yaml:" in ran.stderr
+
+
+@case(17)
+@pytest.mark.parametrize("expression", ["deps.x == 1", "dep.status.flag", "dep.metadata.name =="])
+def test_an_expression_that_cannot_be_used_keeps_the_unit_from_beginning(
+    layers: Layers, expression: str
+) -> None:
+    layers.unit("b", dependsOn=[{"name": "a", "readyExpr": expression}])
+
+    refused = layers.run("sync", "--sandbox")
+    played = layers.run("simulate", "--engine", "flux", "-o", "json")
+
+    assert refused.returncode == 3
+    assert "error[flux.expression]: `spec.dependsOn[0].readyExpr` cannot be used" in refused.stderr
+    assert set(begins(played)) == {"clusters-main/definitions", "a/rest"}
+
+
+@case(20)
+def test_a_circle_is_told_with_its_members(layers: Layers) -> None:
+    layers.unit("a", after=["c"])
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert all(f"{UNIT}{name}" in ran.stderr for name in "abc")
+    assert "at clusters/main/all.yaml:" in ran.stderr
+    assert "(spec.dependsOn[0])" in ran.stderr
+
+
+def test_a_unit_that_depends_on_itself_is_told(layers: Layers) -> None:
+    layers.unit("b", after=["b"])
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert "error[flux.itself]" in ran.stderr
+
+
+def test_by_flux_what_waits_for_a_suspended_unit_never_begins_and_that_is_told(
+    layers: Layers,
+) -> None:
+    layers.unit("a", suspend=True)
+
+    by_flux = layers.run("simulate", "--engine", "flux", "-o", "json")
+
+    assert set(begins(by_flux)) == {"clusters-main/definitions"}
+    assert f"`{UNIT}b` never begins: it waits for `{UNIT}a`" in by_flux.stderr
+    assert f"`{UNIT}c` never begins: it waits for `{UNIT}b`" in by_flux.stderr
+
+
+@case(49)
+def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_over(
+    tmp_path: Path,
+) -> None:
+    layers = Layers(tmp_path / "platform")
+    layers.put("a/all.yaml", setting("one"))
+    layers.put("b/all.yaml", setting("two"))
+    rule: Json = {"apiVersion": "v1", "kind": "ConfigMap", "current": "has(data.foo.bar)"}
+    layers.unit("a", timeout="1s", healthCheckExprs=[rule])
+    layers.unit("b", after=["a"])
+
+    ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "2m")
+
+    told = events(ran)
+    (again,) = [one for one in told if one["event"] == "retry.planned"]
+    assert (int(str(again["at"])) - int(str(told[0]["at"]))) // 1000 == 30, "no less than that"
+    assert "ConfigMap shop/one took too long: " in str(again["sentence"])
+    assert "b/rest" not in begins(ran)
+
+
+def test_expressions_judge_what_nobody_else_can(layers: Layers) -> None:
+    """A ConfigMap is ready at once for Flux, unless somebody says otherwise."""
+    layers.put("a/more.yaml", {**setting("flag"), "data": {"ready": "yes"}})
+    rule: dict[str, Json] = {"apiVersion": "v1", "kind": "ConfigMap"}
+    layers.unit("a", healthCheckExprs=[{**rule, "current": "data.ready == 'yes'"}])
+    good = simulated(layers)
+    layers.unit("a", healthCheckExprs=[{**rule, "current": "data.ready == 'no'"}])
+
+    bad = simulated(layers, "--until", "5m")
+
+    assert "b/rest" in good
+    assert "b/rest" not in bad

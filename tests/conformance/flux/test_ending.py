@@ -1,0 +1,109 @@
+"""The end of a unit: what goes with it, by its policy and by what lives."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.argocd.stage import named
+from tests.conformance.flux.stage import FluxStage, case
+from tests.conformance.flux.test_applying import NOTE, setting
+from tests.support.objects import held
+from tests.support.rollout_runs import Run
+from tidegate.clusters.evaluator import prune_candidate
+from tidegate.health.readiness_timeout import budget
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.rollouts.event import EventType
+from tidegate.plan.build.build import plan_unit
+from tidegate.plan.changes.delete_unit import build_deletion
+
+
+async def end(flux: FluxStage, *bodies: JsonObject, **spec: Json) -> Run:
+    """Delete the unit of which these live."""
+    unit = flux.unit(spec)
+    lives = [prune_candidate(await flux.body(body), plan_unit(unit)) for body in bodies]
+    going = [one for one in lives if one is not None]
+    plan = build_deletion(Manifests(unit=unit), going, readiness_timeout=budget)
+    rolling = flux.start(plan)
+    return await rolling.ends()
+
+
+@case(48)
+@pytest.mark.parametrize(
+    ("policy", "prunes", "goes"),
+    [
+        ("MirrorPrune", True, True),
+        ("MirrorPrune", False, False),
+        ("Delete", False, True),
+        ("WaitForTermination", False, True),
+        ("Orphan", True, False),
+    ],
+)
+async def test_what_goes_with_a_unit_is_said_by_its_policy(
+    flux: FluxStage, policy: str, *, prunes: bool, goes: bool
+) -> None:
+    one = setting("one")
+    await flux.reconcile(one)
+
+    run = await end(flux, one, deletionPolicy=policy, prune=prunes)
+
+    assert run.result == "passed"
+    assert await flux.lives(one) is not goes
+
+
+@case(48)
+async def test_what_somebody_holds_is_waited_for(flux: FluxStage) -> None:
+    one = held(setting("one"))
+    await flux.reconcile(one)
+    unit = flux.unit({"deletionPolicy": "WaitForTermination"})
+    stale = prune_candidate(await flux.body(one), plan_unit(unit))
+    assert stale is not None
+    rolling = flux.start(build_deletion(Manifests(unit=unit), [stale], readiness_timeout=budget))
+
+    await rolling.waits("Deleting")
+
+    await rolling.stops()
+    assert await flux.lives(one)
+
+
+@case(46, 48)
+async def test_what_lives_can_ask_for_outliving_its_unit(flux: FluxStage) -> None:
+    one = setting("one")
+    await flux.reconcile(one)
+    note: JsonObject = {"metadata": {"annotations": {f"{NOTE}prune": "disabled"}}}
+    await flux.desk.patch(await flux.ref(one), note, manager="kubectl-edit")
+
+    await end(flux, one)
+
+    assert await flux.lives(one)
+
+
+@case(18)
+async def test_a_unit_that_cannot_begin_can_be_deleted(flux: FluxStage) -> None:
+    one = setting("one")
+    await flux.reconcile(one)
+
+    run = await end(flux, one, dependsOn=[{"name": "never-ready"}])
+
+    assert (run.result, named(run, EventType.OBJECT_PRUNED)) == ("passed", ["one"])
+    assert not await flux.lives(one)
+
+
+async def test_kinds_go_in_the_reverse_of_the_order_in_which_they_came(flux: FluxStage) -> None:
+    account: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "who", "namespace": "default"},
+    }
+    service: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"ports": [{"port": 80}]},
+    }
+    bodies = (setting("one"), account, service)
+    await flux.reconcile(*bodies)
+
+    run = await end(flux, *bodies)
+
+    assert named(run, EventType.OBJECT_PRUNED) == ["web", "one", "who"]

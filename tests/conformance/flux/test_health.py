@@ -1,0 +1,247 @@
+"""Health: what is waited for, how long, and what ends a wait early."""
+
+from __future__ import annotations
+
+from tests.conformance.argocd.stage import named
+from tests.conformance.flux.stage import FluxStage, case
+from tests.conformance.flux.test_applying import setting
+from tests.support.builders import a_deployment, a_job
+from tests.support.rollout_statuses import AT
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+
+
+def check(stage: FluxStage, kind: str, name: str, api: str = "v1") -> dict[str, Json]:
+    return {"apiVersion": api, "kind": kind, "name": name, "namespace": stage.namespace}
+
+
+def seconds(begun: Ms, ended: Ms) -> int:
+    """Whole ones: a request takes milliseconds in a sandbox, too."""
+    return (ended - begun) // SECOND
+
+
+def stuck() -> JsonObject:
+    """A Deployment that has given up."""
+    late: Json = {
+        "type": "Progressing",
+        "status": "False",
+        "reason": "ProgressDeadlineExceeded",
+        "lastTransitionTime": AT,
+    }
+    return {"observedGeneration": 1, "replicas": 1, "conditions": [late]}
+
+
+@case(50)
+async def test_what_is_listed_and_not_there_is_waited_for_until_the_timeout_and_then_again(
+    flux: FluxStage,
+) -> None:
+    begun = flux.world.now()
+    rolling = await flux.begin_reconcile(
+        setting("one"), healthChecks=[check(flux, "ConfigMap", "late")], timeout="45s"
+    )
+    waits = await rolling.waits_for("late")
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    await flux.desk.apply(flux.here(setting("late")))
+    run = await rolling.ends()
+
+    assert waits.message == "it is not there yet"
+    assert "late" in again.message
+    assert "took too long" in again.message
+    assert seconds(begun, again.at) == 45
+    assert seconds(again.at, again.until) == 60, "its `retryInterval`"
+    assert run.result == "passed"
+
+
+@case(49)
+async def test_no_timeout_is_shorter_than_half_a_minute(flux: FluxStage) -> None:
+    begun = flux.world.now()
+    rolling = await flux.begin_reconcile(
+        healthChecks=[check(flux, "ConfigMap", "nowhere")], timeout="1s"
+    )
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    await rolling.stops()
+
+    assert seconds(begun, again.at) == 30
+
+
+@case(51)
+async def test_what_has_failed_ends_a_wait_at_once(flux: FluxStage) -> None:
+    web = a_deployment("web")
+    rolling = await flux.begin_reconcile(web, wait=True, timeout="20m")
+    begun = flux.world.now()
+    await flux.becomes(web, stuck())
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    await rolling.stops()
+
+    assert "Progress deadline exceeded" in again.message
+    assert seconds(begun, again.at) == 5, "one look later"
+
+
+@case(52)
+async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_the_wait(
+    flux: FluxStage,
+) -> None:
+    good, bad = a_job("good"), a_job("bad")
+    rolling = await flux.begin_reconcile(good, wait=True)
+    await flux.becomes(good, {"startTime": AT, "active": 1})
+    await rolling.waits_for("good")
+    assert not rolling.is_open
+    await flux.becomes(good, ended("Complete"))
+    assert (await rolling.ends()).result == "passed"
+
+    rolling = await flux.begin_reconcile(good, bad, wait=True)
+    await flux.becomes(bad, ended("Failed"))
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    await rolling.stops()
+    assert "bad" in again.message
+
+
+@case(52)
+async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> None:
+    job = a_job("once")
+    spec: JsonObject = {**get_mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
+    job = {**job, "spec": spec}
+    rolling = await flux.begin_reconcile(job, wait=True)
+    await flux.becomes(job, ended("Complete"))
+    await rolling.ends()
+    await flux.desk.delete(await flux.ref(job))
+
+    run = await flux.reconcile(job, wait=True)
+
+    assert run.result == "passed"
+
+
+@case(55)
+async def test_a_unit_that_lists_itself_does_not_wait_for_itself(flux: FluxStage) -> None:
+    own: Json = {
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "Kustomization",
+        "name": flux.namespace,
+        "namespace": flux.namespace,
+    }
+
+    run = await flux.reconcile(setting("one"), healthChecks=[own])
+
+    assert run.result == "passed"
+
+
+async def test_without_wait_and_checks_nothing_of_the_rest_is_waited_for(flux: FluxStage) -> None:
+    run = await flux.reconcile(a_deployment("web"))
+
+    assert run.result == "passed"
+
+
+async def test_with_checks_only_those_are_waited_for(flux: FluxStage) -> None:
+    web, other = a_deployment("web"), a_deployment("other")
+    checks: Json = [check(flux, "Deployment", "other", "apps/v1")]
+    rolling = await flux.begin_reconcile(web, other, healthChecks=checks)
+    await rolling.waits_for("other")
+    await flux.becomes(other, well())
+    run = await rolling.ends()
+
+    assert run.result == "passed"
+    assert named(run, EventType.GATE_WAITING) == ["other"]
+
+
+@case(36)
+async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
+    flux: FluxStage,
+) -> None:
+    """A class of somebody's own that is not ready holds what comes behind it."""
+    group = flux.group
+    definition = a_class_definition(group)
+    one: JsonObject = {
+        "apiVersion": f"{group}/v1",
+        "kind": "DatabaseClass",
+        "metadata": {"name": f"one-{flux.namespace}"},
+    }
+    await flux.reconcile(definition)
+    await flux.desk.create(one)
+    unready: Json = [{"type": "Ready", "status": "False", "lastTransitionTime": AT}]
+    await flux.says(one, {"conditions": unready})
+    begun = flux.world.now()
+
+    rolling = await flux.begin_reconcile(definition, one, setting("rest"), timeout="20m")
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
+    await rolling.stops()
+
+    assert seconds(begun, again.at) == 60
+    assert not await flux.lives(setting("rest"))
+
+
+def a_class_definition(group: str) -> JsonObject:
+    schema: Json = {
+        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    }
+    names: Json = {
+        "kind": "DatabaseClass",
+        "plural": "databaseclasses",
+        "singular": "databaseclass",
+    }
+    spec: Json = {
+        "group": group,
+        "scope": "Cluster",
+        "names": names,
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": schema,
+                "subresources": {"status": {}},
+            }
+        ],
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"databaseclasses.{group}"},
+        "spec": spec,
+    }
+
+
+def ended(how: str) -> JsonObject:
+    condition: Json = {"type": how, "status": "True", "lastTransitionTime": AT}
+    return {"startTime": AT, "conditions": [condition]}
+
+
+def well() -> JsonObject:
+    available: Json = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": AT,
+        "reason": "MinimumReplicasAvailable",
+    }
+    progressing: Json = {
+        "type": "Progressing",
+        "status": "True",
+        "lastTransitionTime": AT,
+        "reason": "NewReplicaSetAvailable",
+    }
+    counts: dict[str, Json] = dict.fromkeys(
+        ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1
+    )
+    return {"observedGeneration": 1, **counts, "conditions": [available, progressing]}
+
+
+@case(11, 12)
+async def test_a_dependency_counts_at_the_new_revision_alone(flux: FluxStage) -> None:
+    """What was well before says nothing: the second waits until the first is well with its text."""
+    first, second = a_deployment("first"), setting("second", a="1")
+    rolling = flux.start(await flux.chain((first,), (second,)))
+    await flux.becomes(first, well())
+    assert (await rolling.ends()).result == "passed"
+
+    rolling = flux.start(
+        await flux.chain((a_deployment("first", image="app:2"),), (setting("second", a="2"),))
+    )
+    await rolling.waits_for("first")
+    before = get_mapping(await flux.body(second), "data")
+    await flux.becomes(first, {**well(), "observedGeneration": 2})
+    run = await rolling.ends()
+
+    assert before == {"a": "1"}
+    assert run.result == "passed"
+    assert get_mapping(await flux.body(second), "data") == {"a": "2"}

@@ -1,0 +1,110 @@
+"""Random objects, judged as Flux's own kstatus judged them.
+
+tests/data/health/kstatus.jsonl holds the answers of fluxcd/cli-utils 1.2.3 and of the Job reader
+of fluxcd/pkg/runtime 0.110.3; `python -m tests.conformance.oracles.kstatus` asks them anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import zip_longest
+
+import pytest
+
+from tests.conformance.oracles.kstatus.answers import Answer, digest_of, read_answers
+from tests.conformance.oracles.kstatus.bodies import NOW, Question, questions
+from tidegate.health.kstatus import judge, judge_with_pods
+from tidegate.model.k8s.verdict import Health, Verdict
+
+ASKED = list(questions())
+TOLD = read_answers()
+STATUSES = {
+    "Current": Health.HEALTHY,
+    "InProgress": Health.PROGRESSING,
+    "Terminating": Health.PROGRESSING,
+    "Failed": Health.DEGRADED,
+    "Unknown": Health.UNKNOWN,
+}
+
+
+def our_verdict(question: Question) -> Verdict:
+    if question.pods is None:
+        return judge(question.body, NOW)
+    return judge_with_pods(question.body, question.pods, NOW)
+
+
+def differs(verdict: Verdict, told: Answer) -> bool:
+    """Where kstatus gives no reason, or no sentence because it gave up, we have our own."""
+    return (
+        verdict.health is not STATUSES[told.status]
+        or (told.status == "Terminating") != (verdict.message == "Resource scheduled for deletion")
+        or verdict.reason != (told.reason or verdict.reason)
+        or (told.status != "Unknown" and verdict.message != told.message)
+    )
+
+
+def test_the_answers_are_those_to_our_questions() -> None:
+    asked, told = (digest_of(question) for question in ASKED), (digest for digest, _ in TOLD)
+
+    assert all(one == other for one, other in zip_longest(asked, told))
+
+
+def test_every_object_is_judged_as_kstatus_judges_it() -> None:
+    differing = (
+        f"{number}: {verdict} where kstatus says {told}"
+        for number, (question, (_, told)) in enumerate(zip(ASKED, TOLD, strict=True))
+        if differs(verdict := our_verdict(question), told)
+    )
+
+    assert next(differing, "") == ""
+
+
+def test_every_verdict_has_a_reason_for_programs() -> None:
+    reasons = {our_verdict(question).reason for question in ASKED}
+
+    assert {reason for reason in reasons if not re.fullmatch(r"[A-Z][A-Za-z]+", reason)} == set()
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "ContainerCrashLooping",
+        "DeploymentNotAvailable",
+        "ExtraPods",
+        "Installing",
+        "JobFailed",
+        "JobInProgress",
+        "JobNotStarted",
+        "LatestGenerationNotObserved",
+        "LessAvailable",
+        "LessCurrent",
+        "LessLabelled",
+        "LessReady",
+        "LessReplicas",
+        "LessUpdated",
+        "NoDesiredNumber",
+        "NoGeneration",
+        "NoIPAssigned",
+        "NoObservedGeneration",
+        "NotBound",
+        "PartitionRollout",
+        "PodNotObserved",
+        "PodNotScheduled",
+        "PodPending",
+        "PodRunningNotReady",
+        "PodUnschedulable",
+        "ProgressDeadlineExceeded",
+        "ReplicaFailure",
+        "ReplicaSetNotAvailable",
+        "RevisionMismatch",
+    ],
+)
+def test_the_questions_reach_every_rule(reason: str) -> None:
+    assert sum(told.reason == reason for _, told in TOLD) >= 3
+
+
+def test_the_questions_reach_every_status() -> None:
+    seen = Counter(told.status for _, told in TOLD)
+
+    assert {status for status, times in seen.items() if times >= 20} == set(STATUSES)

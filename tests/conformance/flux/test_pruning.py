@@ -1,0 +1,122 @@
+"""Pruning: what goes, what stays, and who waits for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.argocd.stage import named
+from tests.conformance.flux.stage import FluxStage, case, open_flux
+from tests.conformance.flux.test_applying import NOTE, setting
+from tests.support.objects import held
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import MINUTE, Ms
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
+from tidegate.sandbox.world import Sandbox
+from tidegate.world.messages import Forbidden
+
+
+@case(23)
+async def test_a_unit_of_which_nothing_is_left_prunes_all_it_had_and_brings_it_again(
+    each_flux: FluxStage,
+) -> None:
+    flux, bodies = each_flux, [setting(name) for name in ("a", "b", "c")]
+    await flux.reconcile(*bodies)
+
+    emptied = await flux.reconcile()
+    gone = [await flux.lives(body) for body in bodies]
+    again = await flux.reconcile(*bodies)
+
+    assert (emptied.result, again.result) == ("passed", "passed")
+    assert gone == [False, False, False]
+    assert [await flux.lives(body) for body in bodies] == [True, True, True]
+
+
+@case(46)
+@pytest.mark.parametrize(
+    ("word", "value"), [("prune", "Disabled"), ("reconcile", "disabled"), ("ssa", "Ignore")]
+)
+async def test_what_lives_can_ask_for_being_kept(flux: FluxStage, word: str, value: str) -> None:
+    one = setting("one")
+    await flux.reconcile(one)
+    note: JsonObject = {"metadata": {"annotations": {f"{NOTE}{word}": value}}}
+    await flux.desk.patch(await flux.ref(one), note, manager="kubectl-edit")
+
+    runs = [await flux.reconcile(setting("other")) for _ in range(2)]
+
+    assert [run.result for run in runs] == ["passed", "passed"]
+    assert await flux.lives(one)
+
+
+@case(46)
+async def test_what_another_unit_has_taken_over_stays(each_flux: FluxStage) -> None:
+    flux, one = each_flux, setting("one")
+    await flux.reconcile(one)
+    taken: JsonObject = {"metadata": {"labels": {f"{NOTE}name": "other"}}}
+    await flux.desk.patch(await flux.ref(one), taken, manager="kustomize-controller")
+
+    run = await flux.reconcile(setting("other"))
+
+    assert run.result == "passed"
+    assert await flux.lives(one)
+
+
+@case(46)
+async def test_without_prune_nothing_goes(flux: FluxStage) -> None:
+    one = setting("one")
+    await flux.reconcile(one, prune=False)
+
+    await flux.reconcile(setting("other"), prune=False)
+
+    assert await flux.lives(one)
+
+
+async def test_what_goes_goes_behind_what_comes_and_before_anybody_asks_for_health(
+    each_flux: FluxStage,
+) -> None:
+    flux, old, new = each_flux, setting("old"), setting("new")
+    await flux.reconcile(old)
+    await flux.record.mark()
+    missing: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nowhere"}
+    checks: Json = [{**missing, "namespace": flux.namespace}]
+
+    rolling = await flux.begin_reconcile(new, healthChecks=checks)
+    await rolling.waits_for("nowhere")
+
+    assert await flux.deeds("create", "delete") == [
+        "create configmaps/new",
+        "delete configmaps/old",
+    ]
+    await rolling.stops()
+
+
+async def test_nobody_waits_for_the_end_of_what_goes(each_flux: FluxStage) -> None:
+    flux, old = each_flux, held(setting("old"))
+    await flux.reconcile(old)
+
+    run = await flux.reconcile(setting("new"), wait=True)
+
+    assert run.result == "passed"
+    assert named(run, EventType.OBJECT_PRUNED) == ["old"]
+    assert await flux.lives(old), "somebody holds it"
+
+
+@case(47)
+async def test_a_deletion_that_is_refused_is_tried_again_until_it_is_not() -> None:
+    refused = CallFault(
+        Rejection(Forbidden("a policy keeps it")),
+        FaultSelector(verbs=("delete",), name="old"),
+        Frequency(times=1),
+    )
+    flux = await open_flux(Sandbox(faults=(refused,)))
+    old = setting("old")
+    await flux.reconcile(old)
+
+    begun = flux.world.now()
+    run = await flux.reconcile(setting("new"))
+
+    (again,) = run.told(EventType.RETRY_SCHEDULED)
+    assert "a policy keeps it" in again.message
+    assert run.result == "passed"
+    assert Ms(flux.world.now() - begun) >= MINUTE, "a minute is its `retryInterval`"
+    assert not await flux.lives(old)

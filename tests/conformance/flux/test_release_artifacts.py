@@ -1,0 +1,84 @@
+"""HelmReleases whose charts lie in OCI artifacts: their versions tell which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.registry import FakeRegistry
+from tests.support.release_artifacts import LAYER, a_chart, release_of_artifact
+from tests.support.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
+from tests.support.web_server import listening_beside
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    return release_sandbox(tmp_path, monkeypatch, own=True)
+
+
+@case(64)
+@pytest.mark.parametrize(("tag", "way"), [("1.0.0", "copy"), ("stable", "extract")])
+def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
+    sandbox: KeptSandbox, tmp_path: Path, tag: str, way: str
+) -> None:
+    registry = FakeRegistry()
+    first = registry.push(tag, a_chart("one"), LAYER)
+    with listening_beside(registry.app()) as origin:
+        root = release_of_artifact(tmp_path / "repository", origin, way, tag=tag)
+        for _ in range(2):
+            done = sandbox.sync(root)
+            assert done.code == 0, done.stderr
+        assert stands(sandbox) == [(1, "deployed")]
+        second = registry.push(tag, a_chart("two"), LAYER)
+        done = sandbox.sync(root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    builds = [one.removeprefix("sha256:")[:12] for one in (first, second)]
+    versions = [f"1.0.0+{one}" for one in builds]
+    assert [one.chart for one in records(sandbox)] == [("shop", one) for one in versions]
+    setting = sandbox.all(CONFIG_MAP, "shop")["web"]
+    assert get_text(setting, "data", "version") == versions[1]
+    assert get_text(setting, "data", "to") == "two"
+    own = sandbox.all(RELEASE, "shop")["web"]
+    assert get_text(own, "status", "lastAttemptedRevision") == versions[1]
+    assert get_text(own, "status", "lastAttemptedRevisionDigest") == second
+    history = get_mappings(own, "status", "history")
+    assert [get_text(one, "ociDigest") for one in history] == [second, first]
+    ready = next(one for one in get_mappings(own, "status", "conditions") if one["type"] == "Ready")
+    assert get_text(ready, "message").endswith(f"shop/web.v2 with chart shop@{versions[1]}")
+
+
+@case(64)
+def test_an_artifact_by_its_digest_is_told_in_the_version(
+    sandbox: KeptSandbox, tmp_path: Path
+) -> None:
+    registry = FakeRegistry()
+    digest = registry.push("2.0.0", a_chart("one"), LAYER)
+    registry.tags[digest] = registry.tags["2.0.0"]
+    with listening_beside(registry.app()) as origin:
+        root = release_of_artifact(tmp_path / "repository", origin, digest=digest)
+        done = sandbox.sync(root)
+
+    assert done.code == 0, done.stderr
+    assert records(sandbox)[0].chart[1] == f"1.0.0+{digest.removeprefix('sha256:')[:12]}"
+
+
+@case(64)
+def test_a_tag_that_is_another_version_than_the_charts_is_refused(
+    sandbox: KeptSandbox, tmp_path: Path
+) -> None:
+    registry = FakeRegistry()
+    registry.push("1.0.1", a_chart("one"), LAYER)
+    with listening_beside(registry.app()) as origin:
+        root = release_of_artifact(tmp_path / "repository", origin, tag="1.0.1")
+        refused = sandbox.sync(root)
+
+    assert refused.code != 0
+    told = "the tag of its artifact is `1.0.1`, and the chart has the version `1.0.0`"
+    assert told in refused.stderr
+    assert records(sandbox) == []

@@ -1,0 +1,370 @@
+"""HelmReleases: what becomes of one that fails, is locked, or is released by somebody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.releases import (
+    CONFIG_MAP,
+    ChartRepository,
+    a_shop,
+    config_map,
+    hook,
+    records,
+    release_sandbox,
+    stands,
+)
+from tests.support.tidegate_runs import tidegate
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, record_secret
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+from tidegate.model.times import Ms
+
+JOB = Kind("batch", "v1", "Job")
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    """A cluster in which the Job `migrate` fails."""
+    return release_sandbox(tmp_path, monkeypatch, failing=["migrate"])
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    return a_shop(tmp_path / "repository")
+
+
+@case(59)
+def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revision(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
+    failed = sandbox.sync(shop.root)
+    assert failed.code != 0
+    assert stands(sandbox) == [(1, "failed")]
+    assert 'Release "web" failed' in get_text(records(sandbox)[0].content, "info", "description")
+
+    shop.release(values={"to": "two"})
+    mended = sandbox.sync(shop.root)
+
+    assert mended.code == 0, mended.stderr
+    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
+
+
+@case(61)
+def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
+    tmp_path: Path, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
+    retries: Json = {"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}}
+    shop.release(install=retries, upgrade=retries)
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n")
+    words = ("--engine", "flux", "-o", "json", "--until", "7m", "--scenario", str(scenario))
+
+    ran = tidegate("simulate", shop.root, *words)
+
+    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    planned = [(one["at"], one["until"]) for one in told if one.get("event") == "retry.planned"]
+    assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
+    (history,) = told[-1]["releases"]
+    assert [one["status"] for one in history["revisions"]][:3] == ["failed"] * 3
+
+
+@case(61)
+def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revision_of_its_own(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install"))
+    shop.put("templates/web.yaml", config_map("web", by="'{{ .Release.Revision }}'"))
+    shop.release(install={"strategy": {"name": "RetryOnFailure"}})
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "by") == "2"
+
+
+@case(62)
+def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    last = records(sandbox)[0]
+    locked = last.with_status(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
+    content: JsonObject = {**locked.content, "version": 2}
+    stale = ReleaseRecord(content)
+    sandbox.put(record_secret(stale, "shop", now=Ms(0)))
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+    assert "revision 2 of the release `shop/web` is `pending-upgrade`" in done.stderr
+
+
+@case(62)
+def test_what_somebody_else_has_released_is_upgraded(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    content: JsonObject = {**records(sandbox)[0].content, "version": 2}
+    sandbox.put(record_secret(ReleaseRecord(content), "shop", now=Ms(0)))
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "superseded"), (3, "deployed")]
+
+
+@case(65)
+def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+    sandbox.sync(shop.root)
+    patch = '[{"op": "add", "path": "/data/more", "value": "yes"}]'
+    target: JsonObject = {"kind": "ConfigMap", "name": "web"}
+    shop.release(postRenderers=[{"kustomize": {"patches": [{"patch": patch, "target": target}]}}])
+
+    for _ in range(2):
+        done = sandbox.sync(shop.root)
+        assert done.code == 0, done.stderr
+
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "more") == "yes"
+
+
+@case(60)
+def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tries_left(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/before.yaml", hook("before", "pre-rollback"))
+    sandbox.sync(shop.root)
+    shop.put("templates/more.yaml", config_map("more", to="'{{ .Values.to }}'"))
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 1}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox) == [
+        (1, "superseded"),
+        (2, "failed"),
+        (3, "superseded"),
+        (4, "failed"),
+        (5, "deployed"),
+    ]
+    last = records(sandbox)[-1]
+    assert get_text(last.content, "info", "description") == "Rollback to 3"
+    assert last.manifest == records(sandbox)[0].manifest
+    assert sandbox.deeds().count("create jobs/before") == 2
+    assert sandbox.all(CONFIG_MAP, "shop").keys() & {"web", "more"} == {"web"}
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+
+
+@case(60)
+def test_an_upgrade_that_has_nothing_to_go_back_to_is_not_tried_again(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"retries": 2}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox) == [(1, "failed"), (2, "failed")]
+
+
+@case(60)
+def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
+    remediation: JsonObject = {"remediateLastFailure": True}
+    shop.release(upgrade={"remediation": remediation})
+    assert sandbox.sync(shop.root).code != 0
+    before = stands(sandbox)
+    assert before == [(1, "superseded"), (2, "failed"), (3, "deployed")]
+
+    shop.drop("templates/hook.yaml")
+    back = sandbox.sync(shop.root)
+
+    assert back.code == 0, back.stderr
+    assert stands(sandbox) == before
+
+
+@case(60)
+def test_an_install_that_fails_is_uninstalled_before_each_further_try(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install"))
+    shop.put("templates/bye.yaml", hook("goodbye", "pre-delete"))
+    shop.release(install={"remediation": {"retries": 1}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert failed.stdout.count("applied 1 object: Job shop/goodbye") == 1
+    assert stands(sandbox) == [(1, "failed")]
+    assert "web" in sandbox.all(CONFIG_MAP, "shop")
+
+
+@case(60)
+def test_the_last_failure_of_an_install_is_uninstalled_where_the_release_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.put("templates/hook.yaml", hook("migrate", "post-install"))
+    shop.release(install={"remediation": {"remediateLastFailure": True}})
+
+    assert sandbox.sync(shop.root).code != 0
+
+    assert stands(sandbox) == []
+    assert "web" not in sandbox.all(CONFIG_MAP, "shop")
+
+
+@case(60)
+def test_an_upgrade_that_fails_can_be_uninstalled(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
+    remediation: JsonObject = {"strategy": "uninstall", "remediateLastFailure": True}
+    shop.release(upgrade={"remediation": remediation})
+
+    assert sandbox.sync(shop.root).code != 0
+
+    assert stands(sandbox) == []
+    assert not sandbox.all(CONFIG_MAP, "shop").keys() & {"web"}
+
+
+@case(60)
+@pytest.mark.parametrize("turns", [16, 30])
+def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
+    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+) -> None:
+    """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
+    remediation: JsonObject = {"remediateLastFailure": True}
+    shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
+    sandbox.killed(shop.root, turns=turns)
+
+    assert sandbox.sync(shop.root).code != 0
+
+    found = stands(sandbox)
+    assert [number for number, _ in found] == [*range(1, len(found) + 1)]
+    assert found[-1][1] == "deployed"
+    assert [status for _, status in found].count("deployed") == 1
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+
+
+@case(60)
+def test_hooks_of_a_rollback_go_by_their_own_ends(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """The hook of the upgrade fails and goes; that of the rollback is well, and goes as well."""
+    shop.put("templates/undo.yaml", hook("undo", "pre-rollback", policy="hook-succeeded"))
+    shop.put("templates/kept.yaml", hook("kept", "pre-rollback", policy="hook-failed"))
+    assert sandbox.sync(shop.root).code == 0
+    shop.put("templates/hook.yaml", hook("migrate", "post-upgrade", policy="hook-failed"))
+    shop.release(values={"to": "two"}, upgrade={"remediation": {"remediateLastFailure": True}})
+
+    failed = sandbox.sync(shop.root)
+
+    assert failed.code != 0
+    assert stands(sandbox)[-1] == (3, "deployed")
+    assert {*sandbox.all(JOB, "shop")} == {"kept"}
+
+
+def drift(sandbox: KeptSandbox) -> None:
+    """Somebody changes one object of the release, and deletes the other."""
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
+    sandbox.delete(CONFIG_MAP, "shop", "more")
+
+
+@case(63)
+@pytest.mark.parametrize("mode", ["enabled", "warn", "disabled", ""])
+def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_else_left(
+    sandbox: KeptSandbox, shop: ChartRepository, mode: str
+) -> None:
+    shop.put("templates/more.yaml", config_map("more", to="more"))
+    shop.release(driftDetection={"mode": mode} if mode else {})
+    sandbox.sync(shop.root)
+    drift(sandbox)
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    settings, is_mended = sandbox.all(CONFIG_MAP, "shop"), mode == "enabled"
+    assert get_text(settings["web"], "data", "to") == ("one" if is_mended else "other")
+    assert ("more" in settings) is is_mended
+    assert stands(sandbox) == [(1, "deployed")]
+    told = "drifted, and left so: ConfigMap shop/web: was changed by somebody: `data.to`"
+    assert (told in done.stdout) is (mode == "warn")
+    gone = "drifted, and left so: ConfigMap shop/more: was deleted"
+    assert (gone in done.stdout) is (mode == "warn")
+
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert get_text(settings["web"], "data", "to") == "two"
+    assert "more" in settings
+
+
+@case(63)
+@pytest.mark.parametrize("word", ["labels", "annotations"])
+def test_an_object_can_ask_that_nobody_looks_for_its_drift(
+    sandbox: KeptSandbox, shop: ChartRepository, word: str
+) -> None:
+    said = f"  {word}: {{helm.toolkit.fluxcd.io/driftDetection: disabled}}"
+    template = config_map("more", to="more").replace("\ndata:", f"\n{said}\ndata:")
+    shop.put("templates/more.yaml", template)
+    shop.release(driftDetection={"mode": "enabled"})
+    sandbox.sync(shop.root)
+    drift(sandbox)
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    settings = sandbox.all(CONFIG_MAP, "shop")
+    assert get_text(settings["web"], "data", "to") == "one"
+    assert "more" not in settings
+
+
+@case(63)
+def test_fields_that_others_may_have_are_no_drift(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    target: JsonObject = {"kind": "ConfigMap", "name": "web"}
+    ignore: Json = [{"paths": ["/data/to"], "target": target}]
+    shop.release(driftDetection={"mode": "warn", "ignore": ignore})
+    sandbox.sync(shop.root)
+    sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert "drifted" not in done.stdout
+
+
+@case(63)
+def test_who_dies_in_the_middle_of_an_upgrade_is_gone_on_with_whatever_is_said_of_drift(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    shop.put("templates/hook.yaml", hook("before", "pre-upgrade"))
+    shop.release(values={"to": "two"})
+    sandbox.killed(shop.root, turns=16)
+    assert stands(sandbox)[-1][1] == "pending-upgrade"
+
+    done = sandbox.sync(shop.root)
+
+    assert done.code == 0, done.stderr
+    assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

@@ -1,0 +1,191 @@
+"""SOPS: what is opened with which keys, and what is said where none fits."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.support.canary_search import left_in_memory
+from tests.support.flux_repository import Layers
+from tests.support.repositories import namespace
+from tests.support.sops_program import AgeKey, encrypt
+from tidegate.model.k8s.objects import Json, JsonObject
+
+CANARY = "kea-winters-in-the-alps"
+SECRET = f"""\
+apiVersion: v1
+kind: Secret
+metadata:
+  name: plain
+stringData:
+  motto: {CANARY}
+"""
+DECRYPTION: Json = {"provider": "sops", "secretRef": {"name": "sops-age"}}
+RULE = ("--encrypted-regex", "^(data|stringData)$")
+
+
+@pytest.fixture(scope="module")
+def key() -> AgeKey:
+    return AgeKey.generate()
+
+
+@pytest.fixture
+def layers(tmp_path: Path, key: AgeKey) -> Layers:
+    """An encrypted Secret in the directory of a unit."""
+    made = Layers(tmp_path / "platform")
+    file = made.write("apps/secret.yaml", "")
+    file.write_bytes(encrypt(file, SECRET, key, *RULE))
+    made.unit("apps", decryption=DECRYPTION)
+    return made
+
+
+def keys(**entries: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "sops-age", "namespace": "flux-system"},
+        "stringData": dict(entries),
+    }
+
+
+@case(45)
+def test_an_encrypted_secret_is_refused_where_nobody_asks_for_decryption(
+    layers: Layers, key: AgeKey
+) -> None:
+    layers.unit("apps")
+
+    ran = layers.run("sync", "--sandbox", SOPS_AGE_KEY=key.identity)
+
+    assert ran.returncode == 3
+    assert "error[render.sops.unasked]" in ran.stderr
+    assert "at apps/secret.yaml:1:1" in ran.stderr
+
+
+@case(56)
+def test_secrets_inputs_of_generators_and_patches_are_opened_and_nothing_of_them_is_told(
+    layers: Layers, key: AgeKey
+) -> None:
+    env = layers.write("apps/shop.env", "")
+    env.write_bytes(encrypt(env, f"PASSWORD={CANARY}\n", key))
+    patch = layers.write("apps/patch.yaml", "")
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  motto: {CANARY}\n"
+    patch.write_bytes(encrypt(patch, text, key, "--encrypted-regex", "^data$"))
+    layers.write("apps/web.yaml", text.replace(CANARY, "none"))
+    layers.write(
+        "apps/kustomization.yaml",
+        "resources: [secret.yaml, web.yaml]\npatches: [{path: patch.yaml}]\n"
+        "secretGenerator: [{name: made, envs: [shop.env]}]\n",
+    )
+    layers.more = [keys(**{"age.agekey": key.identity})]
+
+    twice = [layers.render("apps") for _ in range(2)]
+
+    assert [one.returncode for one in twice] == [0, 0], twice[0].stderr
+    assert twice[0].stdout == twice[1].stdout
+    assert "sops" not in twice[0].stdout
+    assert '"name":"made-' in twice[0].stdout
+    told = [one.stdout + one.stderr for one in twice]
+    assert not any(CANARY in one or key.identity in one for one in told)
+    assert "render.sops" not in twice[0].stderr
+
+
+@case(57)
+def test_a_key_of_the_user_opens_and_a_secret_that_is_named_goes_before_it(
+    layers: Layers, key: AgeKey
+) -> None:
+    wrong = AgeKey.generate()
+    own = layers.render("apps", SOPS_AGE_KEY=key.identity)
+    layers.more = [keys(**{"age.agekey": wrong.identity})]
+
+    other = layers.run("plan", "--offline", SOPS_AGE_KEY=key.identity)
+
+    assert own.returncode == 0
+    assert "render.sops" not in own.stderr
+    assert "warning[render.sops.wrong-key]" in other.stderr
+    assert "at apps/secret.yaml:1:1" in other.stderr
+    assert f"none of the keys opens it; it is encrypted for `age {key.recipient}`" in other.stderr
+    assert f"looked at Secret `flux-system/sops-age` (`age.agekey`): {wrong.recipient}" in (
+        other.stderr
+    )
+    assert wrong.identity not in other.stdout + other.stderr
+
+
+@case(58)
+def test_an_entry_that_flux_passes_over_is_told(layers: Layers, key: AgeKey) -> None:
+    layers.more = [keys(**{"age.key": key.identity})]
+
+    ran = layers.run("plan", "--offline")
+
+    assert "there is no key for it" in ran.stderr
+    assert "Flux reads entries that end in `.agekey` or `.asc`, and so passes over `age.key`" in (
+        ran.stderr
+    )
+    assert key.identity not in ran.stdout + ran.stderr
+
+
+def test_a_secret_that_is_not_there_is_told_with_all_places_that_were_looked_at(
+    layers: Layers, key: AgeKey
+) -> None:
+    ran = layers.run("plan", "--offline")
+
+    assert f"it is encrypted for `age {key.recipient}`" in ran.stderr
+    assert "looked at Secret `flux-system/sops-age`: not in the repository" in ran.stderr
+    assert "`SOPS_AGE_KEY`: no key" in ran.stderr
+
+
+def test_a_key_that_is_none_and_a_file_without_its_block_are_told(
+    layers: Layers, key: AgeKey
+) -> None:
+    layers.more = [keys(**{"age.agekey": "garbage"})]
+    garbage = layers.run("plan", "--offline")
+    layers.more = [keys(**{"age.agekey": key.identity})]
+    file = layers.root / "apps/secret.yaml"
+    before = file.read_text()
+    file.write_text(before.replace("mac: ENC", "mac_gone: ENC"))
+
+    sealed = layers.run("plan", "--offline")
+
+    assert "is not an age identity" in garbage.stderr
+    assert "at Secret `flux-system/sops-age` (age.agekey)" in garbage.stderr
+    assert "ENC[" not in sealed.stdout
+    assert CANARY not in sealed.stdout + sealed.stderr
+
+
+def test_what_stood_encrypted_is_in_no_output_and_in_no_file(
+    layers: Layers, key: AgeKey, tmp_path: Path
+) -> None:
+    """Cache, plans, events: wherever a run could leave it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    layers.more = [namespace("flux-system"), keys(**{"age.agekey": key.identity})]
+    layers.unit("other", path="./apps", into="flux-system", decryption=DECRYPTION)
+    words = (
+        ("plan", "--offline"),
+        ("plan", "--offline", "-o", "json"),
+        ("sync", "--sandbox", "-o", "json"),
+        ("simulate", "--engine", "flux,tidegate", "-o", "json"),
+    )
+
+    ran = [layers.run(*one, HOME=str(home)) for one in words]
+
+    assert [one.returncode for one in ran] == [0] * len(words), [one.stderr for one in ran]
+    told = "".join(one.stdout + one.stderr for one in ran)
+    hidden = (CANARY, base64.b64encode(CANARY.encode()).decode(), key.identity)
+    assert not [one for one in hidden if one in told]
+    files = [path for path in home.rglob("*") if path.is_file()]
+    left = [path for path in files if any(one.encode() in path.read_bytes() for one in hidden)]
+    assert left == []
+    kept = [one for folder in left_in_memory() for one in folder.rglob("*")]
+    assert not [one for one in kept if holds(one, hidden)]
+
+
+def holds(path: Path, hidden: tuple[str, ...]) -> bool:
+    """Whether a file has one of these in it."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return any(one.encode() in content for one in hidden)

@@ -1,0 +1,209 @@
+"""Sources: what cannot be had is told with what depends on it, before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.support.flux_repository import UNIT, Layers, begins
+from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.support.repositories import setting
+from tests.support.unit_conditions import CONFIG_MAP, condition
+from tidegate.model.k8s.objects import Json, JsonObject
+
+FLAG = "--no-cross-namespace-refs=true"
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    made = Layers(tmp_path / "platform")
+    made.put("apps/a.yaml", setting("a"))
+    made.put("other/b.yaml", setting("b"))
+    return made
+
+
+def controller(*arguments: str) -> JsonObject:
+    container: Json = {
+        "name": "manager",
+        "image": "ghcr.io/fluxcd/kustomize-controller:v1.9.4",
+        "args": list(arguments),
+    }
+    labels: Json = {"app": "kustomize-controller"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kustomize-controller", "namespace": "flux-system"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+@case(1)
+def test_a_source_that_nobody_declares_is_told_and_what_needs_it_is_left_out(
+    layers: Layers,
+) -> None:
+    layers.unit("apps", sourceRef={"kind": "GitRepository", "name": "nowhere"})
+    layers.unit("other")
+
+    refused = layers.run("sync", "--sandbox", "--greenfield")
+    rest = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "-o", "json")
+    layers.unit("apps")
+    mended = layers.run("sync", "--sandbox", "--greenfield")
+
+    assert refused.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in refused.stderr
+    assert "nowhere" in refused.stderr
+    assert "clusters/main/all.yaml:" in refused.stderr
+    assert rest.returncode == 4
+    assert "other/rest" in begins(rest)
+    assert "apps/rest" not in begins(rest)
+    assert mended.returncode == 0, mended.stderr
+
+
+@case(2)
+def test_a_source_that_cannot_be_fetched_is_told_with_its_unit(layers: Layers) -> None:
+    far: JsonObject = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "far", "namespace": "flux-system"},
+        "spec": {"interval": "10m", "url": "https://git.invalid/far.git"},
+    }
+    layers.more = [far]
+    layers.unit("apps", path="./far", sourceRef={"kind": "GitRepository", "name": "far"})
+
+    ran = layers.run("sync", "--sandbox", "--greenfield", "--offline")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in ran.stderr
+    assert "git.invalid/far.git" in ran.stderr
+
+
+@case(4)
+def test_a_path_that_is_not_in_the_source_is_told(layers: Layers) -> None:
+    layers.unit("apps", path="./nowhere")
+    layers.unit("other")
+
+    ran = layers.run("sync", "--sandbox")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in ran.stderr
+    assert "nowhere" in ran.stderr
+
+
+@case(5, 19)
+def test_sources_of_other_namespaces_can_be_closed_and_dependencies_cannot(
+    layers: Layers,
+) -> None:
+    elsewhere: JsonObject = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "theirs", "namespace": "shop"},
+        "spec": {"interval": "10m", "url": "https://git.example.com/shop/platform.git"},
+    }
+    layers.more = [elsewhere]
+    reference: Json = {"kind": "GitRepository", "name": "theirs", "namespace": "shop"}
+    layers.unit("apps", sourceRef=reference)
+    layers.unit("other")
+    team: JsonObject = {**layers.units["other"], "metadata": {"name": "team", "namespace": "shop"}}
+    team["spec"] = {
+        **layers.units["other"]["spec"],  # type: ignore[dict-item]
+        "path": "./team",
+        "sourceRef": reference,
+        "dependsOn": [{"name": "other", "namespace": "flux-system"}],
+    }
+    layers.put("team/c.yaml", setting("c"))
+    layers.units["team"] = team
+
+    opened = layers.run("simulate", "-o", "json")
+    layers.more = [elsewhere, controller(FLAG)]
+    closed = layers.run("sync", "--sandbox")
+
+    assert opened.returncode == 0, opened.stderr
+    assert "flux.access" not in opened.stderr
+    assert begins(opened)["Kustomization/shop/team/rest"] == 30.0
+    assert closed.returncode == 3
+    assert "error[flux.access]" in closed.stderr
+    assert f"`{UNIT}apps` cannot have" in closed.stderr
+    assert "team" not in closed.stderr.partition("flux.access")[2].partition("\n")[0]
+
+
+@case(6)
+def test_an_external_artifact_cannot_be_had_and_that_is_told(layers: Layers) -> None:
+    artifact: JsonObject = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "ExternalArtifact",
+        "metadata": {"name": "made", "namespace": "flux-system"},
+        "spec": {"sourceRef": {"kind": "X", "name": "y"}},
+    }
+    layers.more = [artifact]
+    layers.unit("apps", sourceRef={"kind": "ExternalArtifact", "name": "made"})
+
+    ran = layers.run("sync", "--sandbox", "--greenfield")
+
+    assert ran.returncode == 3
+    assert f"`{UNIT}apps` is not rendered" in ran.stderr
+    assert "another controller makes it" in ran.stderr
+
+
+@case(8)
+def test_nothing_is_done_to_a_suspended_unit(layers: Layers) -> None:
+    layers.unit("apps", suspend=True)
+    layers.unit("other")
+
+    ran = layers.run("sync", "--sandbox", "-o", "json")
+
+    assert ran.returncode == 0, ran.stderr
+    assert f"nothing is done to `{UNIT}apps`" in ran.stderr
+    assert "apps/rest" not in begins(ran)
+
+
+@case(5)
+def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs: JsonObject = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "theirs", "namespace": "shop"},
+        "spec": {"interval": "10m", "url": "https://git.example.com/shop/platform.git"},
+    }
+    layers.more = [theirs, controller(FLAG)]
+    reference: Json = {"kind": "GitRepository", "name": "theirs", "namespace": "shop"}
+    layers.unit("apps", sourceRef=reference)
+    layers.unit("other")
+    layers.unit("flux-system", path="./clusters/main", into="", wait=False)
+    layers.write_units()
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+
+    ran = cluster.sync(layers.root, "--keep-going")
+
+    assert ran.code == 4, ran.stdout + ran.stderr
+    units = cluster.all(KUSTOMIZATION, "flux-system")
+    told = "can't access 'GitRepository/shop/theirs', cross-namespace references have been blocked"
+    assert condition(units["apps"], "Ready") == ("False", "AccessDenied", told)
+    assert condition(units["apps"], "Stalled") == ("True", "AccessDenied", told)
+    other = condition(units["other"], "Ready")
+    assert other is not None
+    assert other[0] == "True"
+
+
+@case(8)
+def test_what_a_suspended_unit_has_brought_outlives_it(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers.unit("apps", into="default")
+    layers.unit("other", into="default")
+    layers.write_units()
+    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    brought = cluster.sync(layers.root)
+    layers.unit("apps", into="default", suspend=True)
+    layers.write_units()
+
+    gone = cluster.run("delete", layers.root, "--sandbox", "--yes")
+
+    assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
+    assert {*cluster.all(CONFIG_MAP, "default")} & {"a", "b"} == {"a"}

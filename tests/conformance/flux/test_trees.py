@@ -1,0 +1,301 @@
+"""Trees that are parts of others, or made of several: what a unit finds in them."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.conformance.flux.test_sources import controller
+from tests.support.flux_repository import UNIT, Layers
+from tests.support.repositories import URL, setting
+from tidegate.model.k8s.objects import Json, JsonObject
+
+LIBRARY = "https://git.example.com/shop/library.git"
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    made = Layers(tmp_path / "platform")
+    made.put("apps/web/a.yaml", setting("a"))
+    made.put("apps/shop/b.yaml", setting("b"))
+    library = Layers(tmp_path / "library")
+    library.put("base/c.yaml", setting("c"))
+    library.put("base/deep/d.yaml", setting("d"))
+    library.put("other/e.yaml", setting("e"))
+    return made
+
+
+def a_repository(name: str, url: str = URL, **spec: Json) -> JsonObject:
+    return {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": name, "namespace": "flux-system"},
+        "spec": {"interval": "10m", "url": url, "ref": {"branch": "main"}, **spec},
+    }
+
+
+def a_generator(*copies: Json, **artifact: Json) -> JsonObject:
+    return {
+        "apiVersion": "source.extensions.fluxcd.io/v1beta1",
+        "kind": "ArtifactGenerator",
+        "metadata": {"name": "parts", "namespace": "flux-system"},
+        "spec": {
+            "sources": [
+                {"alias": "repo", "kind": "GitRepository", "name": "platform"},
+                {"alias": "lib", "kind": "GitRepository", "name": "library"},
+            ],
+            "artifacts": [{"name": "made", "copy": list(copies), **artifact}],
+        },
+    }
+
+
+def of(kind: str, name: str) -> Json:
+    return {"kind": kind, "name": name}
+
+
+def mapped(layers: Layers) -> tuple[str, str]:
+    return "--repo-map", f"{LIBRARY}={layers.root.parent / 'library'}"
+
+
+def test_only_the_wanted_directories_of_a_repository_are_there(layers: Layers) -> None:
+    layers.more = [a_repository("thin", sparseCheckout=["./apps/web"])]
+    layers.unit("apps", sourceRef=of("GitRepository", "thin"))
+
+    assert set(layers.rendered("apps")) == {"a"}
+
+    layers.unit("apps", sourceRef=of("GitRepository", "thin"), path="./apps/shop")
+    gone = layers.run("plan")
+    layers.more = [a_repository("thin", sparseCheckout=["nowhere"])]
+    missing = layers.run("plan")
+
+    assert (gone.returncode, missing.returncode) == (3, 3)
+    assert f"`{UNIT}apps` is not rendered" in gone.stderr
+    assert "there is no directory `nowhere` in the repository" in missing.stderr
+    assert "clusters/main/all.yaml:" in missing.stderr
+
+
+def test_trees_of_other_repositories_are_put_into_one(layers: Layers) -> None:
+    layers.more = [
+        a_repository("library", LIBRARY),
+        a_repository(
+            "whole",
+            include=[
+                {"repository": {"name": "library"}, "fromPath": "./base", "toPath": "apps/lib"},
+                {"repository": {"name": "library"}},
+            ],
+            ignore="deep/",
+        ),
+    ]
+    layers.unit("apps", sourceRef=of("GitRepository", "whole"))
+
+    assert set(layers.rendered("apps", *mapped(layers))) == {"a", "b", "c"}
+
+    layers.unit("own", path="./apps/web")
+    layers.unit("apps", sourceRef=of("GitRepository", "whole"), path="./library")
+    assert set(layers.rendered("apps", *mapped(layers))) == {"c", "e"}
+
+
+def test_what_cannot_be_put_into_a_tree_is_told_at_its_place(layers: Layers) -> None:
+    cases: dict[str, tuple[JsonObject, str]] = {
+        "nobody": ({}, "nothing here declares `GitRepository/flux-system/nobody`"),
+        "whole-1": ({}, "`GitRepository/flux-system/whole-1` is a part of itself"),
+        "library": ({"toPath": "apps"}, "there is something at `apps` already"),
+        "library ": ({"fromPath": "gone"}, "there is no `gone` in its tree"),
+    }
+    layers.more = [a_repository("library", LIBRARY)]
+    for number, (name, (more, _)) in enumerate(cases.items()):
+        include: Json = {"repository": {"name": name.strip()}, **more}
+        layers.more.append(a_repository(f"whole-{number}", include=[include]))
+        layers.unit(f"apps-{number}", sourceRef=of("GitRepository", f"whole-{number}"), path="apps")
+
+    ran = layers.run("plan", *mapped(layers))
+
+    assert ran.returncode == 3
+    told = [" ".join(one.split()) for one in ran.stderr.split("error[") if "all.yaml:" in one]
+    for number, (_, sentence) in enumerate(cases.values()):
+        unit = f"`{UNIT}apps-{number}` is not rendered"
+        assert any(unit in one and sentence in one for one in told), (sentence, ran.stderr)
+
+
+@case(6)
+def test_an_artifact_that_a_generator_of_the_repository_makes_is_made_here(layers: Layers) -> None:
+    copies: list[Json] = [
+        {"from": "@repo/apps/**", "to": "@artifact/all/", "exclude": ["shop/**"]},
+        {"from": "@lib/base", "to": "@artifact/all", "exclude": ["deep"]},
+        {"from": "@lib/other/e.yaml", "to": "@artifact/all/last.yaml"},
+    ]
+    layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
+    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./all")
+
+    assert set(layers.rendered("apps", *mapped(layers))) == {"a", "c", "e"}
+    ran = layers.run("sync", "--sandbox", *mapped(layers))
+    assert ran.returncode == 0, ran.stderr
+    assert f"warning[flux.access]: `{UNIT}apps` is denied its source unless the gate" in ran.stderr
+    layers.more.append(controller("--feature-gates=ExternalArtifact=true"))
+    layers.unit("own", path="./apps/web", targetNamespace="elsewhere")
+    gated = layers.run("plan", *mapped(layers))
+    assert gated.returncode == 0, gated.stderr
+    assert "flux.access" not in gated.stderr
+
+
+def test_files_of_an_artifact_are_merged_if_that_is_asked_for(layers: Layers) -> None:
+    layers.write("base/kustomization.yaml", "resources: [a.yaml]\nnamePrefix: one-\n")
+    layers.write("over/kustomization.yaml", "namePrefix: two-\n")
+    layers.put("base/a.yaml", setting("a"))
+    copies: list[Json] = [
+        {"from": "@repo/base/*", "to": "@artifact/"},
+        {"from": "@repo/over/kustomization.yaml", "to": "@artifact/base/", "strategy": "Merge"},
+    ]
+    layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
+    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./base")
+
+    assert set(layers.rendered("apps", *mapped(layers))) == {"two-a"}
+
+
+BAD_COPIES: dict[str, tuple[JsonObject, str]] = {
+    "alias": ({"from": "@none/x", "to": "@artifact/"}, "names no source of the generator"),
+    "target": ({"from": "@repo/apps", "to": "all"}, "is no place in the artifact"),
+    "fits": ({"from": "@repo/apps/*.json", "to": "@artifact/"}, "nothing fits it"),
+    "spared": ({"from": "@repo/apps/*", "to": "@artifact/", "exclude": ["*"]}, "is left out"),
+    "gone": ({"from": "@repo/gone", "to": "@artifact/"}, "there is no `gone` in its tree"),
+    "out": ({"from": "@repo/apps", "to": "@artifact/../x"}, "is no place for a file"),
+    "nobody": ({"from": "@lib/x", "to": "@artifact/"}, "nothing here declares"),
+    "archive": (
+        {"from": "@repo/apps/web/a.yaml", "to": "@artifact/", "strategy": "Extract"},
+        "`apps/web/a.yaml` is no archive",
+    ),
+    "folder": (
+        {"from": "@repo/apps", "to": "@artifact/", "strategy": "Extract"},
+        "`apps` is no archive",
+    ),
+    "broken": (
+        {"from": "@repo/broken.tgz", "to": "@artifact/", "strategy": "Extract"},
+        "the archive cannot be unpacked",
+    ),
+}
+
+
+def test_an_artifact_that_cannot_be_made_is_told_with_its_unit(layers: Layers) -> None:
+    artifacts: Json = [{"name": name, "copy": [copy]} for name, (copy, _) in BAD_COPIES.items()]
+    generator = a_generator()
+    spec = generator["spec"]
+    assert isinstance(spec, dict)
+    spec["artifacts"] = artifacts
+    layers.more = [generator]
+    layers.write("broken.tgz", "no archive")
+    for name in BAD_COPIES:
+        layers.unit(name, sourceRef=of("ExternalArtifact", name), path="./all")
+
+    ran = layers.run("plan")
+
+    assert ran.returncode == 3
+    told = " ".join(ran.stderr.split())
+    for name, (_, sentence) in BAD_COPIES.items():
+        assert f"`{UNIT}{name}` is not rendered" in told
+        assert sentence in told, (sentence, ran.stderr)
+    assert ran.stderr.count("clusters/main/all.yaml:") >= len(BAD_COPIES)
+
+
+def an_archive(path: Path, files: dict[str, str]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+
+
+def test_archives_are_unpacked_into_an_artifact(layers: Layers) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}}}\n".format
+    layers.write("packed/deep/note.txt", "no archive is passed over")
+    an_archive(layers.root / "packed/one.tgz", {"shop/one.yaml": text("one")})
+    an_archive(layers.root / "packed/deep/Two.TAR.GZ", {"./shop/two.yaml": text("two")})
+    an_archive(layers.root / "packed/deep/left.tgz", {"shop/left.yaml": text("left")})
+    copies: list[Json] = [
+        {"from": "@repo/packed/one.tgz", "to": "@artifact/all", "strategy": "Extract"},
+        {
+            "from": "@repo/packed/**/*",
+            "to": "@artifact/all/",
+            "strategy": "Extract",
+            "exclude": ["left.*"],
+        },
+    ]
+    layers.more = [a_repository("library", LIBRARY), a_generator(*copies)]
+    layers.unit("apps", sourceRef=of("ExternalArtifact", "made"), path="./all/shop")
+    layers.unit("own", path="./apps/web")
+
+    assert set(layers.rendered("apps", *mapped(layers))) == {"one", "two"}
+
+
+def discovering(pattern: str, name: str, *copies: Json) -> JsonObject:
+    generator = a_generator(*copies, name=name)
+    spec = generator["spec"]
+    assert isinstance(spec, dict)
+    spec["pathPattern"] = pattern
+    return generator
+
+
+def test_each_directory_that_fits_a_pattern_makes_an_artifact(layers: Layers) -> None:
+    for app, place in (("Auth", "dev"), ("Auth", "prod"), ("pay", "dev")):
+        layers.put(f"teams/{app}/envs/{place}/a.yaml", setting(f"{app.lower()}-{place}"))
+        layers.put(f"teams/{app}/base/b.yaml", setting(f"{app.lower()}-base"))
+    copies: list[Json] = [
+        {"from": "@repo/teams/{app}/base/**", "to": "@artifact/base/"},
+        {"from": "@repo/teams/{app}/envs/{env}/**", "to": "@artifact/envs/{env}/"},
+    ]
+    generator = discovering("@repo/teams/{app}/envs/{env}", "{app}-{env}", *copies)
+    layers.more = [a_repository("library", LIBRARY), generator]
+    for name in ("auth-dev", "auth-prod", "pay-dev", "pay-prod"):
+        layers.unit(name, sourceRef=of("ExternalArtifact", name), path="./")
+
+    assert set(layers.rendered("auth-prod")) == {"auth-base", "auth-prod"}
+    assert set(layers.rendered("pay-dev")) == {"pay-base", "pay-dev"}
+    lost = layers.run("plan")
+    assert lost.returncode == 3
+    told = " ".join(lost.stderr.split())
+    assert f"`{UNIT}pay-prod` is not rendered: no directory that fits" in told
+    assert told.count("is not rendered") == 1
+
+
+def test_a_pattern_that_makes_nothing_is_told_at_its_place(layers: Layers) -> None:
+    for folder in ("teams/Auth", "teams/auth", "own"):
+        layers.put(f"{folder}/a.yaml", setting("a"))
+    copy: Json = {"from": "@repo/teams/**", "to": "@artifact/"}
+    layers.more = [
+        a_repository("library", LIBRARY),
+        discovering("@repo/teams/{app}", "{app}", copy),
+    ]
+    layers.unit("made", sourceRef=of("ExternalArtifact", "auth"), path="./")
+    layers.unit("own")
+
+    ran = layers.run("plan")
+
+    assert ran.returncode == 3
+    told = " ".join(ran.stderr.split())
+    both = "the directories `teams/Auth` and `teams/auth` both make `auth`"
+    assert f"`{UNIT}made` is not rendered: its generator makes nothing: {both}" in told
+    assert "clusters/main/all.yaml:" in told
+
+
+@case(26)
+def test_remote_bases_can_be_forbidden(layers: Layers) -> None:
+    library = Layers(layers.root.parent / "library")
+    library.write("base/kustomization.yaml", "resources: [c.yaml]\n")
+    base = f"{LIBRARY}//base?ref=main"
+    layers.write("apps/kustomization.yaml", f"resources: [{base}]\n")
+    layers.unit("apps")
+    layers.put("own/a.yaml", setting("own"))
+    layers.unit("own")
+
+    opened = layers.run("plan", *mapped(layers))
+    layers.more = [controller("--no-remote-bases")]
+    closed = layers.run("sync", "--sandbox", *mapped(layers))
+
+    assert opened.returncode == 0, opened.stderr
+    assert "flux.access" not in opened.stderr
+    assert closed.returncode == 3
+    assert f"error[flux.access]: `{UNIT}apps` cannot have `{base}`" in closed.stderr
+    assert "no-remote-bases" in closed.stderr

@@ -1,0 +1,126 @@
+"""Variables: where they come from, what is put in their place, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.flux.stage import case
+from tests.support.flux_repository import Layers
+from tests.support.repositories import setting
+from tidegate.model.k8s.objects import Json, JsonObject
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    return Layers(tmp_path)
+
+
+def data(name: str, **values: str) -> JsonObject:
+    return {**setting(name, "flux-system"), "data": dict(values)}
+
+
+def wanting(**values: str) -> JsonObject:
+    """What a unit brings: each value has variables in it."""
+    return {**setting("web"), "data": dict(values)}
+
+
+def taking(*names: str, kind: str = "ConfigMap", **more: Json) -> list[Json]:
+    return [{"kind": kind, "name": name, **more} for name in names]
+
+
+@case(29)
+def test_the_last_source_of_a_variable_counts_and_line_breaks_are_taken_out(
+    layers: Layers,
+) -> None:
+    secret: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "later", "namespace": "flux-system"},
+        "stringData": {"zone": "az-1b"},
+    }
+    first = data("first", zone="\naz-1a\n", only="\none\n", place="x")
+    layers.more = [first, data("second", place="\nnorth\n"), secret]
+    layers.put("apps/web.yaml", wanting(only="<${only}>", place="${place}"))
+    layers.put("apps/zone.yaml", {**setting("zone"), "data": {"zone": "${zone}"}})
+    sources = [*taking("first", "second"), *taking("later", kind="Secret")]
+    layers.unit("apps", postBuild={"substituteFrom": sources})
+
+    found = layers.rendered("apps")
+
+    assert found["web"]["data"] == {"only": "<one>", "place": "north"}
+    hidden = str(found["zone"]["data"])
+    assert "az-1a" not in hidden
+    assert "az-1b" not in hidden, "it is a secret's"
+
+
+@case(30)
+def test_a_variable_that_nobody_sets_is_refused_by_its_name(layers: Layers) -> None:
+    layers.put("apps/web.yaml", wanting(a="${missing}"))
+    layers.unit("apps", postBuild={"substitute": {"other": "1"}})
+
+    ran = layers.render("apps")
+
+    assert ran.returncode == 3
+    assert "missing" in ran.stderr
+
+
+@case(31)
+@pytest.mark.parametrize(
+    ("strategy", "value"), [("WithVariables", "${color:=blue}"), ("Always", "blue")]
+)
+def test_without_any_variable_a_text_is_left_as_it_is_unless_it_shall_always_be_read(
+    layers: Layers, strategy: str, value: str
+) -> None:
+    layers.put("apps/web.yaml", wanting(color="${color:=blue}"))
+    layers.unit("apps", postBuild={"substituteStrategy": strategy})
+
+    assert layers.rendered("apps")["web"]["data"] == {"color": value}
+
+
+@case(32, 35)
+def test_what_is_escaped_and_what_opts_out_stays(layers: Layers) -> None:
+    opted: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "out",
+            "annotations": {"kustomize.toolkit.fluxcd.io/substitute": "disabled"},
+        },
+        "data": {"x": "${x}"},
+    }
+    layers.put("apps/web.yaml", wanting(escaped="$${x}", other="\\?", set="${x}"), opted)
+    layers.unit("apps", postBuild={"substitute": {"x": "1"}})
+
+    found = layers.rendered("apps")
+
+    assert found["web"]["data"] == {"escaped": "${x}", "other": "\\?", "set": 1}
+    assert found["out"]["data"] == {"x": "${x}"}
+
+
+@case(33)
+def test_a_source_of_variables_that_is_not_there_must_be_optional(layers: Layers) -> None:
+    layers.put("apps/web.yaml", wanting(a="1"))
+    layers.unit("apps", postBuild={"substituteFrom": taking("nowhere")})
+    layers.unit(
+        "calm", path="./apps", postBuild={"substituteFrom": taking("nowhere", optional=True)}
+    )
+
+    refused, found = layers.render("apps"), layers.rendered("calm")
+
+    assert refused.returncode == 3
+    assert "ConfigMap `flux-system/nowhere`" in refused.stderr or "nowhere" in refused.stderr
+    assert found["web"]["data"] == {"a": "1"}
+
+
+@case(34)
+def test_one_bad_name_fails_all_though_nobody_uses_it(layers: Layers) -> None:
+    layers.more = [{**data("odd"), "data": {"my-key": "1"}}]
+    layers.put("apps/web.yaml", wanting(a="1"))
+    layers.unit("apps", postBuild={"substituteFrom": taking("odd")})
+
+    ran = layers.render("apps")
+
+    assert ran.returncode == 3
+    assert "my-key" in ran.stderr

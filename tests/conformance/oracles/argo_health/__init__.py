@@ -1,0 +1,1 @@
+"""Health of objects by Argo CD itself; `python -m` with this package records it."""

@@ -1,0 +1,81 @@
+"""Asks the real Argo CD what it says of some thousand bodies, and keeps its answers.
+
+It needs Go and the network: `python -m tests.conformance.oracles.argo_health`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from tests.conformance.oracles.argo_health import builtin_kinds, row_kinds, script_kinds, shipped
+from tests.conformance.oracles.argo_health.row_kinds import RowShape
+from tests.conformance.oracles.argo_health.shapes import Shape
+
+HERE = Path(__file__).parent
+ANSWERS = HERE.parents[2] / "data" / "health" / "argo.jsonl.gz"
+SEED = 20261115
+SCRIPT_ERROR = b'"message":"<string>:'
+
+
+def shapes() -> list[Shape]:
+    ours = (builtin_kinds.workloads, builtin_kinds.others, builtin_kinds.argo)
+    theirs = (
+        script_kinds.gateway,
+        script_kinds.flux,
+        script_kinds.ready_or_not,
+        script_kinds.platform,
+        script_kinds.databases,
+        script_kinds.crossplane,
+        row_kinds.rows,
+    )
+    return [shape for make in (*ours, *theirs) for shape in make()]
+
+
+def bodies() -> dict[bytes, Shape]:
+    """Each body once with its shape, in the order of shapes."""
+    rng = Random(SEED)
+    many = ((shape, shape.body(rng)) for shape in shapes() for _ in range(shape.amount))
+    return {msgspec.json.encode(body): shape for shape, body in many}
+
+
+def is_kept(shape: Shape, answer: bytes) -> bool:
+    """Rows are blind to types: a body at which a script stops may be one that nobody writes."""
+    return not isinstance(shape, RowShape) or SCRIPT_ERROR not in answer
+
+
+def build(folder: str) -> Path:
+    go = shutil.which("go")
+    if go is None:
+        sys.exit("Go is needed; it was not found on PATH")
+    program = Path(folder) / "argo_health"
+    subprocess.run([go, "build", "-o", str(program), "."], cwd=HERE, check=True)
+    return program
+
+
+def main(program: Path | None = None) -> None:
+    asked = bodies()
+    with tempfile.TemporaryDirectory() as folder:
+        run = [str(program or build(folder))]
+        told = subprocess.run(run, input=b"\n".join(asked), stdout=subprocess.PIPE, check=True)
+    answers = told.stdout.splitlines()
+    rows = (
+        b'{"body":' + body + b',"answer":' + answer + b"}\n"
+        for (body, shape), answer in zip(asked.items(), answers, strict=True)
+        if is_kept(shape, answer)
+    )
+    ANSWERS.parent.mkdir(parents=True, exist_ok=True)
+    ANSWERS.write_bytes(gzip.compress(b"".join(rows), mtime=0))
+    patterns = shipped.patterns(shipped.folder())
+    shipped.PATTERNS.write_text("".join(f"{one}\n" for one in patterns))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

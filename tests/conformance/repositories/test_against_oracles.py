@@ -1,0 +1,216 @@
+"""`tidegate units` against what a person found, `tidegate render --unit` against the controllers.
+
+`python -m tests.conformance.oracles.units` asks the controllers again; that needs Go.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.conformance.repositories.likeness import differences, is_test
+from tests.support.expected_units import (
+    RECORDED,
+    REPOS,
+    Expected,
+    Wrong,
+    expected,
+    identity,
+    shapes,
+)
+from tests.support.tidegate_command import Tidegate
+from tests.support.unit_commands import Checkout, Destination, Shown, Told, is_at, locked
+from tidegate.documents import read_documents
+from tidegate.model.k8s.objects import JsonObject
+
+SHAPES = shapes()
+UNITS = [(shape, unit) for shape in SHAPES for unit in expected(shape).units]
+KNOWN = [(shape, unit) for shape, unit in UNITS if not unit.unknown]
+UNKNOWN = [(shape, unit) for shape, unit in UNITS if unit.unknown]
+
+
+def name_of(value: str | Expected) -> str:
+    return value if isinstance(value, str) else value.record.removesuffix(".json")
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory for all processes of a test run."""
+    own = tmp_path_factory.getbasetemp()
+    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "units"
+    place.mkdir(exist_ok=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def tidegate(shared: Path) -> Tidegate:
+    """One user, so that what was rendered once is known."""
+    return Tidegate(shared / "home")
+
+
+@pytest.fixture(scope="session")
+def checkouts(shared: Path) -> dict[str, Checkout]:
+    with locked(shared / "lock"):
+        return {shape: Checkout.of(shape, shared) for shape in SHAPES}
+
+
+def recorded(shape: str, unit: Expected) -> list[JsonObject]:
+    content = (RECORDED / shape / unit.record).read_bytes()
+    objects: list[JsonObject] = msgspec.json.decode(content)
+    return objects
+
+
+def without_objects(unit: Shown) -> str:
+    return repr(msgspec.structs.replace(unit, objects=None))
+
+
+def kept(objects: list[JsonObject]) -> list[JsonObject]:
+    return [one for one in objects if not is_test(one)]
+
+
+@pytest.mark.parametrize(("shape", "unit"), UNITS, ids=name_of)
+def test_what_is_expected_stands_where_it_is_said_to(shape: str, unit: Expected) -> None:
+    file, _, line = (unit.place or "").partition(":")
+    if line:
+        documents = read_documents((REPOS / shape / file).read_bytes(), file)
+
+        found = {one.location.line: one.body for one in documents}[int(line)]
+
+        if unit.set:
+            assert identity(found) == unit.set
+            return
+        kind, _, name = identity(found).split("/")
+        assert unit.id.split("/")[0] == kind
+        assert unit.id.endswith(name)  # an overlay may put something before it
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_unit_that_can_be_known_is_recorded(shape: str) -> None:
+    files = {path.name for path in (RECORDED / shape).iterdir()}
+
+    assert files == {unit.record for unit in expected(shape).units if not unit.unknown}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_units_are_found(
+    shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    wanted, checkout = expected(shape).units, checkouts[shape]
+
+    _, answer = await checkout.units(tidegate, "--objects")
+
+    shared = any(unit.together for unit in wanted)
+    sets = ("ApplicationSet",)
+    shown = [one for one in answer.units if (not shared or one.kind) and one.kind not in sets]
+    doubtful = {unit.id for unit in wanted if unit.twice}
+    ids = sorted(unit.id for unit in shown if unit.id not in doubtful)
+    assert ids == sorted(unit.id for unit in wanted if unit.id not in doubtful)
+    assert doubtful <= {unit.id for unit in shown}
+    wrong = [said for unit in wanted for said in apart(shape, unit, shown, checkout)]
+    assert "\n".join(wrong) == ""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_the_same_units_are_found_where_not_all_is_rendered(
+    shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    (_, whole), (_, quick) = [
+        await checkouts[shape].units(tidegate, *words) for words in (("--objects",), ())
+    ]
+
+    assert sorted(map(without_objects, quick.units)) == sorted(map(without_objects, whole.units))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_what_is_wrong_is_told(
+    shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    wanted, checkout = expected(shape).findings, checkouts[shape]
+
+    _, answer = await checkout.units(tidegate, "--objects")
+
+    untold = [one for one in wanted if not any(tells(x, one, checkout) for x in answer.findings)]
+    assert "\n".join(map(str, untold)) == ""
+    if not wanted:
+        assert [one for one in answer.findings if one.severity == "error"] == []
+
+
+@pytest.mark.parametrize(("shape", "unit"), KNOWN, ids=name_of)
+async def test_a_unit_renders_as_its_controller_renders_it(
+    shape: str, unit: Expected, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    made = await checkouts[shape].render(tidegate, unit)
+
+    assert [said for one in made for said in one.errors] == []
+    objects = [body for one in made for body in one.bodies]
+    assert "\n".join(differences(recorded(shape, unit), objects, unit)) == ""
+
+
+@pytest.mark.parametrize(("shape", "unit"), UNKNOWN, ids=name_of)
+async def test_a_unit_that_cannot_be_rendered_says_why(
+    shape: str, unit: Expected, tidegate: Tidegate, checkouts: dict[str, Checkout]
+) -> None:
+    made = await checkouts[shape].render(tidegate, unit)
+
+    assert all(one.problems or one.notes for one in made)
+
+
+def apart(shape: str, wanted: Expected, shown: list[Shown], checkout: Checkout) -> list[str]:
+    """How a unit is not as expected, one sentence each."""
+    same = [unit for unit in shown if unit.id == wanted.id]
+    if wanted.of:
+        places = [(unit, checkout.spot(unit.place)) for unit in same]
+        same = [unit for unit, spot in places if is_at(spot, wanted.place or "")]
+    if not same:
+        return [f"{wanted.id} is not at {wanted.place}"]
+    unit = same[0]
+    goal = unit.destination or Destination()
+    ordered = bool(wanted.parent or wanted.together)
+    pairs: dict[str, tuple[object, object]] = {
+        "namespace": (goal.namespace or "", wanted.namespace),
+        "cluster": (goal.cluster, wanted.cluster),
+        "wave": (unit.wave or 0, wanted.wave if ordered else None),
+        "dependsOn": (sorted(unit.dependsOn or []), sorted(wanted.dependsOn)),
+        "objects": (unit.objects, None if wanted.unknown else len(kept(recorded(shape, wanted)))),
+    }
+    said = [
+        f"{wanted.id}: {name} is {given!r}, not {right!r}"
+        for name, (given, right) in pairs.items()
+        if right is not None and given != right
+    ]
+    if wanted.sources is not None and not lead_to(unit, wanted.sources):
+        said.append(f"{wanted.id}: sources are {unit.sources}, not {wanted.sources}")
+    if wanted.place and not is_at(checkout.spot(unit.place), wanted.place):
+        said.append(f"{wanted.id}: place is {unit.place}, not {wanted.place}")
+    return said + parents(wanted, unit)
+
+
+def parents(wanted: Expected, unit: Shown) -> list[str]:
+    """Who brings it. What lies together may have a parent, but none with an object."""
+    if wanted.circle or (wanted.together and (unit.parent or "").count("/") < 2):
+        return []
+    said = []
+    if unit.parent != wanted.parent:
+        said.append(f"{wanted.id}: parent is {unit.parent}, not {wanted.parent}")
+    if unit.entry is not None and unit.entry is not (wanted.parent is None):
+        said.append(f"{wanted.id}: entry is {unit.entry}")
+    return said
+
+
+def lead_to(unit: Shown, wanted: list[str]) -> bool:
+    """Whether its sources are these; one that only lends files may be shown, or left out."""
+    given = [posixpath.normpath(source.path or ".") for source in unit.sources]
+    shown = [path or "." for path in wanted]
+    return given in (shown, [path for path in wanted if path])
+
+
+def tells(told: Told, wanted: Wrong, checkout: Checkout) -> bool:
+    says = [wanted.says] if isinstance(wanted.says, str) else wanted.says
+    places = [wanted.place] if isinstance(wanted.place, str) else wanted.place
+    text = f"{told.code} {told.sentence}".lower()
+    spot = checkout.spot(told.where)
+    return any(word.lower() in text for word in says) and any(is_at(spot, one) for one in places)

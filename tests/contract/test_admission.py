@@ -1,0 +1,194 @@
+"""Promises about who refuses what: namespaces that go, webhooks, service accounts, rights."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.objects import (
+    NAMESPACE,
+    POD,
+    a_config_map,
+    a_container,
+    a_namespace,
+    a_service,
+    an_object,
+    at,
+    held,
+)
+from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.messages import Forbidden, NotFound, ServerError, Success
+from tidegate.world.requests import PatchType
+
+WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+LONG = Ms(60 * SECOND)
+
+
+def a_webhook(desk: Desk, *, failure_policy: str, resources: str = "configmaps") -> JsonObject:
+    """Asks about every ConfigMap of the desk's namespace; its Service is not there."""
+    hook: JsonObject = {
+        "name": "gate.example.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": failure_policy,
+        "timeoutSeconds": 2,
+        "clientConfig": {"service": {"namespace": desk.namespace, "name": "nobody"}},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": desk.namespace}},
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": [resources],
+            }
+        ],
+    }
+    return an_object(WEBHOOK, desk.namespace, webhooks=[hook])
+
+
+async def a_dying_namespace(desk: Desk) -> tuple[Desk, Ref]:
+    """A namespace that is being deleted and cannot go, and what holds it."""
+    inside = Desk(desk.world, namespace=f"{desk.namespace}-dying")
+    await desk.create(a_namespace(inside.namespace))
+    holding = live_of(await inside.create(held(a_config_map("holding")))).ref
+    await desk.delete(Ref(NAMESPACE, "", inside.namespace))
+    return inside, holding
+
+
+async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: Desk) -> None:
+    inside, holding = await a_dying_namespace(desk)
+
+    outcome = await inside.create(a_config_map("late"))
+    phase = at(body_of(await desk.get(Ref(NAMESPACE, "", inside.namespace))), "status", "phase")
+    await inside.patch(holding, {"metadata": {"finalizers": None}})
+
+    assert phase == "Terminating"
+    assert isinstance(outcome, Forbidden)
+    assert "NamespaceTerminating" in {cause.reason for cause in outcome.causes}
+
+
+async def test_a_namespace_goes_when_all_in_it_is_gone(desk: Desk) -> None:
+    inside, holding = await a_dying_namespace(desk)
+
+    def is_gone(live: LiveObject | None) -> bool:
+        return live is None
+
+    await inside.patch(holding, {"metadata": {"finalizers": None}})
+
+    assert await desk.settled(Ref(NAMESPACE, "", inside.namespace), is_gone, within=LONG) is None
+    assert isinstance(await inside.get(holding), NotFound)
+
+
+async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(desk: Desk) -> None:
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map()),
+        lambda outcome: isinstance(outcome, ServerError),
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, ServerError)
+    assert outcome.status == 500
+    assert 'failed calling webhook "gate.example.org"' in outcome.message
+
+
+async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: Desk) -> None:
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map(), dry_run=True),
+        lambda outcome: isinstance(outcome, ServerError),
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, ServerError)
+    assert "failed calling webhook" in outcome.message
+
+
+async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: Desk) -> None:
+    ref = live_of(await desk.apply(a_config_map())).ref
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.apply(a_config_map(), dry_run=True),
+        lambda outcome: isinstance(outcome, ServerError),
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, ServerError)
+    assert "failed calling webhook" in outcome.message
+    assert isinstance(await desk.get(ref), Success)
+
+
+async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(desk: Desk) -> None:
+    live_of(await desk.create(a_config_map()))
+    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+
+    outcome = await desk.eventually(
+        lambda: desk.create(a_config_map()), lambda outcome: isinstance(outcome, ServerError)
+    )
+    await desk.delete(hook)
+
+    assert isinstance(outcome, ServerError)
+    assert "failed calling webhook" in outcome.message
+
+
+async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: Desk) -> None:
+    ref = live_of(await desk.create(a_service(type="LoadBalancer"))).ref
+    hook = live_of(
+        await desk.create(a_webhook(desk, failure_policy="Fail", resources="services"))
+    ).ref
+    await desk.eventually(
+        lambda: desk.patch(ref, {"spec": {"sessionAffinity": "ClientIP"}}),
+        lambda outcome: isinstance(outcome, ServerError),
+    )
+
+    balancer: JsonObject = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    outcome = await desk.patch(ref, {"status": balancer}, subresource="status")
+    await desk.delete(hook)
+
+    assert isinstance(outcome, Success)
+
+
+async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(desk: Desk) -> None:
+    closed = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+    await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map()),
+        lambda outcome: isinstance(outcome, ServerError),
+    )
+
+    await desk.patch(
+        closed,
+        [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],
+        patch_type=PatchType.JSON,
+    )
+    outcome = await desk.eventually(
+        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Success)
+    )
+    await desk.delete(closed)
+
+    assert isinstance(outcome, Success)
+
+
+async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: Desk) -> None:
+    pod = an_object(
+        POD, "web", spec={"serviceAccountName": "nobody", "containers": [a_container("app")]}
+    )
+
+    outcome = await desk.create(pod)
+
+    assert isinstance(outcome, Forbidden)
+    assert "nobody" in outcome.message
+
+
+@pytest.mark.parametrize("name", ["Web", "web_1", "-web", "a" * 254])
+async def test_a_name_that_is_no_name_is_refused(desk: Desk, name: str) -> None:
+    outcome = await desk.create(a_config_map(name))
+
+    assert not isinstance(outcome, Success)
+
+
+def an_unnamed_config_map() -> JsonObject:
+    return {**a_config_map(), "metadata": {"generateName": "web-"}}

@@ -1,0 +1,221 @@
+"""Promises about server-side apply: who owns what, and what becomes of it."""
+
+from __future__ import annotations
+
+from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.objects import (
+    a_config_map,
+    a_container,
+    a_deployment,
+    a_pod_template,
+    a_service,
+    at,
+    labelled,
+)
+from tidegate.model.k8s.objects import JsonObject
+from tidegate.world.messages import Conflict, FieldOwner, Success
+
+
+def containers(outcome_body: JsonObject) -> dict[str, str]:
+    found = at(outcome_body, "spec", "template", "spec", "containers")
+    assert isinstance(found, list)
+    return {str(at(one, "name")): str(at(one, "image")) for one in found}
+
+
+async def test_an_apply_creates_what_is_not_there(desk: Desk) -> None:
+    outcome = await desk.apply(a_config_map(color="blue"))
+
+    assert body_of(await desk.get(live_of(outcome).ref))["data"] == {"color": "blue"}
+
+
+async def test_an_apply_changes_what_is_there(desk: Desk) -> None:
+    first = live_of(await desk.apply(a_config_map(color="blue")))
+
+    second = await desk.apply(a_config_map(color="red"))
+
+    assert body_of(second)["data"] == {"color": "red"}
+    assert live_of(second).uid == first.uid
+    assert live_of(second).resource_version != first.resource_version
+
+
+async def test_an_apply_that_changes_nothing_keeps_the_version(desk: Desk) -> None:
+    first = live_of(await desk.apply(a_config_map(color="blue")))
+
+    second = live_of(await desk.apply(a_config_map(color="blue")))
+
+    assert second.resource_version == first.resource_version
+
+
+async def test_what_a_manager_no_longer_names_is_removed(desk: Desk) -> None:
+    await desk.apply(a_config_map(color="blue", size="big"))
+
+    outcome = await desk.apply(a_config_map(color="blue"))
+
+    assert body_of(outcome)["data"] == {"color": "blue"}
+
+
+async def test_what_another_manager_owns_is_kept(desk: Desk) -> None:
+    await desk.apply(a_config_map(color="blue"))
+    await desk.apply(a_config_map(size="big"), manager="other")
+
+    outcome = await desk.apply(a_config_map(color="red"))
+
+    assert body_of(outcome)["data"] == {"color": "red", "size": "big"}
+
+
+async def test_what_two_managers_own_stays_until_both_let_go(desk: Desk) -> None:
+    await desk.apply(a_config_map(color="blue"))
+    await desk.apply(a_config_map(color="blue"), manager="other")
+
+    one_left = body_of(await desk.apply(a_config_map(size="big")))["data"]
+    none_left = body_of(await desk.apply(a_config_map(), manager="other"))["data"]
+
+    assert one_left == {"color": "blue", "size": "big"}
+    assert none_left == {"size": "big"}
+
+
+async def test_a_conflict_names_the_manager_and_the_field(desk: Desk) -> None:
+    await desk.apply(a_config_map(color="blue"), manager="other")
+
+    outcome = await desk.apply(a_config_map(color="red"))
+
+    assert isinstance(outcome, Conflict)
+    assert outcome.owners == (FieldOwner("other", "data.color"),)
+
+
+async def test_a_conflict_changes_nothing(desk: Desk) -> None:
+    before = live_of(await desk.apply(a_config_map(color="blue"), manager="other"))
+
+    await desk.apply(a_config_map(color="red"))
+
+    assert live_of(await desk.get(before.ref)).resource_version == before.resource_version
+
+
+async def test_force_takes_the_field_over(desk: Desk) -> None:
+    await desk.apply(a_config_map(color="blue"), manager="other")
+
+    forced = await desk.apply(a_config_map(color="red"), force=True)
+    theirs = await desk.apply(a_config_map(color="blue"), manager="other")
+
+    assert body_of(forced)["data"] == {"color": "red"}
+    assert isinstance(theirs, Conflict)
+    assert theirs.owners == (FieldOwner("tidegate", "data.color"),)
+
+
+async def test_the_same_value_from_two_managers_is_no_conflict(desk: Desk) -> None:
+    await desk.apply(a_config_map(color="blue"), manager="other")
+
+    outcome = await desk.apply(a_config_map(color="blue"))
+
+    assert isinstance(outcome, Success)
+
+
+async def test_managed_fields_say_who_applied_what(desk: Desk) -> None:
+    outcome = await desk.apply(a_config_map(color="blue"))
+
+    entries = at(body_of(outcome), "metadata", "managedFields")
+    assert isinstance(entries, list)
+    assert [(at(entry, "manager"), at(entry, "operation")) for entry in entries] == [
+        ("tidegate", "Apply")
+    ]
+    assert at(entries[0], "fieldsV1") == {"f:data": {"f:color": {}}}
+
+
+async def test_an_update_takes_fields_over_without_asking(desk: Desk) -> None:
+    applied = await desk.apply(a_config_map(color="blue"))
+    await desk.replace({**body_of(applied), "data": {"color": "red"}}, manager="editor")
+
+    outcome = await desk.apply(a_config_map(color="blue"))
+
+    assert isinstance(outcome, Conflict)
+    assert outcome.owners == (FieldOwner("editor", "data.color"),)
+
+
+async def test_lists_are_merged_by_their_keys(desk: Desk) -> None:
+    side = a_deployment(template=a_pod_template(a_container("app"), a_container("proxy")))
+    await desk.apply(a_deployment())
+
+    await desk.apply(side, manager="other")
+    outcome = await desk.apply(
+        a_deployment(template=a_pod_template(a_container("app", "registry.example/app:2"))),
+        force=True,
+    )
+
+    assert containers(body_of(outcome)) == {
+        "app": "registry.example/app:2",
+        "proxy": "registry.example/app:1",
+    }
+
+
+async def test_a_list_item_that_its_manager_no_longer_names_is_removed(desk: Desk) -> None:
+    both = a_pod_template(a_container("app"), a_container("proxy"))
+    await desk.apply(a_deployment(template=both))
+
+    outcome = await desk.apply(a_deployment())
+
+    assert set(containers(body_of(outcome))) == {"app"}
+
+
+async def test_list_items_with_two_keys_are_told_apart_by_both(desk: Desk) -> None:
+    tcp: JsonObject = {"name": "dns-tcp", "port": 53, "protocol": "TCP"}
+    udp: JsonObject = {"name": "dns-udp", "port": 53, "protocol": "UDP"}
+    await desk.apply(a_service("web", tcp))
+
+    outcome = await desk.apply(a_service("web", udp), manager="other")
+
+    ports = at(body_of(outcome), "spec", "ports")
+    assert isinstance(ports, list)
+    assert {at(port, "protocol") for port in ports} == {"TCP", "UDP"}
+
+
+async def test_an_atomic_list_is_replaced_as_a_whole(desk: Desk) -> None:
+    first = a_container("app") | {"command": ["serve", "--slow"]}
+    second = a_container("app") | {"command": ["serve"]}
+    await desk.apply(a_deployment(template=a_pod_template(first)))
+
+    outcome = await desk.apply(a_deployment(template=a_pod_template(second)))
+
+    path = ("spec", "template", "spec", "containers", 0, "command")
+    assert at(body_of(outcome), *path) == ["serve"]
+
+
+async def test_an_atomic_map_is_replaced_as_a_whole(desk: Desk) -> None:
+    await desk.apply(a_service("web", selector={"app": "web", "tier": "front"}))
+
+    outcome = await desk.apply(a_service("web", selector={"app": "web"}))
+
+    assert at(body_of(outcome), "spec", "selector") == {"app": "web"}
+
+
+async def test_a_set_holds_what_each_manager_put_in(desk: Desk) -> None:
+    def held_by(*finalizers: str) -> JsonObject:
+        metadata: JsonObject = {"name": "web", "finalizers": [*finalizers]}
+        return {**a_config_map(color="blue"), "metadata": metadata}
+
+    await desk.apply(held_by("example.org/a", "example.org/b"))
+    await desk.apply(held_by("example.org/b", "example.org/c"), manager="other")
+
+    outcome = await desk.apply(held_by("example.org/a"))
+
+    finalizers = at(body_of(outcome), "metadata", "finalizers")
+    assert isinstance(finalizers, list)
+    assert sorted(map(str, finalizers)) == ["example.org/a", "example.org/b", "example.org/c"]
+
+
+async def test_an_apply_with_the_uid_of_another_life_is_a_conflict(desk: Desk) -> None:
+    first = live_of(await desk.apply(a_config_map(color="blue")))
+    await desk.delete(first.ref)
+    await desk.apply(a_config_map(color="blue"))
+
+    outcome = await desk.apply(a_config_map(color="red"), uid=first.uid)
+
+    assert isinstance(outcome, Conflict)
+    assert outcome.owners == ()
+
+
+async def test_labels_of_others_survive_an_apply(desk: Desk) -> None:
+    await desk.apply(labelled(a_config_map(color="blue"), team="blue"), manager="other")
+
+    outcome = await desk.apply(labelled(a_config_map(color="blue"), app="web"))
+
+    assert at(body_of(outcome), "metadata", "labels") == {"app": "web", "team": "blue"}

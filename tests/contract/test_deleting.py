@@ -1,0 +1,160 @@
+"""Promises about deletion: finalizers, preconditions, owners."""
+
+from __future__ import annotations
+
+from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.objects import a_config_map, a_job, at, held, owned_by
+from tidegate.model.k8s.objects import JsonObject, LiveObject, Propagation, Ref
+from tidegate.world.messages import AlreadyExists, Conflict, NotFound, Success
+
+
+def is_gone(live: LiveObject | None) -> bool:
+    return live is None
+
+
+async def an_owner_and_its_own(desk: Desk, *, block: bool = False) -> tuple[Ref, Ref]:
+    owner = await desk.create(a_config_map("owner"))
+    own = await desk.create(owned_by(a_config_map("own"), owner=body_of(owner), block=block))
+    return live_of(owner).ref, live_of(own).ref
+
+
+async def test_what_is_deleted_is_gone(desk: Desk) -> None:
+    ref = live_of(await desk.create(a_config_map())).ref
+
+    outcome = await desk.delete(ref)
+
+    assert isinstance(outcome, Success)
+    assert isinstance(await desk.get(ref), NotFound)
+
+
+async def test_deleting_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
+    ref = live_of(await desk.create(a_config_map())).ref
+    await desk.delete(ref)
+
+    assert isinstance(await desk.delete(ref), NotFound)
+
+
+async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> None:
+    ref = live_of(await desk.create(held(a_config_map()))).ref
+    await desk.delete(ref)
+
+    outcome = await desk.create(a_config_map())
+
+    await desk.patch(ref, {"metadata": {"finalizers": None}})
+    told = 'object is being deleted: configmaps "web" already exists'
+    assert outcome == AlreadyExists(told)
+
+
+async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: Desk) -> None:
+    ref = live_of(await desk.create(held(a_config_map()))).ref
+
+    await desk.delete(ref)
+    waiting = await desk.get(ref)
+    await desk.patch(ref, {"metadata": {"finalizers": None}})
+
+    assert at(body_of(waiting), "metadata", "deletionTimestamp")
+    assert isinstance(await desk.get(ref), NotFound)
+
+
+async def test_a_deletion_that_is_held_answers_with_the_object(desk: Desk) -> None:
+    created = live_of(await desk.create(held(a_config_map())))
+
+    outcome = await desk.delete(created.ref)
+
+    assert live_of(outcome).uid == created.uid
+    await desk.patch(created.ref, {"metadata": {"finalizers": None}})
+
+
+async def test_an_object_that_is_being_deleted_takes_no_new_finalizer(desk: Desk) -> None:
+    ref = live_of(await desk.create(held(a_config_map()))).ref
+    await desk.delete(ref)
+
+    outcome = await desk.patch(
+        ref, {"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}}
+    )
+
+    assert not isinstance(outcome, Success)
+    await desk.patch(ref, {"metadata": {"finalizers": None}})
+
+
+async def test_a_deletion_with_the_uid_of_another_life_is_a_conflict(desk: Desk) -> None:
+    first = live_of(await desk.create(a_config_map()))
+    await desk.delete(first.ref)
+    second = live_of(await desk.create(a_config_map()))
+
+    outcome = await desk.delete(first.ref, uid=first.uid)
+
+    assert isinstance(outcome, Conflict)
+    assert live_of(await desk.get(first.ref)).uid == second.uid
+
+
+async def test_a_deletion_with_a_past_version_is_a_conflict(desk: Desk) -> None:
+    first = live_of(await desk.create(a_config_map()))
+    await desk.patch(first.ref, {"data": {"color": "red"}})
+
+    outcome = await desk.delete(first.ref, resource_version=first.resource_version)
+
+    assert isinstance(outcome, Conflict)
+
+
+async def test_an_object_made_again_has_another_uid(desk: Desk) -> None:
+    first = live_of(await desk.create(a_config_map()))
+    await desk.delete(first.ref)
+
+    second = live_of(await desk.create(a_config_map()))
+
+    assert second.uid != first.uid
+
+
+async def test_in_the_background_the_owner_goes_first_and_its_own_follow(desk: Desk) -> None:
+    owner, own = await an_owner_and_its_own(desk)
+
+    await desk.delete(owner, propagation=Propagation.BACKGROUND)
+
+    assert isinstance(await desk.get(owner), NotFound)
+    assert await desk.settled(own, is_gone) is None
+
+
+async def test_in_the_foreground_the_owner_waits_for_its_own(desk: Desk) -> None:
+    owner = await desk.create(a_config_map("owner"))
+    own = await desk.create(owned_by(held(a_config_map("own")), owner=body_of(owner), block=True))
+    refs = live_of(owner).ref, live_of(own).ref
+
+    await desk.delete(refs[0], propagation=Propagation.FOREGROUND)
+    await desk.settled(refs[1], lambda live: b"deletionTimestamp" in (live.body if live else b""))
+    waiting: JsonObject = body_of(await desk.get(refs[0]))
+    await desk.patch(refs[1], {"metadata": {"finalizers": None}})
+
+    assert at(waiting, "metadata", "finalizers") == ["foregroundDeletion"]
+    assert await desk.settled(refs[0], is_gone) is None
+
+
+async def test_orphans_stay_and_lose_their_owner(desk: Desk) -> None:
+    owner, own = await an_owner_and_its_own(desk)
+
+    await desk.delete(owner, propagation=Propagation.ORPHAN)
+    await desk.settled(owner, is_gone)
+
+    orphan = body_of(await desk.get(own))
+    assert at(orphan, "metadata", "ownerReferences") is None
+
+
+async def test_an_object_whose_owner_never_was_is_collected(desk: Desk) -> None:
+    owner = body_of(await desk.create(a_config_map("owner")))
+    await desk.delete(live_of(await desk.get(await desk.ref(owner))).ref)
+
+    own = live_of(await desk.create(owned_by(a_config_map("own"), owner=owner))).ref
+
+    assert await desk.settled(own, is_gone) is None
+
+
+async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(desk: Desk) -> None:
+    job = await desk.create(a_job(suspend=True))
+    own = live_of(await desk.create(owned_by(a_config_map("own"), owner=body_of(job)))).ref
+
+    outcome = await desk.delete(live_of(job).ref)
+    await desk.settled(live_of(job).ref, is_gone)
+
+    assert isinstance(outcome, Success)
+    assert "child pods are preserved by default" in outcome.warnings[0]
+    assert at(body_of(await desk.get(own)), "metadata", "ownerReferences") is None

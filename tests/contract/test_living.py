@@ -1,0 +1,160 @@
+"""Promises about clusters that live: the facts of a table, and those that take their time.
+
+Where a kubelet is needed it is ours on every world: what it writes is assumed, what controllers
+make of it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plane import ControlPlane
+from tests.contract.facts import (
+    FACTS,
+    Fact,
+    a_late_class,
+    a_pod,
+    a_pod_with_claim,
+    holds,
+    is_about,
+    is_said,
+)
+from tests.contract.living import a_living_sandbox, a_real_cluster
+from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.objects import POD, a_claim, a_container, a_job, at
+from tidegate.model.k8s.json_fields import get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
+from tidegate.world.messages import Outcome
+from tidegate.world.requests import Selection
+
+EVENT = Kind("", "v1", "Event")
+WORLDS = ["sandbox", "served", pytest.param("kube", marks=pytest.mark.kube)]
+URL: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
+
+
+@pytest.fixture(scope="module")
+def bare_plane() -> Iterator[ControlPlane]:
+    """A control plane whose pods nobody runs."""
+    with ControlPlane.start(runs_pods=False) as running:
+        yield running
+
+
+@pytest.fixture(params=WORLDS)
+async def controlled(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+    """A cluster with controllers and a scheduler."""
+    if request.param != "kube":
+        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
+            yield desk
+        return
+    plane = request.getfixturevalue("bare_plane")
+    assert isinstance(plane, ControlPlane)
+    async with a_real_cluster(plane, has_kubelet=False) as desk:
+        yield desk
+
+
+@pytest.fixture(params=WORLDS)
+async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+    """The same with our kubelet."""
+    if request.param != "kube":
+        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
+            yield desk
+        return
+    plane = request.getfixturevalue("bare_plane")
+    assert isinstance(plane, ControlPlane)
+    async with a_real_cluster(plane, has_kubelet=True) as desk:
+        yield desk
+
+
+def read(live: LiveObject | None) -> JsonObject:
+    body: JsonObject = {} if live is None else msgspec.json.decode(live.body)
+    return body
+
+
+async def events(desk: Desk) -> list[JsonObject]:
+    return [read(live) for live in items_of(await desk.page(Selection(EVENT, desk.namespace)))]
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
+async def test_what_is_said_of_an_object_is_a_fact(controlled: Desk, fact: Fact) -> None:
+    namespace = controlled.namespace
+
+    for body in fact.given:
+        live_of(await controlled.apply(body))
+
+    ref = Ref(fact.kind, namespace, "web")
+    await controlled.settled(ref, lambda live: holds(fact, read(live), namespace))
+    if fact.event is not None:
+        await controlled.eventually(
+            lambda: controlled.page(Selection(EVENT, namespace)),
+            lambda page: _tells(fact, page, namespace),
+        )
+
+
+def _tells(fact: Fact, page: Outcome, namespace: str) -> bool:
+    return fact.event is not None and any(
+        is_about(event, fact) and is_said(fact.event, event, namespace)
+        for event in map(read, items_of(page))
+    )
+
+
+async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(controlled: Desk) -> None:
+    live_of(await controlled.apply(a_late_class()))
+    claim = live_of(await controlled.apply(a_claim(storageClassName="later"))).ref
+    await controlled.settled(claim, is_in("Pending"))
+
+    pod = live_of(await controlled.apply(a_pod_with_claim())).ref
+
+    await controlled.settled(claim, is_in("Bound"))
+    placed = await controlled.settled(pod, lambda live: bool(at(read(live), "spec", "nodeName")))
+    assert not [one for one in await events(controlled) if get_text(one, "type") == "Warning"]
+    assert at(read(placed), "status", "phase") in ("Pending", "Running")
+
+
+async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failures(
+    inhabited: Desk,
+) -> None:
+    container = {**a_container("run"), "env": [URL]}
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [container]}
+    job = a_job(template={"spec": pod}, backoffLimit=0, activeDeadlineSeconds=5)
+
+    ref = live_of(await inhabited.apply(job)).ref
+    held = await inhabited.eventually(
+        lambda: inhabited.page(Selection(POD, inhabited.namespace)),
+        lambda page: any(b"CreateContainerConfigError" in one.body for one in items_of(page)),
+    )
+    meanwhile = body_of(await inhabited.get(ref))
+    ended = await inhabited.settled(ref, has_failed)
+
+    told = get_mappings(read(items_of(held)[0]), "status", "containerStatuses")
+    assert [at(one, "state", "waiting", "message") for one in told] == ['secret "db" not found']
+    assert at(meanwhile, "status", "active") == 1
+    assert at(meanwhile, "status", "failed") is None
+    reasons = [get_text(one, "reason") for one in get_mappings(read(ended), "status", "conditions")]
+    assert set(reasons) == {"DeadlineExceeded"}
+
+
+async def test_a_missing_pull_secret_holds_nothing_up(inhabited: Desk) -> None:
+    pod = live_of(await inhabited.apply(a_pod(imagePullSecrets=[{"name": "missing"}]))).ref
+
+    await inhabited.settled(pod, is_in("Running"))
+
+    # Pods of a new namespace may wait for the ConfigMap that all of them mount.
+    told = [
+        get_text(one, "message")
+        for one in await events(inhabited)
+        if get_text(one, "type") == "Warning"
+    ]
+    assert not [one for one in told if "missing" in one]
+
+
+def has_failed(live: LiveObject | None) -> bool:
+    conditions = get_mappings(read(live), "status", "conditions")
+    return any(get_text(one, "type") == "Failed" for one in conditions)
+
+
+def is_in(phase: str) -> Callable[[LiveObject | None], bool]:
+    return lambda live: at(read(live), "status", "phase") == phase

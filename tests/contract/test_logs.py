@@ -1,0 +1,74 @@
+"""Promises about what containers print."""
+
+from __future__ import annotations
+
+from tests.support.cluster_client import Desk
+from tests.support.objects import POD
+from tests.support.printing import PrintingPod
+from tidegate.model.k8s.objects import Ref
+from tidegate.world.messages import Invalid, NotFound, RawResponse
+from tidegate.world.requests import Logs
+
+
+async def test_what_a_container_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["one", "two", "three"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod))
+
+    assert outcome == RawResponse(b"one\ntwo\nthree\n")
+
+
+async def test_only_the_end_is_read_when_that_is_asked_for(
+    desk: Desk, printing: PrintingPod
+) -> None:
+    pod = await printing(desk, {"app": ["one", "two", "three"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod, tail=2))
+
+    assert outcome == RawResponse(b"two\nthree\n")
+
+
+async def test_each_container_prints_for_itself(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
+
+    assert outcome == RawResponse(b"ready\n")
+
+
+async def test_of_several_containers_one_must_be_named(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod))
+
+    assert isinstance(outcome, Invalid)
+    assert "proxy" in outcome.message
+
+
+async def test_a_pod_that_is_not_there_printed_nothing(desk: Desk) -> None:
+    (outcome,) = await desk.ask(Logs(ref=Ref(POD, desk.namespace, "nobody")))
+
+    assert isinstance(outcome, NotFound)
+
+
+async def test_what_the_run_before_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["again"]}, before={"app": ["one", "two"]})
+
+    now, before, end = await desk.ask(
+        Logs(ref=pod), Logs(ref=pod, previous=True), Logs(ref=pod, previous=True, tail=1)
+    )
+
+    assert (now, before, end) == (
+        RawResponse(b"again\n"),
+        RawResponse(b"one\ntwo\n"),
+        RawResponse(b"two\n"),
+    )
+
+
+async def test_a_container_that_is_not_there_is_named(desk: Desk, printing: PrintingPod) -> None:
+    pod = await printing(desk, {"app": ["hello"]})
+
+    (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
+
+    assert isinstance(outcome, Invalid)
+    assert outcome.message == "container proxy is not valid for pod web"

@@ -1,0 +1,166 @@
+"""Promises about pods: a binding puts one on a node, and there it gets its time to end."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.objects import POD, a_container, an_object, at
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
+from tidegate.world.messages import Conflict, Invalid, NotFound, Outcome, Success
+from tidegate.world.requests import PatchType, Verb, Write
+
+ACCOUNT = Kind("", "v1", "ServiceAccount")
+
+
+def is_there(live: LiveObject | None) -> bool:
+    return live is not None
+
+
+async def a_pod(desk: Desk) -> Ref:
+    await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
+    spec: JsonObject = {
+        "containers": [a_container("app")],
+        "terminationGracePeriodSeconds": 20,
+        "schedulerName": "nobody",
+    }
+    return live_of(await desk.create(an_object(POD, "web", spec=spec))).ref
+
+
+async def bind(desk: Desk, ref: Ref, node: str = "nowhere") -> Outcome:
+    body: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": ref.name, "namespace": ref.namespace},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    encoded = msgspec.json.encode(body)
+    binding = Write(verb=Verb.CREATE, ref=ref, body=encoded, subresource="binding")
+    return (await desk.ask(binding))[0]
+
+
+async def delete(desk: Desk, ref: Ref, grace: int | None = None) -> None:
+    await desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=grace))
+
+
+async def grace_of(desk: Desk, ref: Ref) -> object:
+    return at(body_of(await desk.get(ref)), "metadata", "deletionGracePeriodSeconds")
+
+
+async def test_a_new_pod_is_pending(desk: Desk) -> None:
+    ref = await a_pod(desk)
+
+    assert at(body_of(await desk.get(ref)), "status", "phase") == "Pending"
+
+
+async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: Desk) -> None:
+    ref = await a_pod(desk)
+
+    outcome = await bind(desk, ref)
+
+    body = body_of(await desk.get(ref))
+    conditions = at(body, "status", "conditions")
+    assert isinstance(conditions, list)
+    assert isinstance(outcome, Success)
+    assert at(body, "spec", "nodeName") == "nowhere"
+    assert [at(one, "type") for one in conditions if isinstance(one, dict)] == ["PodScheduled"]
+    assert at(body, "metadata", "generation") == 1
+
+
+async def test_a_pod_is_bound_once(desk: Desk) -> None:
+    ref = await a_pod(desk)
+    await bind(desk, ref)
+
+    outcome = await bind(desk, ref, node="elsewhere")
+
+    assert isinstance(outcome, Conflict)
+    told = 'pods/binding "web": pod web is already assigned to node "nowhere"'
+    assert outcome.message == f"Operation cannot be fulfilled on {told}"
+
+
+async def test_a_pod_without_a_node_is_deleted_at_once(desk: Desk) -> None:
+    ref = await a_pod(desk)
+
+    await delete(desk, ref)
+
+    assert isinstance(await desk.get(ref), NotFound)
+
+
+async def test_a_pod_on_a_node_has_its_own_time_to_end(desk: Desk) -> None:
+    ref = await a_pod(desk)
+    await bind(desk, ref)
+
+    await delete(desk, ref)
+
+    body = body_of(await desk.get(ref))
+    assert at(body, "metadata", "deletionGracePeriodSeconds") == 20
+    assert at(body, "metadata", "generation") == 2
+    await delete(desk, ref, grace=0)
+
+
+async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(desk: Desk) -> None:
+    ref = await a_pod(desk)
+    await bind(desk, ref)
+    await delete(desk, ref, grace=10)
+
+    await delete(desk, ref, grace=15)
+    prolonged = await grace_of(desk, ref)
+    await delete(desk, ref, grace=5)
+    shortened = await grace_of(desk, ref)
+    await delete(desk, ref, grace=0)
+
+    assert (prolonged, shortened) == (10, 5)
+    assert isinstance(await desk.get(ref), NotFound)
+
+
+async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
+    ref = await a_pod(desk)
+    await bind(desk, ref)
+    await desk.patch(ref, {"status": {"phase": "Succeeded"}}, subresource="status")
+
+    await delete(desk, ref)
+
+    assert isinstance(await desk.get(ref), NotFound)
+
+
+async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: Desk) -> None:
+    ref = await a_pod(desk)
+    image: JsonObject = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
+
+    changed = live_of(await desk.patch(ref, [image], patch_type=PatchType.JSON))
+
+    assert changed.generation == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        pytest.param("containers/0/command", ["run"], "spec", id="command"),
+        pytest.param("serviceAccountName", "other", "spec", id="account"),
+        pytest.param(
+            "containers/-", {"name": "two", "image": "app:1"}, "spec.containers", id="container"
+        ),
+    ],
+)
+async def test_the_rest_of_a_pod_stays_as_it_was_made(
+    desk: Desk, path: str, value: Json, field: str
+) -> None:
+    ref = await a_pod(desk)
+
+    outcome = await desk.patch(
+        ref, [{"op": "add", "path": f"/spec/{path}", "value": value}], patch_type=PatchType.JSON
+    )
+
+    assert isinstance(outcome, Invalid)
+    assert field in {cause.field for cause in outcome.causes}
+
+
+async def test_a_pod_can_be_labelled_and_have_less_time(desk: Desk) -> None:
+    ref = await a_pod(desk)
+
+    outcome = await desk.patch(
+        ref, {"metadata": {"labels": {"app": "shop"}}, "spec": {"activeDeadlineSeconds": 60}}
+    )
+
+    assert isinstance(outcome, Success)

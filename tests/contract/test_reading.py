@@ -1,0 +1,149 @@
+"""Promises about creating and reading."""
+
+from __future__ import annotations
+
+from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.objects import CONFIG_MAP, a_config_map, a_namespace, labelled
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.world.messages import AlreadyExists, ListPage, NotFound, NotServed, RawResponse
+from tidegate.world.requests import RawGet, Selection, View
+
+
+async def test_what_is_created_can_be_read(desk: Desk) -> None:
+    created = live_of(await desk.create(a_config_map(color="blue")))
+
+    read = await desk.get(created.ref)
+
+    assert live_of(read).uid == created.uid
+    assert body_of(read)["data"] == {"color": "blue"}
+
+
+async def test_a_created_object_has_a_uid_and_a_version(desk: Desk) -> None:
+    created = live_of(await desk.create(a_config_map()))
+
+    assert created.uid
+    assert created.resource_version
+    assert created.ref == Ref(CONFIG_MAP, desk.namespace, "web")
+
+
+async def test_what_is_not_there_is_missing(desk: Desk) -> None:
+    outcome = await desk.get(Ref(CONFIG_MAP, desk.namespace, "nobody"))
+
+    assert isinstance(outcome, NotFound)
+
+
+async def test_creating_what_is_there_says_that_it_exists(desk: Desk) -> None:
+    await desk.create(a_config_map())
+
+    outcome = await desk.create(a_config_map())
+
+    assert isinstance(outcome, AlreadyExists)
+
+
+async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing(
+    desk: Desk,
+) -> None:
+    elsewhere = Desk(desk.world, namespace="nowhere")
+
+    outcome = await elsewhere.create(a_config_map())
+
+    assert isinstance(outcome, NotFound)
+
+
+async def test_a_generated_name_begins_as_asked_and_differs_each_time(desk: Desk) -> None:
+    body: JsonObject = {**a_config_map(), "metadata": {"generateName": "web-"}}
+
+    first = live_of(await desk.create(body)).ref.name
+    second = live_of(await desk.create(body)).ref.name
+
+    assert first.startswith("web-")
+    assert second.startswith("web-")
+    assert first != second
+
+
+async def test_a_kind_that_nobody_serves_is_not_served(desk: Desk) -> None:
+    outcome = await desk.get(Ref(Kind("example.org", "v1", "Unicorn"), desk.namespace, "web"))
+
+    assert isinstance(outcome, NotServed)
+
+
+async def test_a_list_holds_every_object_of_its_namespace_and_no_other(desk: Desk) -> None:
+    for name in ("a", "b"):
+        await desk.create(a_config_map(name))
+    other = Desk(desk.world, namespace=f"{desk.namespace}-other")
+    await other.create(a_namespace(other.namespace))
+    await other.create(a_config_map("c"))
+
+    page = await desk.page(Selection(CONFIG_MAP, desk.namespace))
+
+    names = {item.ref.name for item in items_of(page)}
+    assert names - {"kube-root-ca.crt"} == {"a", "b"}
+
+
+async def test_a_list_comes_in_pages_that_make_one_whole(desk: Desk) -> None:
+    names = {f"m{number}" for number in range(7)}
+    for name in names:
+        await desk.create(labelled(a_config_map(name), group="pages"))
+    selection = Selection(CONFIG_MAP, desk.namespace, label_selector="group=pages")
+
+    found, resume, pages = set(), "", 0
+    while resume or not pages:
+        page = await desk.page(selection, limit=3, resume=resume)
+        assert isinstance(page, ListPage)
+        found |= {item.ref.name for item in page.items}
+        resume, pages = page.continue_token, pages + 1
+
+    assert found == names
+    assert pages == 3
+
+
+async def test_labels_select(desk: Desk) -> None:
+    await desk.create(labelled(a_config_map("a"), tier="front"))
+    await desk.create(labelled(a_config_map("b"), tier="back"))
+
+    page = await desk.page(
+        Selection(CONFIG_MAP, desk.namespace, label_selector="tier in (front, side)")
+    )
+
+    assert [item.ref.name for item in items_of(page)] == ["a"]
+
+
+async def test_labels_select_what_lacks_them(desk: Desk) -> None:
+    await desk.create(labelled(a_config_map("a"), tier="front", own="yes"))
+    await desk.create(labelled(a_config_map("b"), own="yes"))
+
+    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="own=yes,!tier"))
+
+    assert [item.ref.name for item in items_of(page)] == ["b"]
+
+
+async def test_fields_select_by_name(desk: Desk) -> None:
+    await desk.create(a_config_map("a"))
+    await desk.create(a_config_map("b"))
+
+    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, field_selector="metadata.name=b"))
+
+    assert [item.ref.name for item in items_of(page)] == ["b"]
+
+
+async def test_a_view_of_metadata_leaves_the_rest_out(desk: Desk) -> None:
+    created = live_of(await desk.create(a_config_map(color="blue")))
+
+    read = await desk.get(created.ref, view=View.METADATA)
+    page = await desk.page(
+        Selection(
+            CONFIG_MAP, desk.namespace, field_selector="metadata.name=web", view=View.METADATA
+        )
+    )
+
+    assert live_of(read).uid == created.uid
+    assert "data" not in body_of(read)
+    assert [item.ref for item in items_of(page)] == [created.ref]
+    assert b"blue" not in items_of(page)[0].body
+
+
+async def test_paths_that_are_no_objects_can_be_asked_for(desk: Desk) -> None:
+    (outcome,) = await desk.ask(RawGet("/version"))
+
+    assert isinstance(outcome, RawResponse)
+    assert b'"gitVersion"' in outcome.body

@@ -1,0 +1,195 @@
+"""Promises about watches, at the world itself and on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.cluster_client import Desk, live_of
+from tests.support.objects import CONFIG_MAP, a_config_map, labelled
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.messages import (
+    Bookmark,
+    ListPage,
+    Message,
+    Response,
+    WatchEnded,
+    WatchEvent,
+    WatchEventType,
+)
+from tidegate.world.requests import Selection, View
+
+
+def here(desk: Desk, *, labels: str = "watched=yes", view: View = View.FULL) -> Selection:
+    return Selection(CONFIG_MAP, desk.namespace, label_selector=labels, view=view)
+
+
+async def version_of(desk: Desk) -> str:
+    page = await desk.page(here(desk))
+    assert isinstance(page, ListPage)
+    return page.resource_version
+
+
+def changes(facts: list[Message]) -> list[tuple[WatchEventType, str]]:
+    return [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
+
+
+def the(change: WatchEventType, name: str) -> Callable[[Message], bool]:
+    return lambda fact: (
+        isinstance(fact, WatchEvent) and fact.type is change and fact.live.ref.name == name
+    )
+
+
+def is_whole(fact: Message) -> bool:
+    return isinstance(fact, Response)
+
+
+async def test_a_watch_tells_every_change_in_order(bare: Desk) -> None:
+    bare.watch(here(bare), since=await version_of(bare))
+
+    ref = live_of(await bare.create(labelled(a_config_map(), watched="yes"))).ref
+    await bare.patch(ref, {"data": {"color": "red"}})
+    await bare.delete(ref)
+    facts = await bare.until(the(WatchEventType.DELETED, "web"))
+
+    assert changes(facts) == [
+        (WatchEventType.ADDED, "web"),
+        (WatchEventType.MODIFIED, "web"),
+        (WatchEventType.DELETED, "web"),
+    ]
+
+
+async def test_a_watch_from_a_version_tells_what_came_after_it(bare: Desk) -> None:
+    await bare.create(labelled(a_config_map("before"), watched="yes"))
+    version = await version_of(bare)
+    await bare.create(labelled(a_config_map("after"), watched="yes"))
+
+    bare.watch(here(bare), since=version)
+    facts = await bare.until(the(WatchEventType.ADDED, "after"))
+
+    assert changes(facts) == [(WatchEventType.ADDED, "after")]
+
+
+async def test_a_watch_is_resumed_from_the_version_of_its_last_change(bare: Desk) -> None:
+    first = bare.watch(here(bare), since=await version_of(bare))
+    await bare.create(labelled(a_config_map("one"), watched="yes"))
+    facts = await bare.until(the(WatchEventType.ADDED, "one"))
+    bare.cancel(first)
+    await bare.create(labelled(a_config_map("two"), watched="yes"))
+    last = facts[-1]
+    assert isinstance(last, WatchEvent)
+
+    bare.watch(here(bare), since=last.live.resource_version)
+    facts = await bare.until(the(WatchEventType.ADDED, "two"))
+
+    assert changes(facts) == [(WatchEventType.ADDED, "two")]
+
+
+async def test_a_deletion_tells_the_last_state(bare: Desk) -> None:
+    created = live_of(await bare.create(labelled(a_config_map(color="blue"), watched="yes")))
+    bare.watch(here(bare), since=created.resource_version)
+
+    await bare.delete(created.ref)
+    facts = await bare.until(the(WatchEventType.DELETED, "web"))
+
+    deleted = facts[-1]
+    assert isinstance(deleted, WatchEvent)
+    assert deleted.live.uid == created.uid
+    assert b'"color":"blue"' in deleted.live.body
+    assert deleted.live.resource_version != created.resource_version
+
+
+async def test_leaving_a_selection_looks_like_a_deletion(bare: Desk) -> None:
+    created = live_of(await bare.create(labelled(a_config_map(), watched="yes")))
+    bare.watch(here(bare), since=created.resource_version)
+
+    await bare.patch(created.ref, {"metadata": {"labels": {"watched": "no"}}})
+    facts = await bare.until(the(WatchEventType.DELETED, "web"))
+
+    assert changes(facts) == [(WatchEventType.DELETED, "web")]
+
+
+async def test_entering_a_selection_looks_like_an_addition(bare: Desk) -> None:
+    created = live_of(await bare.create(a_config_map()))
+    bare.watch(here(bare), since=created.resource_version)
+
+    await bare.patch(created.ref, {"metadata": {"labels": {"watched": "yes"}}})
+    facts = await bare.until(the(WatchEventType.ADDED, "web"))
+
+    assert changes(facts) == [(WatchEventType.ADDED, "web")]
+
+
+async def test_an_apply_that_changes_nothing_is_not_told(bare: Desk) -> None:
+    await bare.apply(labelled(a_config_map(color="blue"), watched="yes"))
+    bare.watch(here(bare), since=await version_of(bare))
+
+    await bare.apply(labelled(a_config_map(color="blue"), watched="yes"))
+    await bare.apply(labelled(a_config_map("next"), watched="yes"))
+    facts = await bare.until(the(WatchEventType.ADDED, "next"))
+
+    assert changes(facts) == [(WatchEventType.ADDED, "next")]
+
+
+async def test_a_watch_that_sees_nothing_is_told_how_far_it_has_come(bare: Desk) -> None:
+    ticket = bare.watch(here(bare), since=await version_of(bare))
+    unseen = live_of(await bare.create(a_config_map("unseen")))
+
+    facts = await bare.until(lambda fact: isinstance(fact, Bookmark))
+
+    mark = facts[-1]
+    assert isinstance(mark, Bookmark)
+    assert mark.request_id == ticket
+    assert int(mark.resource_version) >= int(unseen.resource_version)
+
+
+async def test_a_watch_that_has_lasted_long_enough_ends_in_good_order(bare: Desk) -> None:
+    ticket = bare.watch(here(bare), since=await version_of(bare))
+
+    facts = await bare.until(lambda fact: isinstance(fact, WatchEnded))
+
+    assert facts[-1] == WatchEnded(ticket)
+
+
+async def test_a_cancelled_watch_says_nothing_more(bare: Desk) -> None:
+    cancelled = bare.watch(here(bare), since=await version_of(bare))
+    other = bare.watch(here(bare), since=await version_of(bare))
+
+    bare.cancel(cancelled)
+    await bare.create(labelled(a_config_map(), watched="yes"))
+    facts = await bare.until(the(WatchEventType.ADDED, "web"))
+
+    assert {fact.request_id for fact in facts if isinstance(fact, WatchEvent)} == {other}
+
+
+async def test_a_watch_of_metadata_leaves_the_rest_out(bare: Desk) -> None:
+    bare.watch(here(bare, view=View.METADATA), since=await version_of(bare))
+
+    await bare.create(labelled(a_config_map(color="blue"), watched="yes"))
+    facts = await bare.until(the(WatchEventType.ADDED, "web"))
+
+    added = facts[-1]
+    assert isinstance(added, WatchEvent)
+    assert added.live.ref.kind == CONFIG_MAP
+    assert b"blue" not in added.live.body
+
+
+async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: Desk) -> None:
+    await desk.create(labelled(a_config_map("one"), watched="yes"))
+
+    desk.watch(here(desk))
+    first = await desk.until(is_whole)
+    await desk.create(labelled(a_config_map("two"), watched="yes"))
+    then = await desk.until(the(WatchEventType.ADDED, "two"))
+
+    assert changes(first) == [(WatchEventType.ADDED, "one")]
+    assert changes(then) == [(WatchEventType.ADDED, "two")]
+
+
+async def test_a_line_goes_on_when_the_server_ends_the_watch(desk: Desk, watching: Ms) -> None:
+    desk.watch(here(desk))
+    await desk.until(is_whole)
+    await desk.rest(Ms(desk.world.now() + watching + SECOND))
+
+    await desk.create(labelled(a_config_map(), watched="yes"))
+    facts = await desk.until(the(WatchEventType.ADDED, "web"))
+
+    assert changes(facts) == [(WatchEventType.ADDED, "web")]

@@ -1,0 +1,101 @@
+"""The other end of a webhook: alive, and yet it does not answer before it is told to."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from plane import ControlPlane
+from tests.support.certificates import issue
+from tests.support.cluster_client import Desk, live_of
+from tests.support.objects import a_service, an_object
+from tests.support.serving import served
+from tidegate.model.k8s.objects import Json, JsonObject, Kind
+
+SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+VALIDATING = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How a server calls it, and how it is told to answer."""
+
+    client: JsonObject
+    begin: Callable[[], Awaitable[None]]
+
+
+async def an_answering_service(desk: Desk) -> Answering:
+    """A Service whose pods are there and not ready: no server calls it before they are."""
+    live_of(await desk.create(a_service("hook")))
+    await _set_endpoint(desk, is_ready=False)
+
+    async def begin() -> None:
+        await _set_endpoint(desk, is_ready=True)
+
+    service: JsonObject = {"namespace": desk.namespace, "name": "hook", "port": 443}
+    bundle = base64.b64encode(issue("hook", is_authority=True).certificate).decode()
+    return Answering({"service": service, "caBundle": bundle}, begin)
+
+
+async def _set_endpoint(desk: Desk, *, is_ready: bool) -> None:
+    endpoint: Json = {"addresses": ["192.0.2.7"], "conditions": {"ready": is_ready}}
+    body = an_object(SLICE, "hook-1", addressType="IPv4", endpoints=[endpoint], ports=[])
+    labels: JsonObject = {"kubernetes.io/service-name": "hook"}
+    labelled: JsonObject = {**body, "metadata": {"name": "hook-1", "labels": labels}}
+    live_of(await desk.apply(labelled, manager="controller"))
+
+
+@asynccontextmanager
+async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
+    """On a real server: a port of this machine that hangs up."""
+    answers = False
+
+    async def review(request: web.Request) -> web.Response:
+        if not answers:
+            assert request.transport is not None
+            request.transport.abort()
+        asked = await request.json()
+        response: Json = {"uid": asked["request"]["uid"], "allowed": True}
+        return web.json_response({**asked, "request": None, "response": response})
+
+    async def begin() -> None:
+        nonlocal answers
+        answers = True
+
+    name = f"hook-{next(_numbers)}"
+    certificate, key = plane.authority.for_server(name, names=["127.0.0.1"])
+    bundle = base64.b64encode(plane.ca.read_bytes()).decode()
+    app = web.Application()
+    app.router.add_post("/", review)
+    async with served(app, certificate=certificate, key=key) as port:
+        yield Answering({"url": f"https://127.0.0.1:{port}/", "caBundle": bundle}, begin)
+
+
+def a_webhook(
+    namespace: str, client: JsonObject, *, asks: tuple[str, str] = ("", "configmaps"), **parts: Json
+) -> JsonObject:
+    """Asks about all objects of a kind in a namespace, given by its group, and fails closed."""
+    group, plural = asks
+    rule: Json = {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [plural],
+    }
+    hook: JsonObject = {
+        "name": "gate.example.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "timeoutSeconds": 2,
+        "clientConfig": client,
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "rules": [rule],
+        **parts,
+    }
+    return an_object(VALIDATING, namespace, webhooks=[hook])

@@ -1,0 +1,176 @@
+"""Whose objects are: what two units write, what one takes from another, what goes along."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from tests.support.builders import STAGED, a_config_map, a_deployment, a_plan, a_unit, an_object
+from tests.support.cluster_client import live_of
+from tests.support.objects import NAMESPACE, a_definition
+from tests.support.rollout_objects import a_gate
+from tests.support.rollout_records import Record
+from tests.support.rollout_runs import Run, governed
+from tests.support.rollout_stage import PATIENT, Stage
+from tidegate.dialect.ownership.tracking import UNIT
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.plans.manifest import Manifests
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.world.messages import Success
+
+
+def owned(body: JsonObject, unit: str) -> JsonObject:
+    """An object that says whose it is."""
+    metadata = get_mapping(body, "metadata")
+    notes = get_mapping(metadata, "annotations")
+    return {**body, "metadata": {**metadata, "annotations": {**notes, UNIT: unit}}}
+
+
+def refused(run: Run) -> list[Event]:
+    """The faults of a rollout that wrote nothing."""
+    assert run.result == "invalid"
+    assert not run.told(EventType.OBJECT_WRITTEN, EventType.ROLLOUT_STARTED)
+    return run.told(EventType.OBJECT_REFUSED)
+
+
+def two_units(stage: Stage, body: JsonObject) -> tuple[Manifests, Manifests]:
+    """Two units that bring the same object."""
+    one, two = (f"{stage.namespace}-{word}" for word in ("one", "two"))
+    extra = stage.here(a_config_map("extra"))
+    return a_unit(extra, stage.here(body), name=one), a_unit(stage.here(body), name=two)
+
+
+async def test_two_units_that_write_one_object_are_refused_before_the_first_write(
+    living_stage: Stage, record: Record
+) -> None:
+    one, two = two_units(living_stage, a_config_map("shared"))
+    await record.mark()
+
+    run = await living_stage.start(a_plan(one, two)).ends()
+
+    faults = refused(run)
+    assert [(fault.unit, fault.reason) for fault in faults] == [
+        (one.unit.id, "Shared"),
+        (two.unit.id, "Shared"),
+    ]
+    assert f"`{two.unit.id}` writes it, too" in faults[0].message
+    assert {fault.ref.name for fault in faults if fault.ref} == {"shared"}
+    assert await record.written() == []
+
+
+async def test_two_units_may_bring_the_same_definition(living_stage: Stage) -> None:
+    one, two = two_units(living_stage, a_definition(f"{living_stage.namespace}.example.org"))
+
+    run = await living_stage.start(a_plan(one, two)).ends()
+
+    assert run.result == "passed"
+
+
+async def test_what_another_unit_loses_is_told_before_the_first_write(living_stage: Stage) -> None:
+    stage = living_stage
+    theirs = stage.here(owned(a_config_map("settings", mode="slow"), "their-unit"))
+    live = live_of(await stage.desk.apply(theirs))
+    ours = owned(a_config_map("settings", mode="fast"), stage.namespace)
+
+    run = await stage.roll_out(a_config_map("first"), ours)
+    again = await stage.roll_out(a_config_map("first"), ours)
+
+    (taken,) = run.told(EventType.OBJECT_ADOPTED)
+    assert taken.ref == live.ref
+    assert "`their-unit`, which loses it" in taken.message
+    first = run.told(EventType.OBJECT_WRITTEN)[0]
+    assert run.events.index(taken) < run.events.index(first)
+    assert (run.result, again.result) == ("passed", "passed")
+    assert not again.told(EventType.OBJECT_ADOPTED)
+
+
+class Inner:
+    """A namespace that a unit brings, with a Deployment of its own in it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.name = f"{stage.namespace}-inner"
+        self.ref = Ref(NAMESPACE, "", self.name)
+        self._namespace = self._own(an_object("v1 Namespace", self.name, namespace=""))
+        web = a_deployment("web")
+        inside = {**get_mapping(web, "metadata"), "namespace": self.name}
+        self._web = self._own({**web, "metadata": inside})
+        self._rest = self._own(a_config_map("rest"))
+
+    def _own(self, body: JsonObject) -> JsonObject:
+        return owned(body, self._stage.namespace)
+
+    async def bring(self) -> None:
+        run = await self._stage.roll_out(self._namespace, self._web, self._rest, semantics=PATIENT)
+        assert run.result == "passed"
+
+    async def give(self, name: str, *, owner: str = "") -> None:
+        """Put an object into it that the unit does not bring."""
+        body = an_object("v1 ConfigMap", name, namespace=self.name)
+        live_of(await self._stage.desk.apply(owned(body, owner) if owner else body, manager="x"))
+
+    def without(self) -> Plan:
+        """The unit when the namespace has left Git."""
+        return governed(self._stage.plan(self._rest), semantics=PATIENT, prunes=True)
+
+
+@pytest.fixture
+async def inner(living_stage: Stage) -> Inner:
+    inner = Inner(living_stage)
+    await inner.bring()
+    return inner
+
+
+async def test_a_namespace_with_objects_of_others_is_not_pruned(
+    living_stage: Stage, record: Record, inner: Inner
+) -> None:
+    await inner.give("theirs", owner="their-unit")
+    await inner.give("nobodys")
+    await record.mark()
+
+    (fault,) = refused(await living_stage.start(inner.without()).ends())
+
+    assert (fault.ref, fault.reason) == (inner.ref, "Contents")
+    told = "takes 2 objects of others along: "
+    assert f"{told}ConfigMap {inner.name}/nobodys, ConfigMap {inner.name}/theirs;" in fault.message
+    assert "--yes-delete-contents" in fault.message
+    assert await record.written() == []
+
+
+async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, inner: Inner) -> None:
+    await inner.give("theirs", owner="their-unit")
+
+    agreed = governed(inner.without(), deletes_contents=True)
+    run = await living_stage.start(agreed).ends()
+
+    assert run.result == "passed"
+    assert not isinstance(await living_stage.desk.get(inner.ref), Success)
+
+
+async def test_what_controllers_own_and_what_every_namespace_has_is_nobodys_loss(
+    living_stage: Stage, inner: Inner
+) -> None:
+    run = await living_stage.start(inner.without()).ends()
+
+    assert run.result == "passed"
+    assert inner.ref in [event.ref for event in run.told(EventType.OBJECT_PRUNED)]
+
+
+async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: Stage) -> None:
+    """Units in stages prune definitions; those in waves never do."""
+    stage = living_stage
+    group = f"{stage.namespace}.example.org"
+    definition = owned(a_definition(group), stage.namespace)
+    rest = stage.here(owned(a_config_map("rest"), stage.namespace))
+    policy = structs.replace(STAGED, semantics=PATIENT, prunes=True)
+    whole = a_unit((definition, rest), name=stage.namespace, policy=policy)
+    assert (await stage.start(a_plan(whole)).ends()).result == "passed"
+    gate = live_of(await stage.desk.apply(stage.here(a_gate(group)), manager="x"))
+
+    left = a_unit(rest, name=stage.namespace, policy=policy)
+    (fault,) = refused(await stage.start(a_plan(left)).ends())
+
+    assert fault.reason == "Contents"
+    assert f"takes an object of others along: {gate.ref};" in fault.message

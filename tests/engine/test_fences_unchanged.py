@@ -1,0 +1,138 @@
+"""A second rollout of what is there already: every gate opens at once, and nothing is written."""
+
+from __future__ import annotations
+
+from tests.support.builders import a_config_map, a_job, a_pod_template, an_object
+from tests.support.cluster_client import body_of
+from tests.support.objects import a_definition
+from tests.support.rollout_objects import WEB, a_gate, an_ingress
+from tests.support.rollout_records import Record
+from tests.support.rollout_stage import HASTY, PATIENT, Stage
+from tests.support.rollout_statuses import addressed
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.model.rollouts.event import EventType, StepState
+from tidegate.world.messages import Outcome
+
+SIZE: JsonObject = {"storage": "1Gi"}
+
+
+def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
+    """One of each kind that proves its health in a way of its own."""
+    group, volume = f"{stage.namespace}.example.org", f"disk-{stage.namespace}"
+    return (
+        (a_definition(group), a_volume(volume), a_config_map(color="red")),
+        (
+            a_claim(volume),
+            a_service("web"),
+            a_service("door", type="LoadBalancer"),
+            an_ingress("web"),
+            WEB,
+            a_stateful_set("db"),
+            a_job("migrate"),
+            a_gate(group),
+        ),
+        (a_config_map("behind"),),
+    )
+
+
+def a_volume(name: str) -> JsonObject:
+    spec: JsonObject = {
+        "capacity": SIZE,
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - nobody mounts it
+    }
+    return an_object("v1 PersistentVolume", name, namespace="", spec=spec)
+
+
+def a_claim(volume: str) -> JsonObject:
+    spec: JsonObject = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "",
+        "volumeName": volume,
+        "resources": {"requests": SIZE},
+    }
+    return an_object("v1 PersistentVolumeClaim", "disk", spec=spec)
+
+
+def a_service(name: str, **spec: Json) -> JsonObject:
+    ports: list[Json] = [{"port": 80}]
+    return an_object("v1 Service", name, spec={"selector": {"app": "web"}, "ports": ports, **spec})
+
+
+def a_stateful_set(name: str) -> JsonObject:
+    spec: JsonObject = {
+        "replicas": 2,
+        "serviceName": name,
+        "selector": {"matchLabels": {"app": name}},
+        "template": a_pod_template(name),
+    }
+    return an_object("apps/v1 StatefulSet", name, spec=spec)
+
+
+async def test_a_second_rollout_opens_every_gate_at_once_and_writes_nothing(
+    living_stage: Stage, record: Record
+) -> None:
+    waves = everything(living_stage)
+    first = await living_stage.roll_out(*waves, semantics=HASTY)
+    await record.mark()
+
+    second = await living_stage.roll_out(*waves, semantics=PATIENT)
+
+    assert (first.result, second.result) == ("passed", "passed")
+    assert await record.written() == []
+    assert not second.told(
+        EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN
+    )
+    assert len(second.told(EventType.OBJECT_UNCHANGED)) == sum(map(len, waves))
+    assert set(second.states.values()) == {StepState.PASSED}
+
+
+async def test_a_gate_that_was_left_while_it_waited_waits_again(stage: Stage) -> None:
+    await _pass_with(stage, an_ingress("old"))
+    first = stage.begin(an_ingress("new"))
+    await first.waits("NoNewerStatus")
+    await first.stops()
+
+    second = stage.begin(an_ingress("new"))
+    await second.waits("NoNewerStatus")
+
+    assert not second.is_open
+    await stage.says(an_ingress("new"), addressed("192.0.2.2"))
+    assert (await second.ends()).result == "passed"
+
+
+async def test_a_status_that_is_newer_than_our_write_counts_without_a_journal(
+    stage: Stage,
+) -> None:
+    rolling = stage.begin(an_ingress("web"))
+    await rolling.waits("NoNewerStatus")
+    await _next_second(stage)
+    await stage.says(an_ingress("web"), addressed())
+    await rolling.ends()
+    await stage.forgets()
+
+    run = await stage.roll_out(an_ingress("web"))
+
+    assert run.result == "passed"
+    assert not run.told(EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN)
+
+
+async def _pass_with(stage: Stage, ingress: JsonObject) -> None:
+    rolling = stage.begin(ingress)
+    await rolling.waits("NoNewerStatus")
+    await stage.says(ingress, addressed())
+    assert (await rolling.ends()).result == "passed"
+
+
+async def _next_second(stage: Stage) -> None:
+    """Wait until the server writes another time than it does now: its times are whole seconds."""
+
+    async def attempt() -> Outcome:
+        return await stage.desk.create(stage.here(a_config_map("clock")), dry_run=True)
+
+    def second(outcome: Outcome) -> str:
+        return get_text(body_of(outcome), "metadata", "creationTimestamp")
+
+    now = second(await attempt())
+    await stage.desk.eventually(attempt, lambda outcome: second(outcome) != now)

@@ -1,0 +1,87 @@
+"""Deletion in the foreground: what an object owns goes before it, on every world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+import pytest
+
+from tests.support.builders import a_deployment, a_job
+from tests.support.cluster_client import Desk, live_of
+from tests.support.objects import a_stateful_set
+from tests.support.rollout_stage import Stage
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import JsonObject, Kind, Propagation
+from tidegate.world.messages import Message, Response, WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId, Selection
+
+POD = Kind("", "v1", "Pod")
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
+
+
+async def going(desk: Desk, body: JsonObject, *owned: Kind) -> list[str]:
+    """The kinds of an object and of all that it owns, in the order in which they are gone.
+
+    They are watched before they are there: who looks later may find that a pod has ended. Each kind
+    has a stream of its own, so what was the last to go need not be the last that is told.
+    """
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    for one in dict.fromkeys((kind, *owned)):
+        watch = desk.watch(Selection(one, desk.namespace))
+        await desk.until(partial(_is_answer, watch))
+    owner = live_of(await desk.apply(body)).ref
+    await desk.until(_told_of(owned.count(POD), _is_running_pod))
+    await desk.delete(owner, propagation=Propagation.FOREGROUND)
+    facts = await desk.until(_told_of(1 + len(owned), _is_gone))
+    gone = [one.live for one in facts if isinstance(one, WatchEvent) and _is_gone(one)]
+    return [
+        live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.resource_version))
+    ]
+
+
+def _told_of(count: int, holds: Callable[[WatchEvent], bool]) -> Callable[[Message], bool]:
+    """Hears facts until something was told of so many objects."""
+    known: set[str] = set()
+
+    def heard(fact: Message) -> bool:
+        if isinstance(fact, WatchEvent) and holds(fact):
+            known.add(fact.live.uid)
+        return len(known) == count
+
+    return heard
+
+
+def _is_answer(ticket: RequestId, fact: Message) -> bool:
+    return isinstance(fact, Response) and fact.request_id == ticket
+
+
+def _is_running_pod(told: WatchEvent) -> bool:
+    body: JsonObject = msgspec.json.decode(told.live.body)
+    return told.live.ref.kind == POD and get_text(body, "status", "phase") == "Running"
+
+
+def _is_gone(told: WatchEvent) -> bool:
+    return told.type is WatchEventType.DELETED
+
+
+async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods(
+    living_stage: Stage,
+) -> None:
+    web = living_stage.here(a_deployment(replicas=2))
+
+    gone = await going(living_stage.desk, web, REPLICA_SET, POD, POD)
+
+    assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
+
+
+@pytest.mark.parametrize(
+    "body", [a_stateful_set("db"), a_job("migrate")], ids=lambda body: str(body["kind"])
+)
+async def test_what_runs_pods_itself_goes_behind_them(
+    living_stage: Stage, body: JsonObject
+) -> None:
+    gone = await going(living_stage.desk, living_stage.here(body), POD)
+
+    assert gone == ["Pod", body["kind"]]

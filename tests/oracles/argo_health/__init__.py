@@ -1,1 +1,0 @@
-"""What Argo CD itself says of objects: `python -m tests.oracles.argo_health` asks it and writes."""

@@ -1,0 +1,229 @@
+"""A set of twelve units in four steps, under faults and kills: limits, the hold, and a failure.
+
+What was under way when is read from the cluster's own record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from tests.support.builders import a_name, an_object
+from tests.support.mortal import Happening
+from tests.support.rollout_cases import (
+    FAULTS,
+    Case,
+    Shape,
+    fast_by,
+    no_budget,
+    shared_by,
+    some_turns,
+)
+from tests.support.rollout_plays import PATIENCE, Part, Stage
+from tests.support.rollout_record import Record, is_ready
+from tidegate.engine.records.markers import build_approval
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import Ms
+from tidegate.model.units.unit import RollingSyncStep
+from tidegate.plan.build.build import build_plan
+from tidegate.sandbox.faults import ERROR, CallFault, FaultSelector, Frequency, Rejection
+from tidegate.sandbox.world import START
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+
+STEPS = ((0, 1, 2), (3, 4, 5, 6), (7, 8), (9, 10, 11))
+LIMITS = (1, 2, 0, 3)
+HELD = STEPS[2]
+SET = "ApplicationSet/argocd/shop"
+
+
+@dataclass(frozen=True)
+class Rungs:
+    """How long each unit takes, which of them never becomes well, and when the held are approved.
+
+    The second wave of a unit is what takes time. An approval in the second 0 is there before
+    anything begins.
+    """
+
+    case: Case
+    approved: tuple[int, int]
+
+    def stage(self) -> Stage:
+        stage = Stage(self.case)
+        stage.realm.preload([an_object("v1 Namespace", "tidegate-system", namespace="")])
+        return stage
+
+    @cache  # noqa: B019 - a value, which lives as long as an example
+    def plan(self, *, first: int = 0) -> Plan:
+        wanted = list(self.case.wanted())
+        for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):
+            for one in members:
+                unit = structs.replace(
+                    wanted[one].unit,
+                    concurrency_group=f"{SET} step {number}",
+                    generated_by=SET,
+                    rolling_sync_step=RollingSyncStep(number=number, limit=limit),
+                )
+                wanted[one] = structs.replace(wanted[one], unit=unit)
+        return build_plan(wanted[first:], readiness_timeout=no_budget)
+
+    def approvals(self, stage: Stage) -> list[Happening]:
+        digests = {unit.id: unit.digest for unit in self.plan().units}
+
+        def approving(number: int) -> Happening:
+            name = a_name(f"unit-{HELD[number]}")
+
+            def approve() -> None:
+                write = build_approval(name.tracking_id, digests[name], "somebody")
+                stage.realm.clusters[""].server.perform(write)
+
+            return Ms(START + self.approved[number]), approve
+
+        return [approving(number) for number in range(len(HELD))]
+
+
+def rungs(fates: st.SearchStrategy[int | None], *, faulty: bool) -> st.SearchStrategy[Rungs]:
+    def made(afters: list[int], bad: int | None, faults: tuple, approved: list[int]) -> Rungs:  # type: ignore[type-arg]
+        units = tuple(
+            ((Shape("Deployment", 0, 0, "well"),) * (at % 2 + 1), (last_of(at, after, bad),))
+            for at, after in enumerate(afters)
+        )
+        case = Case(units, ((),) * len(units), faults)
+        return Rungs(case, (approved[0], approved[1]))
+
+    times = st.lists(st.sampled_from([0, 20, 900, 4_000]), min_size=12, max_size=12)
+    moments = st.lists(st.integers(0, 90_000), min_size=2, max_size=2)
+    return st.builds(made, times, fates, FAULTS if faulty else st.just(()), moments)
+
+
+def last_of(at: int, after: int, bad: int | None) -> Shape:
+    return Shape("Deployment", after, 0, "dies" if at == bad else "well")
+
+
+well = rungs(st.none(), faulty=False)
+rough = rungs(st.none(), faulty=True)
+failing = rungs(st.integers(0, 11), faulty=True)
+
+
+def numbered(name: str) -> int:
+    return int(name.partition("-")[0][1:])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """When units began and were well, by the number of the change."""
+
+    begun: dict[int, int]
+    well: dict[int, int]
+    never: int
+
+    @classmethod
+    def of(cls, record: Record) -> Seen:
+        begun, well = dict[int, int](), dict[int, int]()
+        for at, event in enumerate(record.changes):
+            name = event.stored.ref.name
+            if event.stored.ref.kind.name == "Deployment" and name.startswith("u"):
+                begun.setdefault(numbered(name), at)
+                if "-w1-" in name and is_ready(event.stored):
+                    well.setdefault(numbered(name), at)
+        return cls(begun, well, len(record.changes))
+
+    def keeps_steps(self) -> bool:
+        """Nobody begins before all of the step before are well."""
+        return all(
+            self.well.get(early, self.never) <= self.begun.get(late, self.never)
+            for before, after in pairwise(STEPS)
+            for early in before
+            for late in after
+        )
+
+    def keeps_limits(self) -> bool:
+        """No more are under way than may be."""
+        return all(
+            len(self._busy(members, self.begun[one])) <= (limit or len(HELD))
+            for members, limit in zip(STEPS, LIMITS, strict=True)
+            for one in members
+            if one in self.begun
+        )
+
+    def _busy(self, members: tuple[int, ...], at: int) -> list[int]:
+        never = self.never
+        begun = (one for one in members if self.begun.get(one, never) <= at)
+        return [one for one in begun if at < self.well.get(one, never)]
+
+
+def keeps_all(record: Record) -> bool:
+    seen = Seen.of(record)
+    return seen.keeps_steps() and seen.keeps_limits()
+
+
+@shared_by(4)
+@given(rough)
+def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
+    stage = ladder.stage()
+
+    run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
+
+    assert run.result == "passed"
+    assert keeps_all(stage.record)
+    for number, moment in zip(HELD, ladder.approved, strict=True):
+        events = [one for one in run.events if one.unit == a_name(f"unit-{number}")]
+        begins = [one.at for one in events if one.type is EventType.STEP_CHECKING]
+        assert min(begins) >= START + moment
+
+
+@shared_by(4)
+@given(failing)
+def test_a_unit_that_fails_keeps_all_later_steps_from_beginning(ladder: Rungs) -> None:
+    stage = ladder.stage()
+
+    run = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).run
+
+    assert run.result == "failed"
+    assert keeps_all(stage.record)
+
+
+@shared_by(40)
+@given(well, st.integers(0, 7), fast_by)
+def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
+    ladder: Rungs, variant: int, fast: int
+) -> None:
+    stage = ladder.stage()
+    turns = stage.roll_out(ladder.plan(), happenings=ladder.approvals(stage)).life.turns
+
+    for turn in list(some_turns(turns, variant))[:: 1 + turns // 40]:
+        stage = ladder.stage()
+        happenings = ladder.approvals(stage)
+        dies = Part(dies_at=turn, lands=turn % 4)
+        stage.play(stage.actor(ladder.plan(), dies), happenings=happenings)
+        late = replace(ladder, approved=(0, 0)).approvals(stage)
+        run = stage.roll_out(ladder.plan(), Part(holder="two", fast=fast), late).run
+
+        assert run.result == "passed", turn
+        assert keeps_all(stage.record)
+
+
+def test_who_is_new_waits_for_whom_the_killed_rollout_had_begun() -> None:
+    """Also where the first wave is well, and the second is refused for a while."""
+    refused = CallFault(Rejection(ERROR), FaultSelector(name="u1-w1-0"), Frequency(until=Ms(8_000)))
+    shape = Shape("Deployment", 20, 0, "well")
+    units = (((shape,), (shape,)),) * 12
+    ladder = Rungs(Case(units, ((),) * len(units), (refused,)), (0, 0))
+    stage = ladder.stage()
+    turns = stage.roll_out(ladder.plan(first=1), happenings=ladder.approvals(stage)).life.turns
+
+    for turn in range(1, turns, 1 + turns // 120):
+        stage = ladder.stage()
+        dies = Part(dies_at=turn, lands=turn % 4)
+        stage.play(stage.actor(ladder.plan(first=1), dies), happenings=ladder.approvals(stage))
+        run = stage.roll_out(ladder.plan(), Part(holder="two"), ladder.approvals(stage)).run
+
+        assert run.result == "passed", turn
+        assert Seen.of(stage.record).keeps_limits(), turn

@@ -1,0 +1,71 @@
+"""What a failure takes along, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.support.rollout_cases import OFTEN_ILL, Case, cases, shared_by
+from tests.support.rollout_plays import PATIENCE, Part, Stage
+from tidegate.model.plans.plan import Plan, Step
+from tidegate.model.rollouts.event import EventType, StepState
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+ill = cases(fates=OFTEN_ILL, most=2)
+
+
+@shared_by(2)
+@given(ill)
+def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
+    plan = case.plan()
+
+    run = Stage(case).roll_out(plan).run
+
+    wanted = _states(plan)
+    assert run.states == wanted
+    assert run.result == ("failed" if StepState.FAILED in wanted.values() else "passed")
+    for event in run.told(EventType.STEP_SKIPPED):
+        assert event.reason == "Behind"
+        assert any(
+            f"`{step}`" in event.message for step in _failed_before(plan, wanted, event.step)
+        )
+
+
+@shared_by(2)
+@given(ill)
+def test_with_the_other_policy_everything_has_its_turn(case: Case) -> None:
+    plan = case.plan()
+
+    run = Stage(case).roll_out(plan, Part(changes={"carries_on": True})).run
+
+    failing = {step.id for step in plan.steps if _is_ill(step)}
+    assert run.states == {
+        step.id: StepState.FAILED if step.id in failing else StepState.PASSED for step in plan.steps
+    }
+
+
+def _states(plan: Plan) -> dict[str, StepState]:
+    states: dict[str, StepState] = {}
+    for step in plan.steps:
+        before = [states[edge.before] for edge in plan.edges if edge.after == step.id]
+        if any(state is not StepState.PASSED for state in before):
+            states[step.id] = StepState.SKIPPED
+        else:
+            states[step.id] = StepState.FAILED if _is_ill(step) else StepState.PASSED
+    return states
+
+
+def _is_ill(step: Step) -> bool:
+    marks = (b"test.tidegate.dev/never", b"test.tidegate.dev/dies")
+    return any(mark in item.body for batch in step.batches for item in batch for mark in marks)
+
+
+def _failed_before(plan: Plan, states: dict[str, StepState], step: str) -> set[str]:
+    """The failed steps from which this one is reached."""
+    found, behind = set[str](), [step]
+    while behind:
+        name = behind.pop()
+        before = [edge.before for edge in plan.edges if edge.after == name]
+        found.update(one for one in before if states[one] is StepState.FAILED)
+        behind += before
+    return found

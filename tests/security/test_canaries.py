@@ -1,0 +1,58 @@
+"""Hundreds of runs over verbs, formats, failures and places: none lets the canary out."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.support.canaries import CANARY, LAIRS, REAL, VERBS, all_runs, leaks, run_in, some_runs
+from tests.support.canary_search import contents, is_in
+from tests.support.inside import Said
+
+RUNS = [*some_runs()]
+
+
+def test_there_are_at_least_three_hundred_runs_and_a_share_has_a_bit_of_everything() -> None:
+    assert len([*all_runs()]) >= 300
+    assert {lair for lair, _ in RUNS} == {*LAIRS}
+    assert {verb for _, verb in RUNS} == {*VERBS, *REAL}
+
+
+@pytest.mark.parametrize(("lair", "verb"), RUNS, ids=[f"{lair} {verb}" for lair, verb in RUNS])
+def test_no_run_lets_the_canary_out(lair: str, verb: str, tmp_path: Path) -> None:
+    said = run_in(tmp_path, LAIRS[lair], verb)
+
+    assert leaks(said, tmp_path) == []
+    assert "Traceback" not in said.stderr
+    assert said.code in {0, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    "lair", ["secret", "sealed-config", "sealed-env", "set", "substituted", "values-from"]
+)
+def test_what_is_hidden_was_there(lair: str, tmp_path: Path) -> None:
+    said = run_in(tmp_path, LAIRS[lair], "render")
+
+    assert said.code == 0
+    assert "***" in said.stdout
+
+
+def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
+    for name in ("home", "tmp"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "home" / "note").write_text(f"it is {CANARY}")
+    (tmp_path / "tmp" / "packed").write_bytes(
+        zlib.compress(base64.b64encode(f"password={CANARY};".encode()))
+    )
+
+    found = leaks(Said(0, CANARY, ""), tmp_path)
+
+    assert [where.rpartition("/")[2] for where in found] == [
+        f"{CANARY} in stdout",
+        "note",
+        "packed",
+    ]
+    assert [is_in(CANARY, text) for _, text in contents(tmp_path / "tmp")] == [False, True]

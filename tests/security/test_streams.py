@@ -1,0 +1,80 @@
+"""Standard output that is closed, full, or was never open: no traceback, and no exit code 0."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.tidegate_runs import FIRST, ROOT
+
+UNHEARD = 7
+VERBS = (
+    ("version",),
+    ("--help",),
+    ("sync", "--help"),
+    ("completion", "bash"),
+    ("render", FIRST),
+    ("plan", FIRST, "-o", "json"),
+    ("simulate", FIRST),
+    ("sync", FIRST, "--sandbox"),
+    ("sync", FIRST, "--sandbox", "-o", "json"),
+)
+
+
+def run(words: tuple[str, ...], stdout: int | None, home: Path) -> tuple[int, str]:
+    def close() -> None:
+        os.close(1)
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "tidegate", *words],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(home)},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        preexec_fn=close if stdout is None else None,
+        check=False,
+    )
+    return ran.returncode, ran.stderr.decode()
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_a_full_disk_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        code, said = run(words, full, tmp_path)
+    finally:
+        os.close(full)
+
+    assert code == UNHEARD
+    if "json" in words:
+        finding = json.loads(said)
+        said = f"{finding['severity']}[{finding['code']}]: {finding['sentence']}"
+    assert said.startswith("error[output.refused]: standard output cannot be written: No space")
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_a_closed_pipe_ends_in_silence_and_not_well(words: tuple[str, ...], tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        code, said = run(words, writing, tmp_path)
+    finally:
+        os.close(writing)
+
+    assert code == UNHEARD
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+
+
+@pytest.mark.parametrize("words", [VERBS[0], VERBS[4], VERBS[6]], ids=" ".join)
+def test_an_output_that_was_never_open_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
+    code, said = run(words, None, tmp_path)
+
+    assert code == UNHEARD
+    assert "error[output.refused]" in said

@@ -1,0 +1,309 @@
+"""Repositories with a canary in a place that must not be shown, and a search for it everywhere."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.canary_search import seen
+from tests.support.inside import Said, typed
+from tests.support.sops_program import AgeKey, encrypt
+
+CANARY = "canary-in-the-coal-mine-7"
+ENCODED = base64.b64encode(CANARY.encode()).decode()
+SEALED_DATA = ("--encrypted-regex", "^(data|stringData|value)$")
+KEY = AgeKey.generate()
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\n"
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+OPEN = CONFIG.replace("web", "open") + "data: {colour: blue}\n"
+POD = f"""apiVersion: v1
+kind: Pod
+metadata: {{name: web}}
+spec:
+  containers: [{{name: web, image: web, env: [{{name: A, value: {CANARY}}}]}}]
+"""
+CHART = {
+    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    "values.yaml": "password: none\n",
+    "templates/all.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\n"
+    "stringData: {password: '{{ .Values.password }}'}\n---\n"
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+    "data: {url: 'https://web:{{ .Values.password }}@db'}\n",
+}
+FLUX_SECRET = (
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: given, namespace: flux-system}\n"
+    f"data: {{PASSWORD: {ENCODED}}}\n"
+)
+VALUES = base64.b64encode(f"password: {CANARY}\n".encode()).decode()
+VALUES_SECRET = (
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: given, namespace: flux-system}\n"
+    f"data: {{values.yaml: {VALUES}}}\n"
+)
+SUBSTITUTING = """apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: flux-system}
+spec:
+  interval: 1m
+  prune: true
+  path: ./app
+  sourceRef: {kind: GitRepository, name: flux-system}
+  postBuild: {substituteFrom: [{kind: Secret, name: given}]}
+"""
+REPOSITORY = """apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 1m, url: 'https://127.0.0.1:1/web.git', ref: {branch: main}}
+"""
+RELEASE = """apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: flux-system}
+spec:
+  interval: 1m
+  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system}}}
+  valuesFrom: [{kind: Secret, name: given}]
+"""
+APPLICATION = """apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web, namespace: argocd}}
+spec:
+  project: default
+  source: {{repoURL: '{url}', path: app, targetRevision: main}}
+  destination: {{server: 'https://kubernetes.default.svc', namespace: default}}
+"""
+KUBECONFIG = """apiVersion: v1
+kind: Config
+current-context: a
+clusters: [{{name: a, cluster: {{server: '{server}'}}}}]
+users: [{{name: a, user: {{{user}}}}}]
+contexts: [{{name: a, context: {{cluster: a, user: a}}}}]
+"""
+NOBODY = "https://127.0.0.1:1"
+
+
+@dataclass(frozen=True, slots=True)
+class Lair:
+    """Where a canary sits: files, what more is typed, and which of them are encrypted."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
+    path: str = "."
+    kubeconfig: str = ""
+    has_key: bool = True
+
+
+def _cluster(server: str = NOBODY, user: str = "") -> Lair:
+    config = KUBECONFIG.format(server=server, user=user)
+    return Lair({"open.yaml": OPEN}, kubeconfig=config)
+
+
+LAIRS: dict[str, Lair] = {
+    "secret": Lair({"a.yaml": SECRET + f"data: {{a: {ENCODED}}}\n"}),
+    "string-data": Lair({"a.yaml": SECRET + f"stringData: {{a: {CANARY}}}\n"}),
+    "data-is-text": Lair({"a.yaml": SECRET + f"data: {CANARY}\n"}),
+    "data-is-a-list": Lair({"a.yaml": SECRET + f"data: [{CANARY}, {{a: {CANARY}}}]\n"}),
+    "not-base64": Lair({"a.yaml": SECRET + f"data: {{a: {CANARY}}}\n"}),
+    "nested": Lair({"a.yaml": SECRET + f"stringData: {{a: {{b: {CANARY}}}}}\n"}),
+    "misspelt-field": Lair({"a.yaml": SECRET + f"stringdata: {{a: {CANARY}}}\n"}),
+    "misspelt-kind": Lair(
+        {"a.yaml": SECRET.replace("Secret", "secret") + f"data: {{a: {CANARY}}}\n"}
+    ),
+    "wrong-version": Lair({"a.yaml": SECRET.replace("v1", "v2") + f"data: {{a: {CANARY}}}\n"}),
+    "bad-label": Lair(
+        {
+            "a.yaml": SECRET.replace("name: login", "name: LOGIN_1")
+            + f"stringData: {{a: {CANARY}}}\n"
+        }
+    ),
+    "last-applied": Lair(
+        {
+            "a.yaml": SECRET.replace(
+                "name: login",
+                "name: login, annotations: {kubectl.kubernetes.io/last-applied-configuration: "
+                f'\'{{"data":"{CANARY}"}}\'}}',
+            )
+        }
+    ),
+    "alias": Lair({"a.yaml": SECRET + f"stringData: {{a: *{CANARY}}}\n"}),
+    "tag": Lair({"a.yaml": SECRET + f"stringData: {{a: !!int {CANARY}}}\n"}),
+    "broken-yaml": Lair({"a.yaml": SECRET + f"stringData: {{a: {CANARY}\n b: [\n"}),
+    "twice": Lair({"a.yaml": SECRET + f"stringData: {{a: {CANARY}, a: {CANARY}}}\n"}),
+    "literal": Lair(
+        {"kustomization.yaml": f"secretGenerator: [{{name: a, literals: [{CANARY}]}}]\n"}
+    ),
+    "literal-pair": Lair(
+        {"kustomization.yaml": f"secretGenerator: [{{name: a, literals: ['a={CANARY}']}}]\n"}
+    ),
+    "sealed-secret": Lair(
+        {"a.yaml": SECRET + f"stringData: {{a: {CANARY}}}\n"}, sealed=("a.yaml",)
+    ),
+    "sealed-config": Lair({"a.yaml": CONFIG + f"data: {{a: {CANARY}}}\n"}, sealed=("a.yaml",)),
+    "sealed-env": Lair({"a.yaml": POD}, sealed=("a.yaml",)),
+    "sealed-locked": Lair(
+        {"a.yaml": CONFIG + f"data: {{a: {CANARY}}}\n"}, sealed=("a.yaml",), has_key=False
+    ),
+    "set": Lair(CHART, words=("--set", f"password={CANARY}")),
+    "substituted": Lair(
+        {
+            "flux/all.yaml": f"{FLUX_SECRET}---\n{REPOSITORY}---\n{SUBSTITUTING}",
+            "app/web.yaml": CONFIG + "data: {url: 'https://web:${PASSWORD}@db'}\n",
+        },
+        words=("--repo-map", "https://127.0.0.1:1/web.git=."),
+    ),
+    "values-from": Lair(
+        {
+            "flux/all.yaml": f"{VALUES_SECRET}---\n{REPOSITORY}---\n{RELEASE}",
+            **{f"chart/{name}": text for name, text in CHART.items()},
+        },
+        words=("--repo-map", "https://127.0.0.1:1/web.git=."),
+    ),
+    "values-fail": Lair(
+        {
+            "flux/all.yaml": f"{VALUES_SECRET}---\n{REPOSITORY}---\n{RELEASE}",
+            "chart/Chart.yaml": CHART["Chart.yaml"],
+            "chart/templates/a.yaml": "{{ fail .Values.password }}\n",
+        },
+        words=("--repo-map", "https://127.0.0.1:1/web.git=."),
+    ),
+    "address-token": Lair({"a.yaml": APPLICATION.format(url=f"https://{CANARY}@127.0.0.1:1/a")}),
+    "address-password": Lair(
+        {"a.yaml": APPLICATION.format(url=f"https://me:{CANARY}@127.0.0.1:1/a.git")}
+    ),
+    "address-slash": Lair(
+        {"a.yaml": APPLICATION.format(url=f"https://me:a/{CANARY}@127.0.0.1:1/a.git")}
+    ),
+    "address-flux": Lair(
+        {"a.yaml": REPOSITORY.replace("127.0.0.1", f"{CANARY}@127.0.0.1") + "---\n" + SUBSTITUTING}
+    ),
+    "address-base": Lair(
+        {"kustomization.yaml": f"resources: ['https://{CANARY}@127.0.0.1:1/a.git?ref=main']\n"}
+    ),
+    "address-chart": Lair(
+        {
+            **CHART,
+            "Chart.yaml": CHART["Chart.yaml"]
+            + f"dependencies: [{{name: a, version: 1.0.0, repository: 'https://{CANARY}@127.0.0.1:1'}}]\n",
+        }
+    ),
+    "address-config": Lair(
+        {
+            "open.yaml": OPEN,
+            "tidegate.yaml": f"repositories: {{'https://{CANARY}@127.0.0.1:1/a': .}}\n",
+        }
+    ),
+    "address-typed": Lair({"open.yaml": OPEN}, path=f"https://{CANARY}@127.0.0.1:1/a.git"),
+    "kubeconfig-token": _cluster(user=f"token: {CANARY}"),
+    "kubeconfig-password": _cluster(user=f"username: me, password: {CANARY}"),
+    "kubeconfig-server": _cluster(server=f"https://me:{CANARY}@127.0.0.1:1"),
+    "kubeconfig-key": _cluster(
+        user=f"client-certificate-data: {ENCODED}, client-key-data: {ENCODED}"
+    ),
+    "kubeconfig-exec": _cluster(
+        user="exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, "
+        f"interactiveMode: Never, args: [-c, 'echo $A >&2; echo {{}}; exit 3'], "
+        f"env: [{{name: A, value: {CANARY}}}]}}"
+    ),
+    "kubeconfig-wrong-type": _cluster(user=f"token: [{CANARY}]"),
+}
+
+OFFLINE = ("--offline",)
+Command = Callable[[Lair, str], tuple[str, ...]]
+VERBS: dict[str, Command] = {
+    "render": lambda lair, path: ("render", path, *OFFLINE, *lair.words),
+    "render-json": lambda lair, path: ("render", path, "-o", "json", *OFFLINE, *lair.words),
+    "render-units": lambda lair, path: ("render", path, "-o", "units", *OFFLINE, *lair.words),
+    "plan": lambda lair, path: ("plan", path, *OFFLINE, *lair.words),
+    "plan-json": lambda lair, path: ("plan", path, "-o", "json", *OFFLINE, *lair.words),
+    "simulate": lambda lair, path: ("simulate", path, *OFFLINE, *lair.words),
+    "simulate-json": lambda lair, path: ("simulate", path, "-o", "json", *OFFLINE, *lair.words),
+    "sync": lambda lair, path: ("sync", path, "--sandbox", *OFFLINE, *lair.words),
+    "sync-json": lambda lair, path: (
+        "sync",
+        path,
+        "--sandbox",
+        "-o",
+        "json",
+        *OFFLINE,
+        *lair.words,
+    ),
+    "units": lambda lair, path: ("units", path, *_mapped(lair)),
+    "units-json": lambda lair, path: ("units", path, "-o", "json", *_mapped(lair)),
+    "play": lambda _, path: ("sandbox", "run", path),
+    "play-json": lambda _, path: ("sandbox", "run", path, "-o", "json"),
+    "health": lambda _, path: ("health", f"{path}/a.yaml"),
+    "config": lambda _, path: ("config", path),
+}
+REAL: dict[str, Command] = {
+    "plan": lambda lair, path: ("plan", path, *lair.words),
+    "sync": lambda lair, path: ("sync", path, "--yes", *lair.words),
+    "sync-json": lambda lair, path: ("sync", path, "--yes", "-o", "json", *lair.words),
+    "status": lambda _, path: ("status", path),
+    "journal": lambda _, path: ("journal", path),
+    "delete": lambda _, path: ("delete", path, "--yes"),
+    "doctor": lambda _lair, _path: ("doctor",),
+}
+"""With a kubeconfig, for a server that is not there."""
+
+
+def _mapped(lair: Lair) -> tuple[str, ...]:
+    return lair.words if "--repo-map" in lair.words else ()
+
+
+SHARE = 6
+"""On a desk one of so many runs is made: each lair and each verb has some."""
+
+
+def all_runs() -> Iterator[tuple[str, str]]:
+    """The names of all runs: a lair, and a verb."""
+    for name, lair in LAIRS.items():
+        yield from ((name, verb) for verb in (REAL if lair.kubeconfig else VERBS))
+
+
+def some_runs() -> Iterator[tuple[str, str]]:
+    """All of them where many examples are asked for, else a share that is spread evenly."""
+    if "TIDEGATE_EXAMPLES" in os.environ:
+        yield from all_runs()
+        return
+    for place, (name, lair) in enumerate(LAIRS.items()):
+        verbs = [*(REAL if lair.kubeconfig else VERBS)]
+        yield from ((name, verb) for verb in verbs[place % SHARE :: SHARE])
+
+
+def build(lair: Lair, root: Path) -> None:
+    """Write the repository, encrypted where it is to be."""
+    for name, text in lair.files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name in lair.sealed:
+            path.write_bytes(encrypt(path, text, KEY, *SEALED_DATA))
+        else:
+            path.write_text(text)
+
+
+def run_in(place: Path, lair: Lair, verb: str) -> Said:
+    """Type a command in this very process, for a user who has nothing but this place."""
+    home, temporary, root = place / "home", place / "tmp", place / "repo"
+    for folder in (home, temporary, root):
+        folder.mkdir(parents=True)
+    build(lair, root)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "SOPS_AGE_KEY": KEY.identity if lair.has_key else "",
+        "KUBECONFIG": str(place / "kubeconfig"),
+    }
+    if lair.kubeconfig:
+        (place / "kubeconfig").write_text(lair.kubeconfig)
+    verbs = REAL if lair.kubeconfig else VERBS
+    return typed(root, environment, verbs[verb](lair, lair.path))
+
+
+def leaks(said: Said, place: Path) -> list[str]:
+    """Where the canary is seen besides the repository and the kubeconfig themselves."""
+    texts = (("stdout", said.stdout), ("stderr", said.stderr))
+    return seen((CANARY,), texts, (place / "home", place / "tmp"))

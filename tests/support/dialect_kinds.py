@@ -1,0 +1,55 @@
+"""A real API server that serves the kinds of Argo CD and Flux."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from plane import ControlPlane
+from plane.dialect_schemas import read_definitions
+from tests.support.cluster_client import Desk, live_of
+from tests.support.worlds import real_world
+from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
+from tidegate.model.k8s.objects import Json, JsonObject
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import ApiResources, Outcome
+from tidegate.world.requests import Discover
+
+
+def definitions() -> list[JsonObject]:
+    """The CRDs of all modules; one that is in several has the versions of all."""
+    found: dict[str, JsonObject] = {}
+    for _, body in read_definitions():
+        name, spec = get_text(body, "metadata", "name"), get_mapping(body, "spec")
+        known = get_mapping(found.get(name), "spec") or {**spec, "versions": []}
+        versions = get_mappings(known, "versions")
+        names = {version["name"] for version in versions}
+        newer: list[Json] = [
+            {**version, "storage": not versions and version.get("storage") is True}
+            for version in get_mappings(spec, "versions")
+            if version["name"] not in names
+        ]
+        head: JsonObject = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
+        whole: JsonObject = {**known, "versions": [*versions, *newer]}
+        found[name] = {**head, "metadata": {"name": name}, "spec": whole}
+    return [*found.values()]
+
+
+async def serve(plane: ControlPlane) -> None:
+    """Have the kinds served; a server takes a moment until it tells of kinds that are new."""
+    bodies = definitions()
+    names = {get_text(body, "spec", "names", "kind") for body in bodies}
+    async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
+        desk = Desk(Dispatcher(world))
+        for body in bodies:
+            live_of(await desk.create(body))
+        await desk.eventually(partial(_asked, desk), partial(_tells, names))
+
+
+async def _asked(desk: Desk) -> Outcome:
+    (outcome,) = await desk.ask(Discover())
+    return outcome
+
+
+def _tells(names: set[str], outcome: Outcome) -> bool:
+    kinds = outcome.kinds if isinstance(outcome, ApiResources) else ()
+    return names <= {one.kind.name for one in kinds}

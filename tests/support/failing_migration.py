@@ -1,0 +1,14 @@
+"""Helpers that several folders of tests share."""
+
+from __future__ import annotations
+
+MIGRATION = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec:
+  template:
+    spec:
+      restartPolicy: OnFailure
+      containers: [{name: migrate, image: "shop/migrate:1"}]
+"""

@@ -1,0 +1,65 @@
+"""Units that bring others, without a repository: parents, children, and what each has."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from tests.support.builders import USUAL, a_config_map, a_manifest, a_name, an_object
+from tests.support.rollout_cases import no_budget
+from tidegate.model.plans.manifest import Manifest, Manifests, Phase
+from tidegate.model.plans.plan import ItemAction, Plan, Step, step_items
+from tidegate.model.units.policy import Policy
+from tidegate.model.units.unit import Dependency, Unit
+from tidegate.plan.build.build import build_plan
+
+
+def bring(name: str, wave: int = 0, phase: Phase = Phase.SYNC, *, served: bool = False) -> Manifest:
+    """The own object of a unit; where nobody serves its kind, it is passed over."""
+    body = an_object("argoproj.io/v1alpha1 Application", name, namespace="argocd")
+    deed = ItemAction.APPLY if served else ItemAction.SKIP
+    made = a_manifest(body, wave=wave, phase=phase)
+    return structs.replace(made, child_units=(a_name(name),), action=deed)
+
+
+def setting(name: str, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
+    return a_manifest(a_config_map(name), wave=wave, phase=phase)
+
+
+def joined(
+    name: str,
+    *manifests: Manifest,
+    parent: str = "",
+    after: tuple[str, ...] = (),
+    policy: Policy = USUAL,
+) -> Manifests:
+    """A unit with these objects; without any it has one of its own name."""
+    unit = Unit(
+        id=a_name(name),
+        policy=policy,
+        parent=a_name(parent) if parent else None,
+        dependencies=tuple(Dependency(unit=a_name(one)) for one in after),
+    )
+    return Manifests(unit=unit, manifests=manifests or (setting(name),))
+
+
+def plan_of(*units: Manifests) -> Plan:
+    return build_plan(units, readiness_timeout=no_budget)
+
+
+def before(plan: Plan, name: str) -> set[str]:
+    """The objects whose gates must have opened when the step of this one begins."""
+    steps = {step.id: step for step in plan.steps}
+    entering: dict[str, list[str]] = {}
+    for edge in plan.edges:
+        entering.setdefault(edge.after, []).append(edge.before)
+    pending = [step.id for step in plan.steps if name in _names(step)]
+    seen: set[str] = set()
+    while pending:
+        fresh = [one for one in entering.get(pending.pop(), ()) if one not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return {one for step in seen for one in _names(steps[step])}
+
+
+def _names(step: Step) -> list[str]:
+    return [item.ref.name for item in step_items(step)]

@@ -1,0 +1,16 @@
+"""Helpers that several folders of tests share."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def commit(root: Path) -> str:
+    """Commit all of a directory; which commit that is."""
+    git = ("git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "all of it"], check=True)
+    said = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return said.stdout.strip()

@@ -1,0 +1,172 @@
+"""A rollout as the API server's audit log tells it: who wrote what, and when it was ready.
+
+Objects are named after their wave: `w07` is a Deployment of the wave 7, `w07-a` belongs to it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from plane.audit import AuditEntry, read_audit
+from tests.support.builders import a_deployment, an_object
+from tidegate.model.k8s.objects import JsonObject
+
+WRITES = frozenset({"patch", "create", "update", "delete"})
+OWN = frozenset({"tidegate", "admin"})
+RESOURCES = frozenset({"deployments", "configmaps"})
+CREATED = 201
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    generation: int = 0
+    resource_version: str = ""
+
+
+class _Spec(msgspec.Struct):
+    replicas: int = 1
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    observed_generation: int = 0
+    replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+
+
+class DeploymentSeen(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def is_ready(self) -> bool:
+        wanted, status = self.spec.replicas, self.status
+        seen = status.observed_generation >= self.metadata.generation
+        counts = {status.replicas, status.updated_replicas, status.available_replicas}
+        return seen and counts == {wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A write of ours that was not a dry run. Times are text that sorts."""
+
+    at: str
+    user: str
+    resource: str
+    name: str
+    code: int
+
+    @property
+    def wave(self) -> int:
+        return wave_of(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The status write that made a generation of a Deployment ready."""
+
+    received: str
+    answered: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened in one namespace, in the order of the requests."""
+
+    writes: list[Wrote]
+    ready: dict[tuple[int, int], Ready]
+    """By wave and generation."""
+
+    def first_write(self, wave: int) -> Wrote:
+        return next(write for write in self.writes if write.wave == wave)
+
+    def created(self) -> list[str]:
+        return sorted(f"{one.resource} {one.name}" for one in self.writes if one.code == CREATED)
+
+    def gates(self) -> list[float]:
+        """Milliseconds from the status write that opened each gate to the first write behind it."""
+        last = max(write.wave for write in self.writes)
+        return [
+            milliseconds(self.ready[wave - 1, 1].answered, self.first_write(wave).at)
+            for wave in range(1, last + 1)
+        ]
+
+
+def read_story(log: Path, namespace: str) -> Story:
+    entries = [
+        entry
+        for entry in read_audit(log)
+        if entry.object_ref.namespace == namespace and entry.object_ref.resource in RESOURCES
+    ]
+    entries.sort(key=lambda entry: entry.request_received_timestamp)
+    ready: dict[tuple[int, int], Ready] = {}
+    for entry, deployment in _status_writes(entries):
+        key = wave_of(deployment.metadata.name), deployment.metadata.generation
+        if deployment.is_ready and key not in ready:
+            version = int(deployment.metadata.resource_version)
+            received, answered = entry.request_received_timestamp, entry.stage_timestamp
+            ready[key] = Ready(received, answered, version)
+    return Story([_wrote(entry) for entry in entries if is_own_write(entry)], ready)
+
+
+def is_own_write(entry: AuditEntry) -> bool:
+    """Whether one of our users changed something, or tried to."""
+    own = entry.user.username in OWN and entry.verb in WRITES
+    return own and "dryRun=All" not in entry.request_uri
+
+
+def _wrote(entry: AuditEntry) -> Wrote:
+    target = entry.object_ref
+    return Wrote(
+        entry.request_received_timestamp,
+        entry.user.username,
+        target.resource,
+        target.name,
+        entry.response_status.code,
+    )
+
+
+def _status_writes(entries: list[AuditEntry]) -> Iterator[tuple[AuditEntry, DeploymentSeen]]:
+    for entry in entries:
+        target = (entry.object_ref.resource, entry.object_ref.subresource)
+        if target == ("deployments", "status") and entry.response_status.code < CREATED:
+            yield entry, msgspec.json.decode(entry.response_object, type=DeploymentSeen)
+
+
+def wave_of(name: str) -> int:
+    return int(name[1:3])
+
+
+def milliseconds(first: str, then: str) -> float:
+    span = datetime.fromisoformat(then) - datetime.fromisoformat(first)
+    return span.total_seconds() * 1_000
+
+
+def a_wave(
+    number: int, namespace: str, *, image: str = "app:1", **notes: str
+) -> tuple[JsonObject, ...]:
+    """A Deployment and two ConfigMaps; notes are annotations that kwok reads on the pods."""
+    name = f"w{number:02}"
+    deployment = a_deployment(name, image=image)
+    spec = deployment["spec"]
+    assert isinstance(spec, dict)
+    template = spec["template"]
+    assert isinstance(template, dict)
+    annotations = {
+        f"test.tidegate.dev/{key.replace('_', '-')}": note for key, note in notes.items()
+    }
+    metadata: JsonObject = {"labels": {"app": name}, "annotations": {**annotations}}
+    spec = {**spec, "template": {**template, "metadata": metadata}}
+    data: JsonObject = {"image": image}
+    return (
+        an_object("apps/v1 Deployment", name, namespace=namespace, spec=spec),
+        an_object("v1 ConfigMap", f"{name}-a", namespace=namespace, data=data),
+        an_object("v1 ConfigMap", f"{name}-b", namespace=namespace, data=data),
+    )

@@ -1,0 +1,184 @@
+"""Helm releases of random hooks, released one after another, and the records that are left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import msgspec
+from hypothesis import strategies as st
+
+from tests.support.builders import an_object
+from tests.support.mortal import Realm
+from tests.support.rollout_cases import IN_A_HURRY, no_budget
+from tests.support.rollout_plays import NOTHING, Actor, Part, Stage
+from tidegate.dialect.helm import history, record_owner
+from tidegate.dialect.helm.action_policy import with_action
+from tidegate.dialect.helm.record import ReleaseRecord, read_record
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.documents import read_documents
+from tidegate.engine.records.storage import SECRET
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json
+from tidegate.model.plans.plan import Plan
+from tidegate.model.units.policy import Order
+from tidegate.model.units.release_history import (
+    ReleaseAction,
+    ReleaseContents,
+    ReleaseHook,
+    ReleaseSpec,
+    ReleaseTestSpec,
+)
+from tidegate.model.units.unit import Destination, Unit, UnitId
+from tidegate.plan.build.build import build_plan
+from tidegate.releases.history import HelmHistory
+from tidegate.world.messages import WatchEventType
+
+EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
+POLICIES = ("", "before-hook-creation", "hook-succeeded", "before-hook-creation,hook-succeeded")
+NAME = UnitId("HelmRelease", "", "default", "web")
+TERMS = ReleaseSpec("web", "default", "default", most=0, test=ReleaseTestSpec(runs=True))
+
+
+@dataclass(frozen=True)
+class HookOfRelease:
+    """A Job that ends well."""
+
+    events: frozenset[str]
+    weight: int = 0
+    policy: str = ""
+
+
+@dataclass(frozen=True)
+class ReleaseCase:
+    """A chart: so many objects, and hooks."""
+
+    objects: int
+    hooks: tuple[HookOfRelease, ...]
+
+    def texts(self, to: str) -> list[dict[str, Json]]:
+        settings = (
+            an_object("v1 ConfigMap", f"u-{number}", data={"image": to})
+            for number in range(self.objects)
+        )
+        return [*settings, *(_hook(number, one) for number, one in enumerate(self.hooks))]
+
+    def expected(self, actions: list[ReleaseAction]) -> Counter[str]:
+        """How often each hook is made by releases of these kinds."""
+        return Counter(
+            f"u-hook-{number}"
+            for action in actions
+            for number, one in enumerate(self.hooks)
+            for event in one.events
+            if event.endswith(f"-{action}") or event == "test"
+        )
+
+
+release_cases = st.builds(
+    ReleaseCase,
+    st.integers(0, 2),
+    st.lists(
+        st.builds(
+            HookOfRelease,
+            st.frozensets(st.sampled_from((*EVENTS, "test")), min_size=1),
+            st.integers(-1, 1),
+            st.sampled_from(POLICIES),
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+class Harbourmaster:
+    """Releases a chart on one cluster, as the commands do it: by what is there, each time anew."""
+
+    def __init__(self, case: ReleaseCase) -> None:
+        self.case = case
+        self.stage = Stage(NOTHING)
+
+    def release(self, to: str, *, holder: str = "one", dies_at: int = 0, lands: int = 0) -> Actor:
+        plan, keeper = self._planned(to)
+        part = Part(holder=holder, dies_at=dies_at, lands=lands, keeper=keeper)
+        if dies_at:
+            actor = self.stage.actor(plan, part)
+            self.stage.play(actor)
+            return actor
+        return self.stage.roll_out(plan, part)
+
+    def _planned(self, to: str) -> tuple[Plan, HelmHistory]:
+        """What an upgrade is made of is known by the revision that it is."""
+        records = self.records
+        entering = history.plan_revision(to, records, TERMS, NAME.tracking_id)
+        action, drift = entering.action, None
+        if action in {ReleaseAction.UNCHANGED, ReleaseAction.TEST}:
+            last, drift = record_owner.newest_record(records), TERMS.drift
+            action = (
+                ReleaseAction(last.annotations[record_owner.ACTION])
+                if last is not None
+                else ReleaseAction.INSTALL
+            )
+        terms = msgspec.structs.replace(TERMS, action=action)
+        policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True, drift=drift)
+        unit = Unit(
+            id=NAME, destination=Destination("", "default"), policy=with_action(policy, terms)
+        )
+        documents = read_documents("---\n".join(map(_yaml, self.case.texts(to))), "chart")
+        wanted = parse_all_manifests(unit, documents, lambda _: True)
+        sheet = ReleaseContents(
+            key=to,
+            chart={"metadata": {"name": "shop", "version": "1.0.0"}},
+            config={"to": to},
+            hooks=tuple(
+                ReleaseHook(f"u-hook-{number}", "Job", "", "", tuple(one.events))
+                for number, one in enumerate(self.case.hooks)
+            ),
+        )
+        books = HelmHistory({NAME: terms}, {NAME: to}, {NAME: sheet})
+        return build_plan((wanted,), readiness_timeout=no_budget), books
+
+    @property
+    def realm(self) -> Realm:
+        return self.stage.realm
+
+    @property
+    def records(self) -> list[ReleaseRecord]:
+        view = self.realm.clusters[""].reader
+        bodies = (one.body for one in view.list_objects(SECRET, "default"))
+        found = [
+            read_record(one) for one in bodies if get_text(one, "type") == "helm.sh/release.v1"
+        ]
+        return sorted(found, key=lambda one: one.number)
+
+    @property
+    def stands(self) -> list[tuple[int, str]]:
+        return [(one.number, one.status.value) for one in self.records]
+
+    @property
+    def actions(self) -> list[ReleaseAction]:
+        return [ReleaseAction(one.annotations[record_owner.ACTION]) for one in self.records]
+
+    @property
+    def made(self) -> Counter[str]:
+        """How often each hook was made."""
+        changes = self.stage.record.changes
+        return Counter(
+            one.stored.ref.name
+            for one in changes
+            if one.change is WatchEventType.ADDED and "-hook-" in one.stored.ref.name
+        )
+
+
+def _yaml(body: dict[str, Json]) -> str:
+    return msgspec.json.encode(body).decode() + "\n"
+
+
+def _hook(number: int, one: HookOfRelease) -> dict[str, Json]:
+    notes: dict[str, Json] = {
+        "helm.sh/hook": ",".join(sorted(one.events)),
+        "helm.sh/hook-weight": str(one.weight),
+    }
+    if one.policy:
+        notes["helm.sh/hook-delete-policy"] = one.policy
+    pod: Json = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}
+    body = an_object("batch/v1 Job", f"u-hook-{number}", spec={"template": pod})
+    return {**body, "metadata": {**body["metadata"], "annotations": notes}}  # type: ignore[dict-item]

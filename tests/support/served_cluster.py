@@ -1,0 +1,164 @@
+"""A simulated cluster behind HTTP, with the kinds of Argo CD and Flux, and who answers for them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.kept_sandbox import ACCOUNT, SERVED
+from tests.support.repositories import namespace
+from tests.support.tidegate_command import Ran, Tidegate
+from tests.support.worlds import real_world
+from tidegate.cli.main import run_argv
+from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.times import Ms
+from tidegate.simulation.server import serve_world
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Message, WatchEvent
+from tidegate.world.protocol import World
+from tidegate.world.requests import Selection
+from tidegate.world.resilient import ResilientWorld
+
+LOOKS_AGAIN = Ms(50)
+Answering = Callable[[JsonObject], JsonObject | None]
+"""What a controller writes into the status of an object; None where it has nothing to say."""
+
+
+class Typed(NamedTuple):
+    """A command that runs: what it has written so far, and what comes of it."""
+
+    out: io.StringIO
+    ran: asyncio.Task[Ran]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedCluster:
+    """A cluster that commands reach by its kubeconfig, as a real one."""
+
+    home: Path
+    world: World
+    desk: Desk
+
+    async def run(self, *words: str | Path) -> Ran:
+        """The command as somebody types it; the cluster goes on meanwhile."""
+        async with self.typing(*words) as typed:
+            return await typed.ran
+
+    @asynccontextmanager
+    async def typing(self, *words: str | Path) -> AsyncIterator[Typed]:
+        """The same, and what it has written is seen before it ends."""
+        said = [*map(str, words), "--kubeconfig", str(self.home / KUBECONFIG)]
+        out, err = io.StringIO(), io.StringIO()
+
+        async def ran() -> Ran:
+            code = await asyncio.to_thread(run_argv, said)
+            return Ran(code, out.getvalue(), err.getvalue(), 0)
+
+        with redirect_stdout(out), redirect_stderr(err):
+            yield Typed(out, asyncio.get_running_loop().create_task(ran()))
+
+    async def has_said(self, typed: Typed, words: str) -> None:
+        """Wait until a command has written something; it fails if it ends before that."""
+        while words not in typed.out.getvalue():
+            assert not typed.ran.done(), typed.ran.result()
+            await self.desk.rest(Ms(self.world.now() + LOOKS_AGAIN))
+
+    async def roll_out(self, *words: str | Path) -> Ran:
+        """The same in a process of its own: a rollout listens to signals."""
+        return await Tidegate(self.home).run(*words, "--kubeconfig", self.home / KUBECONFIG)
+
+    async def body(self, kind: Kind, home: str, name: str) -> JsonObject:
+        body: JsonObject = msgspec.json.decode(
+            live_of(await self.desk.get(Ref(kind, home, name))).body
+        )
+        return body
+
+    async def names(self, kind: Kind, home: str) -> set[str]:
+        return {one.ref.name for one in items_of(await self.desk.page(Selection(kind, home)))}
+
+    @asynccontextmanager
+    async def answering(
+        self, kind: Kind, answer: Answering, *, status: bool = True
+    ) -> AsyncIterator[None]:
+        """A controller that answers each change of an object, for as long as the block lasts."""
+        task = asyncio.get_running_loop().create_task(self._answer(kind, answer, status=status))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    async def _answer(self, kind: Kind, answer: Answering, *, status: bool) -> None:
+        async with real_world(kubeconfig=self.home / KUBECONFIG) as world:
+            desk = Desk(Dispatcher(ResilientWorld(world)))
+            desk.watch(Selection(kind))
+
+            def heard(fact: Message) -> bool:
+                return isinstance(fact, WatchEvent)
+
+            while True:
+                fact = (await desk.until(heard))[-1]
+                assert isinstance(fact, WatchEvent)
+                change = answer(msgspec.json.decode(fact.live.body))
+                if change is not None:
+                    part = {"subresource": "status"} if status else {}
+                    await desk.patch(fact.live.ref, change, **part)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def served_cluster(
+    home: Path,
+    *given: JsonObject,
+    served: bool = True,
+    failing: Sequence[str] = (),
+    prints: Sequence[str] = (),
+) -> AsyncIterator[ServedCluster]:
+    """With namespaces of the dialects, their kinds if they are `served`, and what is `given`.
+
+    `failing` are Jobs that do. `prints` are lines that each container prints.
+    """
+    behaviours: list[Json] = [
+        {"effect": "fails", "when": {"kind": "Job", "name": name}} for name in failing
+    ]
+    behaviours += [{"effect": "prints", "lines": [*prints]}] if prints else []
+    objects: list[Json] = [namespace("argocd"), namespace("flux-system"), ACCOUNT, *given]
+    objects += SERVED if served else ()
+    scenario = home / "scenario.yaml"
+    scenario.write_bytes(
+        msgspec.json.encode({"given": {"objects": objects}, "behaviours": behaviours})
+    )
+    async with (
+        serve_world(build_sandbox(SimulationConfig(scenario=scenario)), home, pace=20),
+        real_world(kubeconfig=home / KUBECONFIG) as world,
+    ):
+        yield ServedCluster(home, world, Desk(Dispatcher(ResilientWorld(world))))
+
+
+def flux_answer(
+    own: JsonObject, *, revision: str = "main@sha1:abc", ready: bool = True
+) -> JsonObject | None:
+    """What a controller of Flux's says to a request that it has not answered yet."""
+    asked = get_text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
+    if not asked or asked == get_text(own, "status", "lastHandledReconcileAt"):
+        return None
+    message = (
+        f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"
+    )
+    status: JsonObject = {
+        "lastHandledReconcileAt": asked,
+        "lastAppliedRevision": revision,
+        "artifact": {"revision": revision},
+        "observedGeneration": own["metadata"]["generation"],  # type: ignore[index,call-overload]
+        "conditions": [{"type": "Ready", "status": str(ready), "message": message}],
+    }
+    return {"status": status}

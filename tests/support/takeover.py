@@ -1,0 +1,53 @@
+"""An object that somebody else applied is taken over: the same story for every world."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tests.support.cluster_client import Desk, body_of
+from tests.support.objects import a_deployment, labelled
+from tidegate.model.k8s.json_fields import get_mapping
+from tidegate.model.k8s.objects import Json, JsonObject, Ref
+from tidegate.model.plans.change import Difference
+from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
+from tidegate.plan.diff.compare import compare
+from tidegate.world.messages import Outcome, Success
+from tidegate.world.requests import PatchType
+
+OURS = "tidegate"
+
+
+class Taken(NamedTuple):
+    """What was foreseen, and the object after it was taken over and applied."""
+
+    managers: tuple[str, ...]
+    foreseen: Difference
+    live: JsonObject
+    after: Difference
+
+
+async def take_over(desk: Desk, *, from_manager: str) -> Taken:
+    """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
+    wanted = a_deployment(replicas=0, paused=True)
+    old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
+    old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
+    ref = await desk.ref(wanted)
+    body_of(await desk.create(old, manager=from_manager))
+    body_of(await desk.patch(ref, {"metadata": {"labels": {"tier": "front"}}}, manager="operator"))
+    live = body_of(await desk.get(ref))
+
+    managers = adopted_managers(live, OURS)
+    foreseen = compare(wanted, live, manager=OURS)
+    await desk.eventually(lambda: _adopt(desk, ref), lambda outcome: isinstance(outcome, Success))
+    after = body_of(await desk.apply(wanted, force=True, manager=OURS))
+    return Taken(managers, foreseen, after, compare(wanted, after, manager=OURS))
+
+
+async def _adopt(desk: Desk, ref: Ref) -> Outcome:
+    """A conflict where a controller wrote in between."""
+    patch = adoption_patch(body_of(await desk.get(ref)), OURS)
+    assert patch is not None
+    operations: list[Json] = msgspec.json.decode(patch)
+    return await desk.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)

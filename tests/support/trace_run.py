@@ -1,0 +1,111 @@
+"""Run a case at a desk, whatever world is behind it, and write down what its objects say."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.conformance.controllers.states import Reader, State
+from tests.support.cluster_client import Desk, live_of
+from tests.support.trace_case import Apply, Case, Deed, Gone, Pause, Remove, Until, Watched
+from tests.support.trace_case import Change as Patched
+from tidegate.model.k8s.objects import JsonObject, Ref
+from tidegate.model.times import SECOND, Ms
+from tidegate.world.messages import Message, NotFound, WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId, Selection
+
+Trace = dict[str, list[State]]
+REST = Ms(2 * SECOND)
+"""So long nothing must be heard before a case is over."""
+
+
+class Course:
+    """One case under way."""
+
+    def __init__(self, case: Case, desk: Desk) -> None:
+        self._case = case
+        self._desk = desk
+        self._readers = {watched: Reader() for watched in case.watched}
+        self._tickets: dict[RequestId, Watched] = {}
+        self._bodies: dict[Watched, JsonObject | None] = {}
+        self._generations: dict[Watched, int] = {}
+
+    async def run(self) -> Trace:
+        for watched in self._case.watched:
+            fields = f"metadata.name={watched.name}"
+            selection = Selection(watched.kind, self._desk.namespace, field_selector=fields)
+            self._tickets[self._desk.watch(selection)] = watched
+        for deed in self._case.deeds:
+            await self._do(deed)
+        await self._pass(REST)
+        return {str(watched): reader.states for watched, reader in self._readers.items()}
+
+    async def _do(self, deed: Deed) -> None:
+        match deed:
+            case Apply():
+                live = live_of(await self._desk.apply(deed.body))
+                self._generations[Watched(live.ref.kind, live.ref.name)] = live.generation
+            case Patched():
+                live = live_of(await self._desk.patch(self._ref(deed.object), deed.patch))
+                self._generations[deed.object] = live.generation
+            case Remove():
+                outcome = await self._desk.delete(self._ref(deed.object))
+                assert not isinstance(outcome, NotFound)
+            case Until():
+                await self._hear(lambda: self._holds(deed), deed.within)
+            case Gone():
+                await self._hear(lambda: self._is_gone(deed.object), Ms(60 * SECOND))
+            case Pause():
+                await self._pass(deed.span)
+
+    async def _hear(self, claim: object, within: Ms) -> None:
+        assert callable(claim)
+
+        def heard(fact: Message) -> bool:
+            self._note(fact)
+            return bool(claim())
+
+        if not claim():
+            await self._desk.until(heard, within=within)
+
+    async def _pass(self, span: Ms) -> None:
+        """Hear whatever comes until then."""
+        world = self._desk.world
+        until = Ms(world.now() + span)
+
+        def heard(fact: Message) -> bool:
+            self._note(fact)
+            return False
+
+        try:
+            await self._desk.until(heard, within=span)
+        except AssertionError:
+            assert world.now() >= until
+
+    def _note(self, fact: Message) -> None:
+        if isinstance(fact, WatchEvent) and fact.request_id in self._tickets:
+            watched = self._tickets[fact.request_id]
+            gone = fact.type is WatchEventType.DELETED
+            body: JsonObject | None = None if gone else msgspec.json.decode(fact.live.body)
+            self._bodies[watched] = body
+            self._readers[watched].read(body)
+
+    def _holds(self, deed: Until) -> bool:
+        body = self._bodies.get(deed.object)
+        if body is None:
+            return False
+        metadata = body["metadata"]
+        assert isinstance(metadata, dict)
+        generation = metadata.get("generation", 0)
+        assert isinstance(generation, int)
+        return generation >= self._generations.get(deed.object, 0) and deed.claim(body)
+
+    def _is_gone(self, watched: Watched) -> bool:
+        return watched in self._bodies and self._bodies[watched] is None
+
+    def _ref(self, watched: Watched) -> Ref:
+        return Ref(watched.kind, self._desk.namespace, watched.name)
+
+
+async def trace(case: Case, desk: Desk) -> Trace:
+    """The states of the case's objects, each in its order."""
+    return await Course(case, desk).run()

@@ -1,0 +1,14 @@
+"""Everything that a caller heard in a few seeded runs, as text; run as a module."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from tests.support.faulty_line import run
+
+if __name__ == "__main__":
+    for seed in range(5):
+        caller, _ = asyncio.run(run(seed))
+        for fact in caller.heard:
+            sys.stdout.write(f"{fact!r}\n")

@@ -1,0 +1,277 @@
+"""A unit is brought and deleted again, on one cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from tests.support.builders import an_object
+from tests.support.deletions import (
+    JOB,
+    SECRET,
+    SETTINGS,
+    a_directory,
+    a_hook,
+    a_setting,
+    bring,
+    delete,
+    deletion_of,
+    names,
+    remembered_of,
+    waves_of,
+)
+from tests.support.sessions import a_session
+from tests.support.unit_trees import a_read
+from tidegate.actions.delete import Deletion, plan_deletion, refuse_changed_deletions
+from tidegate.clusters.journal import delete_record
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.engine.driver import drive
+from tidegate.engine.records.heartbeat import LEASE, lease_ref
+from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, build_secret_write, read_head
+from tidegate.errors import PlanError
+from tidegate.model.k8s.objects import Kind, Ref
+from tidegate.model.rollouts.event import EventType
+from tidegate.model.times import SECOND, Ms
+from tidegate.model.units.policy import Policy
+from tidegate.plan.build.build import plan_unit
+from tidegate.rollout.run import RolloutOptions, build_driver
+from tidegate.workspace.request import unit_for_path
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Success, is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.protocol import World
+from tidegate.world.requests import Get, Verb, Write
+
+FIRST = Path(__file__).parents[3] / "examples" / "first"
+
+
+async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = unit_for_path(str(FIRST), namespace="default")
+    await bring(world, chosen)
+
+    events = await delete(world, chosen)
+
+    pruned = {event.ref for event in events if event.type is EventType.OBJECT_PRUNED}
+    assert waves_of(events) == [1, 0, -1, -2, -3]
+    assert len(pruned) == 10
+    again = await deletion_of(chosen, world)
+    assert (again.deleted, again.remaining) == ((), ())
+    assert await names(world, JOB) == []
+
+
+async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("early", -1), a_setting("late", 5))
+    await bring(world, chosen)
+
+    events = await delete(world, chosen)
+
+    steps = [(event.type, event.step) for event in events]
+    last_passed = steps.index((EventType.STEP_PASSED, "default/shop/delete/5"))
+    first_begins = steps.index((EventType.STEP_APPLYING, "default/shop/delete/-1"))
+    assert last_passed < first_begins
+
+
+async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    await bring(world, chosen)
+    before = await remembered_of(world, chosen)
+
+    await delete(world, chosen)
+
+    after = await remembered_of(world, chosen)
+    assert len(before.secrets) == 1
+    assert after.secrets == ()
+    assert await names(world, SECRET, TIDEGATE_NAMESPACE) == []
+    assert await names(world, LEASE, TIDEGATE_NAMESPACE) == []
+
+
+async def test_hooks_of_the_end_run_before_and_behind(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(
+        tmp_path,
+        a_setting("one"),
+        a_hook("goodbye", "PreDelete"),
+        a_hook("sweep", "PostDelete", "HookSucceeded"),
+    )
+    await bring(world, chosen)
+    brought = await names(world, JOB)
+
+    events = await delete(world, chosen)
+
+    passed = [event.step for event in events if event.type is EventType.STEP_PASSED]
+    assert brought == []
+    assert passed == [f"default/shop/{step}" for step in ("predelete", "delete/0", "postdelete")]
+    assert await names(world, JOB) == []
+
+
+async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"), a_hook("check", "PostSync"))
+    await bring(world, chosen)
+    brought = await names(world, JOB)
+
+    await delete(world, chosen)
+
+    assert brought == ["check"]
+    assert await names(world, JOB) == []
+
+
+async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
+    await bring(world, chosen)
+    (tmp_path / "1.yaml").unlink()
+
+    await delete(world, chosen)
+
+    assert await names(world, SETTINGS) == []
+
+
+async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    kept = a_setting("kept", sync_options="Delete=false")
+    chosen = a_directory(tmp_path, a_setting("one"), kept)
+    await bring(world, chosen)
+
+    found = await deletion_of(chosen, world)
+    await delete(world, chosen)
+
+    assert [ref.name for ref in found.remaining] == ["kept"]
+    assert found.unconfirmed == ()
+    assert await names(world, SETTINGS) == ["kept"]
+
+
+@pytest.mark.parametrize(("confirmed", "left"), [(False, ["precious"]), (True, [])])
+async def test_what_asks_goes_only_when_somebody_agrees(
+    tmp_path: Path,
+    confirmed: bool,  # noqa: FBT001 - a parameter of the test
+    left: list[str],
+) -> None:
+    world = build_sandbox(SimulationConfig())
+    asks = a_setting("precious", sync_options="Delete=confirm")
+    chosen = a_directory(tmp_path, a_setting("one"), asks)
+    await bring(world, chosen)
+
+    await delete(world, chosen, confirmed=confirmed)
+
+    journal = (await remembered_of(world, chosen)).journal
+    assert await names(world, SETTINGS) == left
+    assert [ref.name for ref in journal.entries] == left, "it can still be deleted"
+
+
+async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    other = unit_for_path(str(tmp_path), name="other", namespace="default")
+    await bring(world, chosen)
+    await bring(world, other)
+
+    found = await deletion_of(chosen, world)
+
+    assert found.deleted == ()
+
+
+async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    await bring(world, chosen)
+    seen = await deletion_of(chosen, world)
+    (tmp_path / "more.yaml").write_text(a_setting("two"))
+    await bring(world, chosen)
+
+    found: Deletion = await deletion_of(chosen, world)
+
+    refuse_changed_deletions([seen], seen.plan.digest)
+    with pytest.raises(PlanError, match="changed meanwhile"):
+        refuse_changed_deletions([found], seen.plan.digest)
+
+
+@pytest.mark.parametrize("lives", [True, False])
+async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
+    tmp_path: Path, *, lives: bool
+) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"))
+    await bring(world, chosen)
+    (record,) = (await remembered_of(world, chosen)).secrets
+    await hold(world, record, "another")
+    if lives:
+        ref = lease_ref("another")
+        body = an_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
+        write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
+        (made,) = await send_requests(Dispatcher(world), write)
+        assert not is_error(made)
+
+    gone = await delete_record(plan_unit(chosen), Dispatcher(world))
+
+    assert gone is not lives
+    assert len((await remembered_of(world, chosen)).secrets) == int(lives)
+
+
+async def hold(world: World, record: Ref, holder: str) -> None:
+    """Have a record say who holds its unit."""
+    (found,) = await send_requests(Dispatcher(world), Get(record))
+    assert isinstance(found, Success)
+    assert found.live is not None
+    head = read_head(found.live)
+    held = build_secret_write(
+        record, "", structs.replace(head, holder=holder), found.live.resource_version
+    )
+    (outcome,) = await send_requests(Dispatcher(world), held)
+    assert not is_error(outcome)
+
+
+async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
+    chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
+    await bring(world, chosen)
+    session = a_session(world)
+    plan = (await plan_deletion(await a_read(chosen, session), session)).plan
+    stopped = build_driver(plan, session, RolloutOptions(holder="stopped"), lambda _: None)
+    result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
+    left = await names(world, SETTINGS)
+    freed = b'{"metadata":{"finalizers":null}}'
+    ref = Ref(SETTINGS, "default", "held")
+    (outcome,) = await send_requests(Dispatcher(world), Write(verb=Verb.PATCH, ref=ref, body=freed))
+
+    events = await delete(world, chosen)
+
+    assert (result, left) == ("stopped", ["early", "held"])
+    assert not is_error(outcome)
+    assert waves_of(events) == [0]
+    assert await names(world, SETTINGS) == []
+    assert (await remembered_of(world, chosen)).secrets == ()
+
+
+async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    a_directory(tmp_path, a_setting("one"))
+    policy = Policy(creates_namespace=True)
+    chosen = unit_for_path(str(tmp_path), policy, name="shop", namespace="web")
+    await bring(world, chosen)
+
+    await delete(world, chosen)
+
+    assert await names(world, SETTINGS, "web") == []
+    assert "web" in await names(world, Kind("", "v1", "Namespace"), "")
+
+
+async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
+    await bring(world, chosen)
+    (tmp_path / "0.yaml").write_text(a_setting("one", 3))
+
+    await bring(world, chosen, ":ConfigMap:one")
+
+    found = await deletion_of(chosen, world)
+    assert [ref.name for ref in found.deleted] == ["one", "two"]
+    journal = (await remembered_of(world, chosen)).journal
+    assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

@@ -1,0 +1,189 @@
+"""Deletions that are interrupted, that fail, or that come once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.deletions import (
+    JOB,
+    SETTINGS,
+    a_directory,
+    a_hook,
+    a_setting,
+    bring,
+    delete,
+    deletion_of,
+    names,
+    remembered_of,
+    run,
+)
+from tests.support.sessions import a_session
+from tests.support.unit_trees import a_read
+from tidegate.actions.delete import finish_deletion, plan_deletion
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.engine.driver import Driver, drive
+from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.units.unit import Unit
+from tidegate.rollout.run import RolloutOptions, build_driver
+from tidegate.sandbox.world import Sandbox
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.protocol import World
+
+FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
+
+
+async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) -> list[Event]:
+    """A deletion that somebody stops when it tells of something."""
+    session = a_session(world)
+    plan = (await plan_deletion(await a_read(chosen, session), session)).plan
+    events: list[Event] = []
+    driver: Driver
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        if at(event):
+            driver.stop("somebody wants it so")
+
+    driver = build_driver(plan, session, RolloutOptions(holder="stopped"), hear)
+    assert await drive(driver) == "stopped"
+    return events
+
+
+def passes(step: str) -> Callable[[Event], bool]:
+    return lambda event: (event.type, event.step) == (EventType.STEP_PASSED, f"default/shop/{step}")
+
+
+def ran(events: list[Event]) -> list[str]:
+    """The hooks that were written."""
+    written = (event for event in events if event.type is EventType.OBJECT_WRITTEN)
+    return [event.ref.name for event in written if event.ref is not None]
+
+
+def a_failing(folder: Path) -> World:
+    """A cluster in which hooks fail that nobody mended."""
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(FAILING)
+    return build_sandbox(SimulationConfig(scenario=scenario))
+
+
+def mend(path: Path) -> None:
+    path.write_text(path.read_text().replace("busybox:1", "busybox:2"))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("hook", ["goodbye", "goodbye-"])
+@pytest.mark.parametrize("step", ["predelete", "delete/7", "delete/0"])
+async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
+    shop: Path, step: str, hook: str
+) -> None:
+    world = build_sandbox(SimulationConfig())
+    farewell = a_hook(hook, "PreDelete")
+    chosen = a_directory(shop, a_setting("low", -3), a_setting("a"), a_setting("b", 7), farewell)
+    await bring(world, chosen)
+
+    begun = await stopped_at(world, chosen, passes(step))
+    resumed = await delete(world, chosen)
+
+    assert (len(ran(begun)), ran(resumed)) == (1, [])
+    assert (await names(world, SETTINGS), await names(world, JOB)) == ([], [])
+    assert (await remembered_of(world, chosen)).secrets == ()
+
+
+async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
+    await bring(world, chosen)
+    await stopped_at(world, chosen, passes("predelete"))
+    mend(shop / "1.yaml")
+
+    assert ran(await delete(world, chosen)) == ["goodbye"]
+
+
+async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_on(
+    shop: Path,
+) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(shop, a_setting("one"), a_hook("sweep", "PostDelete"))
+    await bring(world, chosen)
+    await stopped_at(world, chosen, passes("delete/0"))
+
+    found = await deletion_of(chosen, world)
+    events = await delete(world, chosen)
+
+    assert (found.deleted, found.is_needed) == ((), True)
+    assert ran(events) == ["sweep"]
+    assert await names(world, JOB) == ["sweep"]
+
+
+async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    assert isinstance(world, Sandbox)
+    hooks = a_hook("goodbye", "PreDelete"), a_hook("sweep", "PostDelete")
+    chosen = a_directory(shop, a_setting("one"), *hooks)
+    await bring(world, chosen)
+    await delete(world, chosen)
+    store = world.clusters[""].server.store
+    before = store.version
+
+    found = await deletion_of(chosen, world)
+    await finish_deletion(found, Dispatcher(world))
+
+    assert (found.deleted, found.is_needed) == ((), False)
+    assert store.version == before
+
+
+async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    assert isinstance(world, Sandbox)
+    chosen = a_directory(shop, a_setting("one"))
+    await bring(world, chosen)
+    found = await deletion_of(chosen, world)
+    await delete(world, chosen)
+    store = world.clusters[""].server.store
+    before = store.version
+
+    events = await run(world, found.plan)
+
+    assert events[-1].reason == "passed"
+    assert store.version == before
+
+
+async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
+    shop: Path,
+) -> None:
+    world = a_failing(shop.parent)
+    chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
+    await bring(world, chosen)
+
+    tries = [await run(world, (await deletion_of(chosen, world)).plan) for _ in range(2)]
+    kept = await names(world, SETTINGS)
+    mend(shop / "1.yaml")
+    events = await delete(world, chosen)
+
+    assert [(one[-1].reason, ran(one)) for one in tries] == [("failed", ["goodbye"])] * 2
+    assert kept == ["one"]
+    assert ran(events) == ["goodbye"]
+    assert await names(world, SETTINGS) == []
+
+
+async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Path) -> None:
+    world = build_sandbox(SimulationConfig())
+    chosen = a_directory(shop, a_setting("one"), a_hook("check-", "PostSync"))
+    await bring(world, chosen)
+    (shop / "0.yaml").write_text(a_setting("one", 1))
+    await bring(world, chosen)
+    brought = await names(world, JOB)
+
+    await delete(world, chosen)
+
+    assert len(brought) == 2
+    assert await names(world, JOB) == []

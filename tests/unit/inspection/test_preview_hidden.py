@@ -1,0 +1,48 @@
+"""What stood encrypted is not shown as a difference, whatever its kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tests.support.deletions import SETTINGS, bring
+from tests.support.sessions import a_session
+from tests.support.sops_program import AgeKey, encrypt
+from tests.support.unit_trees import a_family
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.inspection.diff import preview
+from tidegate.model.k8s.objects import ClusterRef, Ref
+from tidegate.model.plans.change import MASK, DiffAction
+from tidegate.render.sops import Keys
+from tidegate.workspace.request import unit_for_path
+
+CONFIG = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  colour: {0}\n  motto: {0}\n"
+)
+
+
+async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path) -> None:
+    key, world, file = (
+        AgeKey.generate(),
+        build_sandbox(SimulationConfig()),
+        tmp_path / "unit" / "web.yaml",
+    )
+    file.parent.mkdir()
+    file.write_text(CONFIG.format("blue"))
+    unit = unit_for_path(str(file.parent), name="shop")
+    await bring(world, unit)
+    sealed = encrypt(file, CONFIG.format("kea"), key, "--encrypted-regex", "^motto$")
+    file.write_bytes(sealed)
+    session = a_session(world)
+    keys = Keys.from_environment({"SOPS_AGE_KEY": key.identity})
+    session.render_settings = replace(session.render_settings, keys=keys)
+
+    found = await preview([await a_family(unit, session)], session)
+
+    difference = found.differences[ClusterRef("", Ref(SETTINGS, "default", "web"))]
+    assert difference.action is DiffAction.CHANGE
+    assert {one.path: (one.before, one.after) for one in difference.fields} == {
+        "data.colour": ("blue", "kea"),
+        "data.motto": (MASK, MASK),
+    }

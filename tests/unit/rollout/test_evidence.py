@@ -1,0 +1,147 @@
+"""What a cluster knows of an object that failed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.builders import a_config_map, an_object
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
+from tidegate.model.plans.change import MASK
+from tidegate.model.redaction import Redactor
+from tidegate.model.rollouts.evidence import Evidence
+from tidegate.model.times import MINUTE, Ms
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import is_error
+from tidegate.world.one_shot import send_requests
+from tidegate.world.protocol import World
+from tidegate.world.requests import Verb, Write
+
+DIALS: JsonObject = {"env": [{"name": "DB_HOST", "value": "db"}]}
+NEEDS: JsonObject = {"envFrom": [{"secretRef": {"name": "missing"}}]}
+DATABASE = an_object("v1 Service", "db", spec={"selector": {"app": "db"}, "ports": [{"port": 1}]})
+
+
+def pods_that(more: JsonObject) -> JsonObject:
+    container: Json = {"name": "app", "image": "app:1", **more}
+    return {"containers": [container]}
+
+
+def a_job_that(more: JsonObject, **limits: Json) -> JsonObject:
+    pod: JsonObject = {"restartPolicy": "Never", **pods_that(more)}
+    spec: JsonObject = {"backoffLimit": 0, "template": {"spec": pod}, **limits}
+    return an_object("batch/v1 Job", "migrate", spec=spec)
+
+
+def a_deployment_that(more: JsonObject) -> JsonObject:
+    labels: JsonObject = {"app": "web"}
+    template: JsonObject = {"metadata": {"labels": labels}, "spec": pods_that(more)}
+    spec: JsonObject = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    return an_object("apps/v1 Deployment", "web", spec=spec)
+
+
+def ref_of(body: JsonObject) -> Ref:
+    metadata = body["metadata"]
+    assert isinstance(metadata, dict)
+    kind = Kind.of(str(body["apiVersion"]), str(body["kind"]))
+    return Ref(kind, "default", str(metadata["name"]))
+
+
+async def living_with(*bodies: JsonObject) -> World:
+    """A cluster some time after these were applied."""
+    world = build_sandbox(SimulationConfig())
+    for body in bodies:
+        text, ref = msgspec.json.encode(body), ref_of(body)
+        (outcome,) = await send_requests(
+            Dispatcher(world), Write(verb=Verb.APPLY, ref=ref, body=text, manager="me")
+        )
+        assert not is_error(outcome)
+    end = Ms(world.now() + 2 * MINUTE)
+    while world.now() < end:
+        await world.wait(end)
+    return world
+
+
+async def evidence_of(world: World, body: JsonObject, *hidden: str) -> Evidence:
+    (found,) = await collect_evidence(
+        Dispatcher(world),
+        [ClusterRef("", ref_of(body))],
+        DiagnosisContext(redactor=Redactor(hidden)),
+    )
+    return found
+
+
+async def test_a_job_that_failed_has_its_pods_their_words_and_its_events() -> None:
+    job = a_job_that(DIALS)
+    world = await living_with(DATABASE, job)
+
+    found = await evidence_of(world, job)
+
+    (pod,) = found.pods
+    (container,) = pod.containers
+    assert pod.phase == "Failed"
+    assert (container.name, container.exit_code) == ("app", 1)
+    assert container.message.startswith("Service default/db has no ready endpoints")
+    assert container.log == ("dial tcp: lookup db: no endpoints",)
+    assert {note.reason for note in found.events} >= {"SuccessfulCreate", "BackoffLimitExceeded"}
+
+
+async def test_a_deployment_has_some_pods_of_its_replica_set() -> None:
+    deployment = a_deployment_that(NEEDS)
+    world = await living_with(deployment)
+
+    found = await evidence_of(world, deployment)
+
+    assert len(found.pods) == 2
+    (container,) = found.pods[0].containers
+    assert container.reason == "CreateContainerConfigError"
+    assert "missing" in container.message
+
+
+async def test_pods_that_are_gone_are_remembered_by_their_events() -> None:
+    job = a_job_that(NEEDS, activeDeadlineSeconds=60)
+    world = await living_with(job)
+
+    found = await evidence_of(world, job)
+
+    assert found.pods == ()
+    told = [(note.reason, note.message) for note in found.events]
+    assert ("Failed", 'Error: secret "missing" not found') in told
+    assert told[-1] == ("DeadlineExceeded", "Job was active longer than specified deadline")
+
+
+async def test_pods_of_others_are_no_evidence() -> None:
+    deployment, job = a_deployment_that(NEEDS), a_job_that({})
+    world = await living_with(deployment, job)
+
+    found = await evidence_of(world, job)
+
+    assert found.pods == ()
+
+
+async def test_secrets_are_hidden_in_what_is_said() -> None:
+    job = a_job_that(DIALS)
+    world = await living_with(DATABASE, job)
+
+    found = await evidence_of(world, job, "lookup db")
+
+    (container,) = found.pods[0].containers
+    assert container.log == (f"dial tcp: {MASK}: no endpoints",)
+
+
+async def test_what_has_no_pods_has_none_to_show() -> None:
+    settings = a_config_map("settings")
+    world = await living_with(settings)
+
+    found = await evidence_of(world, settings)
+
+    assert found == Evidence(ref=ref_of(settings))
+
+
+async def test_what_is_not_there_has_nothing_to_show() -> None:
+    job = a_job_that({})
+
+    found = await evidence_of(await living_with(), job)
+
+    assert found == Evidence(ref=ref_of(job))

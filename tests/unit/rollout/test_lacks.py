@@ -1,0 +1,158 @@
+"""What an object that failed needs and is not there, and who in the plan would make it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.support.builders import a_config_map, a_plan, an_object
+from tests.support.cluster_client import Desk, live_of
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.knowledge.catalog import KnownRows
+from tidegate.knowledge.reader import builtin
+from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
+from tidegate.model.plans.plan import Plan
+from tidegate.model.rollouts.evidence import Evidence, StepRelation
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.protocol import World
+from tidegate.world.resilient import ResilientWorld
+
+JOB = Ref(Kind("batch", "v1", "Job"), "default", "migrate")
+DATABASE_KIND = Kind("kinda.rocks", "v1beta1", "Database")
+
+
+def a_database(name: str = "shop-db") -> JsonObject:
+    spec: JsonObject = {"secretName": "shop-login", "instance": "main"}
+    return an_object("kinda.rocks/v1beta1 Database", name, spec=spec)
+
+
+def a_job(pod: JsonObject) -> JsonObject:
+    container: Json = {"name": "app", "image": "app:1", **pod}
+    spec: Json = {"restartPolicy": "Never", "containers": [container]}
+    return an_object("batch/v1 Job", "migrate", spec={"template": {"spec": spec}})
+
+
+def reads(kind: str, name: str, *, optional: bool = False) -> JsonObject:
+    return {"envFrom": [{kind: {"name": name, "optional": optional}}]}
+
+
+async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ()) -> Evidence:
+    world = await living_with(there)
+    known = KnownRows.of(builtin().rows)
+    background = DiagnosisContext(plan=plan, catalogue=known, raw_world=world)
+    (found,) = await collect_evidence(Dispatcher(world), [ClusterRef("", ref)], background)
+    return found
+
+
+async def living_with(bodies: Iterable[JsonObject]) -> World:
+    world = build_sandbox(SimulationConfig())
+    for body in bodies:
+        live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
+    return world
+
+
+def told(found: Evidence) -> list[tuple[str, list[tuple[str, StepRelation]]]]:
+    return [
+        (str(lack.ref), [(str(maker.ref), maker.relation) for maker in lack.producers])
+        for lack in found.missing
+    ]
+
+
+async def test_a_secret_that_an_operator_would_make_later_has_its_maker() -> None:
+    job = a_job(reads("secretRef", "shop-login"))
+
+    found = await asked(a_plan(job, a_database()), there=[job])
+
+    assert told(found) == [
+        ("Secret default/shop-login", [("Database default/shop-db", StepRelation.AFTER)])
+    ]
+
+
+async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
+    job = a_job(reads("configMapRef", "settings"))
+    settings = a_config_map("settings")
+
+    behind = await asked(a_plan(job, settings), there=[job])
+    beside = await asked(a_plan((job, settings)), there=[job])
+    before = await asked(a_plan(settings, job), there=[job])
+
+    name = "ConfigMap default/settings"
+    assert [told(one) for one in (behind, beside, before)] == [
+        [(name, [(name, StepRelation.AFTER)])],
+        [(name, [(name, StepRelation.SAME_STEP)])],
+        [(name, [(name, StepRelation.BEFORE)])],
+    ]
+
+
+async def test_what_nobody_makes_has_no_maker() -> None:
+    job = a_job(reads("secretRef", "elsewhere"))
+
+    found = await asked(a_plan(job, a_database()), there=[job])
+
+    assert told(found) == [("Secret default/elsewhere", [])]
+
+
+async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
+    settings = a_config_map("settings")
+    job = a_job(reads("configMapRef", "settings"))
+    careless = a_job(reads("secretRef", "anything", optional=True))
+
+    served = await asked(a_plan(job), there=[settings, job])
+    content = await asked(a_plan(careless), there=[careless])
+
+    assert told(served) == told(content) == []
+
+
+async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
+    pod: JsonObject = {
+        "serviceAccountName": "migrator",
+        "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "files"}}],
+        "containers": [{"name": "app", "image": "app:1"}],
+        "restartPolicy": "Never",
+    }
+    job = an_object("batch/v1 Job", "migrate", spec={"template": {"spec": pod}})
+
+    found = await asked(a_plan(job), there=[job])
+
+    assert [name for name, _ in told(found)] == [
+        "ServiceAccount default/migrator",
+        "PersistentVolumeClaim default/files",
+    ]
+
+
+async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
+    job = a_job(reads("secretRef", "shop-login"))
+
+    found = await asked(a_plan(job, a_database()))
+
+    assert [name for name, _ in told(found)] == ["Secret default/shop-login"]
+
+
+async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> None:
+    ref = Ref(DATABASE_KIND, "default", "shop-db")
+
+    found = await asked(a_plan(a_database()), ref)
+
+    assert told(found) == [("DbInstance main", [])]
+
+
+async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
+    job = a_job(reads("secretRef", "shop-login"))
+
+    found = await asked(a_plan(a_database(), job), there=[job])
+
+    assert told(found) == [
+        ("Secret default/shop-login", [("Database default/shop-db", StepRelation.BEFORE)]),
+        ("DbInstance main", []),
+    ]
+
+
+async def test_a_kind_that_nobody_serves_in_a_simulated_cluster_is_told_with_its_operator() -> None:
+    ref = Ref(DATABASE_KIND, "default", "shop-db")
+
+    found = await asked(a_plan(a_database()), ref)
+
+    assert found.not_served_reason == (
+        "no operator for Database: no workload here is known to run one for kinda.rocks;"
+        " a scenario has it with `given: {operators: [db-operator]}`"
+    )

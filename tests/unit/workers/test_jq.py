@@ -1,0 +1,251 @@
+"""jq in a worker: where expressions lead, what is refused, and that strangers do no harm."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import jq as oracle  # type: ignore[import-not-found]
+import pytest
+
+from tests.support.plan_lives import find_paths
+from tidegate.errors import DialectError
+from tidegate.external.process import MIB, Limits
+from tidegate.model.k8s.objects import JsonObject, Kind, Ref
+from tidegate.model.plans.plan import PlanItem
+from tidegate.model.times import Ms
+from tidegate.model.units.ignore_differences import DifferencePaths, IgnoreDifference
+from tidegate.plan.diff.ignore_differences import with_live_values
+from tidegate.workers.jq import Jq
+
+ITEM = PlanItem(ref=Ref(Kind("", "v1", "Secret"), "shop", "key"), origin="key.yaml:3")
+BODY: JsonObject = {
+    "kind": "Secret",
+    "data": {"password": "hunter2", "app.conf": "x"},
+    "list": [{"name": "a", "n": 1}, {"name": "istio-b"}, 3, [4, 5, 6], {"name": "c", "n": None}],
+    "deep": {"deeper": {"name": "d"}},
+}
+ENDLESS = "if .data then def f: f; f else .a end"
+"""It ends where nothing is in the object, as when its file is read."""
+SMALL = Limits(time=Ms(30_000), memory=64 * MIB, output=MIB)
+
+
+@pytest.fixture(scope="module")
+def jq() -> Iterator[Jq]:
+    with closing(Jq()) as running:
+        yield running
+
+
+def found(jq: Jq, *expressions: str, wanted: JsonObject = BODY) -> DifferencePaths:
+    paths, none = jq.paths_for(ITEM)(expressions, (wanted, {}))
+    assert not any(none)
+    return paths
+
+
+def refusal(jq: Jq, expression: str) -> DialectError:
+    with pytest.raises(DialectError) as caught:
+        jq.check(expression)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        ".data",
+        '.data["app.conf"]',
+        ".missing.deeper",
+        ".list[-1]",
+        ".list[-9]",
+        ".list[1.7]",
+        ".list[1:3]",
+        ".list[-2:]",
+        ".list[1:][1]",
+        ".list[infinite]",
+        ".list[-infinite:]",
+        ".list[:infinite]",
+        ".list[nan:]",
+        ".list[1:][1:][1][:2]",
+        ".list[3][1:][0]",
+        ".list[4].n",
+        ".list[]?.name",
+        '.list[] | select(.name? == "a")',
+        '.list[] | select(.name? | strings | test("^istio-"))',
+        '.. | select(.name? == "d")',
+        ".list[] | numbers",
+        'getpath(["deep", "deeper"])',
+        'paths(type == "number") as $path | getpath($path)',
+        '.data | to_entries[] | select(.key == "password")',
+        '.data | with_entries(select(.key == "password"))',
+        ".list[].name",
+        ".data[0]",
+        "(.list // [])[0]",
+        '(.none // "none") | .a',
+        "first(.list[])",
+        "limit(2; .list[])",
+        ".list[] |= 1",
+        ".data.password | @base64d",
+        "error",
+        "input",
+        "inputs",
+        "halt",
+        "halt_error",
+        "debug | .data",
+        "stderr | .data",
+        "input_filename",
+        "$__loc__",
+        ".data | keys[]",
+        '"/etc/passwd" | modulemeta',
+    ],
+)
+def test_what_is_ignored_is_what_jq_deletes(expression: str) -> None:
+    rules = (IgnoreDifference(kind="*", expressions=(expression,)),)
+    try:
+        (left,) = oracle.compile(f"del({expression})").input_value(BODY).all() or [BODY]
+    except ValueError:
+        left = BODY
+
+    assert with_live_values(BODY, {}, rules, find_paths) == left
+
+
+def test_expressions_of_an_object_are_asked_together_and_both_bodies_at_once(jq: Jq) -> None:
+    wanted, live = jq.paths_for(ITEM)((".a", ".b[]?"), ({"a": 1}, {"b": [2, 3]}))
+
+    assert wanted == (("a",),)
+    assert live == (("b", 0), ("b", 1))
+
+
+def test_an_expression_that_ends_with_an_error_leads_nowhere_and_the_others_do(jq: Jq) -> None:
+    assert found(jq, ".data[]", ".list[].name", ".deep") == (
+        ("data", "password"),
+        ("data", "app.conf"),
+        ("deep",),
+    )
+
+
+@pytest.mark.parametrize(
+    "expression", ["env[]", "$ENV[]", "env | keys[]", "$ENV.PATH", "$ENV.HOME"]
+)
+def test_the_environment_is_out_of_reach(jq: Jq, expression: str) -> None:
+    """A path that ends in a name of the environment's would tell that it is there."""
+    told = f"if ([{expression} | select(. != null)] == []) then .deep else .data end"
+
+    assert found(jq, told) == (("deep",),)
+
+
+def test_files_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """jq itself reads what a user keeps in `~/.jq`, and modules."""
+    (tmp_path / ".jq").write_text("def ours: .a;\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with closing(Jq()) as jq:
+        error = refusal(jq, "ours")
+
+    assert "ours/0 is not defined" in error.problem
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        (".a[", "syntax error, unexpected end of file, line 1, column 3"),
+        (".a) , (.b", "syntax error"),
+        ("", "program not given"),
+        ("foo(.a)", "foo/1 is not defined, line 1, column 1"),
+        ("$nothing", "$nothing is not defined"),
+        (".a # a comment", "syntax error"),
+        ('import "a" as a; .a', "module not found: a"),
+        ('include "a"; .a', "module not found: a"),
+        ("map(.a)", "it makes values"),
+        ("$__loc__", "it makes values"),
+        ("env", "it makes values"),
+        ("to_entries", "it makes values"),
+    ],
+)
+def test_what_is_no_path_is_told_in_jqs_words(jq: Jq, expression: str, words: str) -> None:
+    error = refusal(jq, expression)
+
+    assert error.code == "dialect.jq.expression"
+    assert error.problem.startswith(f"`{expression}` is no path: ")
+    assert words in error.problem
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        ".a[]",
+        ".a[0] | .b",
+        '(.a // "x") | .b',
+        "(.a // [])[]",
+        ".. | select(.b?)",
+        "if .a then .b else 1 end",
+    ],
+)
+def test_what_may_be_a_path_is_not_refused(jq: Jq, expression: str) -> None:
+    jq.check(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "def f: f; f",
+        "[range(1e12)]",
+        "limit(1e12; repeat(.))",
+        "repeat(empty)",
+        "last(range(1e12))",
+    ],
+)
+def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> None:
+    with closing(Jq()) as jq:
+        error = refusal(jq, expression)
+        paths = found(jq, ".deep")
+
+    assert (error.code, error.problem) == (
+        "dialect.jq.timeout",
+        f"`{expression}` does not end within 1 s",
+    )
+    assert paths == (("deep",),)
+
+
+def test_what_eats_memory_is_ended_and_the_next_is_answered() -> None:
+    with closing(Jq(SMALL)) as jq:
+        error = refusal(jq, "def f: 1 + f; f")
+        paths = found(jq, ".deep")
+
+    assert error.code == "dialect.jq.memory"
+    assert "64 MiB" in error.problem
+    assert paths == (("deep",),)
+
+
+def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without_values() -> None:
+    expressions = (".deep", f"(stderr | {ENDLESS})", ".list")
+    with closing(Jq()) as jq, pytest.raises(DialectError) as caught:
+        jq.paths_for(ITEM)(expressions, (BODY, {}))
+
+    assert str(caught.value).splitlines()[:2] == [
+        f"error[dialect.jq.timeout]: `(stderr | {ENDLESS})` does not end within 1 s",
+        "  at key.yaml:3",
+    ]
+    assert "hunter2" not in str(caught.value)
+
+
+def test_of_the_same_objects_nothing_is_asked_again() -> None:
+    with closing(Jq()) as jq:
+        before = found(jq, ".deep")
+
+    # Its worker has ended: whoever asked one now would start another, which nobody ends.
+    assert found(jq, ".deep") == before
+
+
+def test_what_did_not_end_is_not_asked_again() -> None:
+    with closing(Jq()) as jq:
+        first = refusal(jq, "def f: f; f")
+
+    assert str(refusal(jq, "def f: f; f")) == str(first)
+
+
+def test_without_jq_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jq", None)
+    with closing(Jq()) as jq:
+        error = refusal(jq, ".a")
+
+    assert (error.code, error.hint) == ("dialect.jq.missing", "install `tidegate[jq]`")

@@ -1,0 +1,108 @@
+"""What a unit says it depends on may be asked to be ready, to be there, or to be gone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.repo_texts import application, config_map
+from tests.support.rule_pages import write_files
+from tests.support.served_cluster import served_cluster
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
+from tidegate.model.rollouts.event import EventType, RolloutOutcome
+from tidegate.model.times import MINUTE, Ms
+from tidegate.model.units.semantics import TIDEGATE
+from tidegate.simulation.run import SimulationOptions, SimulationResult, simulate
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
+
+
+def depending(manifest: str, head: str, said: str) -> str:
+    assert head in manifest
+    return manifest.replace(head, f'{head}, annotations: {{tidegate.dev/depends-on: "{said}"}}')
+
+
+async def play_unit(folder: Path, said: str) -> SimulationResult:
+    """A rollout of an Application that depends on this."""
+    app = depending(application(), "metadata: {name: shop, namespace: argocd", said)
+    return await play(folder, {"app.yaml": app, "shop/settings.yaml": config_map("settings")})
+
+
+async def play_object(folder: Path, said: str) -> SimulationResult:
+    """A rollout of a ConfigMap that depends on this, beside one that does not."""
+    late = depending(config_map("late"), "metadata: {name: late", said)
+    files = {"app.yaml": application(), "shop/late.yaml": late, "shop/own.yaml": config_map("own")}
+    return await play(folder, files)
+
+
+async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
+    (run,) = await simulate(
+        LoadRequest(path_or_url=str(write_files(folder, files))),
+        [TIDEGATE],
+        ClusterTargets(simulation=SimulationConfig()),
+        user_render_settings(offline=True, maps=()),
+        SimulationOptions(until=Ms(20 * MINUTE), greenfield=True),
+    )
+    return run
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("v1/Namespace/kube-system", True),
+        ("v1/Namespace/kube-system@ready", True),
+        ("v1/Namespace/kube-system@present", True),
+        ("v1/Namespace/kube-system@absent", False),
+        ("v1/ConfigMap/default/old@absent", True),
+        ("v1/ConfigMap/default/old@present", False),
+    ],
+)
+async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
+    said: str, *, passes: bool, tmp_path: Path
+) -> None:
+    run = await play_unit(tmp_path, said)
+
+    assert (run.result is RolloutOutcome.PASSED) is passes
+    if not passes:
+        told = [event.message for event in run.events]
+        reason = "it is still there" if said.endswith("@absent") else "it is not there yet"
+        assert any(reason in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("Namespace/kube-system", True),
+        ("Namespace/kube-system@absent", False),
+        ("ConfigMap/old@absent", True),
+        ("ConfigMap/own", True),
+        ("ConfigMap/own@absent", False),
+        ("Secret/kube-system/key@present", False),
+        ("example.com/v1/Ship/default/one@present", False),
+    ],
+)
+async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_do_not_wait(
+    said: str, *, passes: bool, tmp_path: Path
+) -> None:
+    run = await play_object(tmp_path, said)
+
+    applied = {
+        one.ref.name for one in run.events if one.type is EventType.OBJECT_WRITTEN and one.ref
+    }
+    assert (run.result is RolloutOutcome.PASSED) is passes
+    assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})
+
+
+async def test_what_is_only_awaited_is_no_object_of_its_unit(tmp_path: Path) -> None:
+    late = depending(config_map("late"), "metadata: {name: late", "Secret/kube-system/key@present")
+    root = write_files(tmp_path / "unit", {"late.yaml": late})
+    async with served_cluster(tmp_path) as cluster:
+        shown = await cluster.run("status", root, "-o", "json")
+        planned = await cluster.run("plan", root)
+
+    assert [json.loads(line)["name"] for line in shown.stdout.splitlines()] == ["late"]
+    assert "await present  Secret kube-system/key" in planned.stdout
+    assert "1 to create\n" in planned.stdout
