@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.conformance.controllers.states import Reader, State
 from tests.support.cluster_client import Desk, live_of
 from tests.support.trace_case import Apply, Case, Deed, Gone, Pause, Remove, Until, Watched
 from tests.support.trace_case import Change as Patched
+from tests.support.trace_states import Reader, State
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.messages import Message, NotFound, WatchEvent, WatchEventType

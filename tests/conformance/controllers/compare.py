@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from tests.conformance.controllers.states import REVISIONS, State
 from tests.support.trace_run import Trace
+from tests.support.trace_states import REVISIONS, State
 from tidegate.model.k8s.json_fields import get_int, get_mapping
 from tidegate.model.k8s.objects import Json
 

@@ -1,7 +1,7 @@
-"""The sandbox's controllers say what the real ones were heard to say.
+"""The controllers of the sandbox behave like the recorded real ones.
 
-`compare.py` has the rule. Real controllers race each other, so a case is recorded several times, and its file holds every trace that differs by that rule; the sandbox has to tell
-one of them.
+`compare.py` has the rule. Real controllers race each other, so a case is recorded several times,
+and its file holds every trace that differs by that rule; the sandbox has to produce one of them.
 """
 
 from __future__ import annotations
