@@ -224,7 +224,7 @@ def test_whoever_dies_while_handing_back_goes_on_with_it(
         await change(*words, **more)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(takeover, "_change", dying)
+        patch.setattr(takeover, "_set_paused", dying)
         assert cluster.sync(made.root, "--hand-back").code == 130
     assert sorted(held(cluster, KUSTOMIZATION).values()) == [False, False, True, True]
 

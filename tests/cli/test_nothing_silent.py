@@ -190,7 +190,7 @@ def test_a_bug_is_a_line_of_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def break_down(*_: object, **__: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr("tidegate.cli.requests.pointed_of", break_down)
+    monkeypatch.setattr("tidegate.cli.requests.load_request", break_down)
 
     program, person = run(tmp_path, "plan", ".", "-o", "json"), run(tmp_path, "plan", ".")
 

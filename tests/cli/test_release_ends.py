@@ -234,7 +234,7 @@ def test_who_may_not_list_all_secrets_is_told_where_former_releases_are_sought(
         return await send_requests(world, request, cluster=cluster)
 
     assert "flux.release-unseen" not in sandbox.sync(shop.root).stderr
-    monkeypatch.setattr(moved_releases, "ask", ask_with_few_rights)
+    monkeypatch.setattr(moved_releases, "send_requests", ask_with_few_rights)
     shop.release(releaseName="other")
 
     moved = sandbox.sync(shop.root)

@@ -108,7 +108,9 @@ contexts: [{name: a, context: {cluster: a, user: a}}]
 def test_a_plugin_that_hangs_is_told_with_a_code_of_its_own(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidegate.kube.access.plugin.ALONE", Limits(time=Ms(200), output=1_000))
+    monkeypatch.setattr(
+        "tidegate.kube.access.plugin.NON_INTERACTIVE_LIMITS", Limits(time=Ms(200), output=1_000)
+    )
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     command = (verb[0], str(ROOT / FIRST), *verb[1:], "--kubeconfig", "kubeconfig")
 

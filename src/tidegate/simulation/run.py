@@ -35,11 +35,11 @@ from tidegate.model.units.release_history import ReleaseHistory
 from tidegate.model.units.semantics import Semantics
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import preflight_findings
-from tidegate.planning.plan import make_plan
+from tidegate.planning.plan import PlanResult, make_plan
 from tidegate.releases.history import build_history, has_releases, read_histories
 from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.rollout.replan import regenerates_during_rollout
-from tidegate.rollout.run import RolloutOptions, roll_out
+from tidegate.rollout.run import RolloutOptions, RolloutResult, roll_out
 from tidegate.schema.custom_kinds import builtin_groups
 from tidegate.simulation.argocd_refresh import DoubleSync
 from tidegate.simulation.assumptions import open_with_assumptions
@@ -319,10 +319,27 @@ async def _simulate(
         revision_syncs = await scenario_changes.sync_commits(collector.events)
     workspace, plan_result = scenario_changes.workspace, scenario_changes.plan_result
     drifts, edit_findings = await scenario_changes.heal_drifts(collector.events)
-    plan, rollout_findings = (
-        plan_result.plan,
-        preflight_findings(collector.progress, rollout_result.evidence),
+    result = await _build_result(session, workspace, plan_result, rollout_result, collector)
+    return replace(
+        result,
+        findings=(*result.findings, *edit_findings),
+        drifts=drifts,
+        revision_syncs=revision_syncs,
+        resyncs=double_sync.resyncs,
+        missing_dependencies=scenario_changes.missing_dependencies,
     )
+
+
+async def _build_result(
+    session: Session,
+    workspace: Workspace,
+    plan_result: PlanResult,
+    rollout_result: RolloutResult,
+    collector: _EventCollector,
+) -> SimulationResult:
+    """Return the result of a rollout, without what happened after it."""
+    plan = plan_result.plan
+    rollout_findings = preflight_findings(collector.progress, rollout_result.evidence)
     written = {event.ref for event in collector.events if event.type is EventType.OBJECT_WRITTEN}
     return SimulationResult(
         name=_semantics_name(plan),
@@ -330,12 +347,8 @@ async def _simulate(
         result=rollout_result.outcome,
         events=tuple(collector.events),
         notes=plan_result.notes,
-        findings=(*workspace.findings, *plan_result.findings, *rollout_findings, *edit_findings),
+        findings=(*workspace.findings, *plan_result.findings, *rollout_findings),
         incomplete_findings=incomplete_finding(workspace.members, workspace.findings),
-        drifts=drifts,
-        revision_syncs=revision_syncs,
-        resyncs=double_sync.resyncs,
-        missing_dependencies=scenario_changes.missing_dependencies,
         releases=await read_histories(plan, session),
         faulty_units=tuple(
             unit_id for unit_id in plan_result.faults if unit_id not in workspace.unavailable

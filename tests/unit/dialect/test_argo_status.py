@@ -35,13 +35,17 @@ def an_object(name: str = "web", kind: Kind = DEPLOYMENT, **more: object) -> Obj
     """One that lives and is as wanted, but for what is said of it."""
     notes = more.pop("notes", None)
     body = msgspec.json.encode({"metadata": {"annotations": notes}})
-    usual: dict[str, object] = {"is_synced": True, "lives": True, "body": body}
+    usual: dict[str, object] = {"in_sync": True, "is_live": True, "body": body}
     return ObjectProgress(ref=Ref(kind, "shop", name), **(usual | more))  # type: ignore[arg-type]
 
 
 def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
-    usual: dict[str, object] = {"going": UnitPhase.FINISHED, "result": "passed", "operated": True}
-    times: dict[str, object] = {"begun": Ms(60_000), "now": Ms(90_000)}
+    usual: dict[str, object] = {
+        "phase": UnitPhase.FINISHED,
+        "result": "passed",
+        "has_operation": True,
+    }
+    times: dict[str, object] = {"started_at": Ms(60_000), "now": Ms(90_000)}
     return UnitProgress(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
 
 
@@ -64,9 +68,9 @@ def status_of(account: UnitProgress, own: JsonObject | None = None) -> JsonObjec
     ("objects", "health", "message"),
     [
         ([], Health.HEALTHY, ""),
-        ([an_object(is_hook=True, lives=False)], Health.HEALTHY, ""),
-        ([an_object(lives=False), an_object("b", lives=False)], Health.MISSING, ""),
-        ([an_object(health=Health.HEALTHY), an_object("b", lives=False)], Health.HEALTHY, ""),
+        ([an_object(is_hook=True, is_live=False)], Health.HEALTHY, ""),
+        ([an_object(is_live=False), an_object("b", is_live=False)], Health.MISSING, ""),
+        ([an_object(health=Health.HEALTHY), an_object("b", is_live=False)], Health.HEALTHY, ""),
         ([an_object(health=None)], Health.HEALTHY, ""),
         (
             [an_object(health=Health.PROGRESSING), an_object("b", health=Health.DEGRADED)],
@@ -128,15 +132,15 @@ def test_an_application_that_brings_itself_does_not_count_itself() -> None:
     [
         ([], "Synced"),
         ([an_object()], "Synced"),
-        ([an_object(), an_object("b", is_synced=False)], "OutOfSync"),
-        ([an_object(is_hook=True, is_synced=False)], "Synced"),
-        ([an_object(is_wanted=False, is_synced=False)], "OutOfSync"),
-        ([an_object(is_wanted=False, is_synced=False, lives=False)], "Synced"),
+        ([an_object(), an_object("b", in_sync=False)], "OutOfSync"),
+        ([an_object(is_hook=True, in_sync=False)], "Synced"),
+        ([an_object(is_desired=False, in_sync=False)], "OutOfSync"),
+        ([an_object(is_desired=False, in_sync=False, is_live=False)], "Synced"),
         (
             [
                 an_object(
-                    is_wanted=False,
-                    is_synced=False,
+                    is_desired=False,
+                    in_sync=False,
                     notes={"argocd.argoproj.io/compare-options": "IgnoreExtraneous"},
                 )
             ],
@@ -157,45 +161,47 @@ def test_history_grows_with_each_success_up_to_its_limit_and_counts_on() -> None
         own["status"] = status_of(an_account(an_object()), own)
 
     assert [get_value(one, "id") for one in get_mappings(own, "status", "history")] == [2, 3]
-    failed = status_of(an_account(an_object(), result="failed", sentence="no"), own)
+    failed = status_of(an_account(an_object(), result="failed", message="no"), own)
     assert get_mappings(failed, "history") == get_mappings(own, "status", "history")
 
 
 def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
     objects = (
-        an_object("a", waits=True, became=ObjectResult.CREATED),
-        an_object("prepare", Kind("batch", "v1", "Job"), is_hook=True, waits=True, phase="presync"),
-        an_object("b", waits=True),
+        an_object("a", is_awaited=True, result=ObjectResult.CREATED),
+        an_object(
+            "prepare", Kind("batch", "v1", "Job"), is_hook=True, is_awaited=True, phase="presync"
+        ),
+        an_object("b", is_awaited=True),
     )
 
-    running = status_of(an_account(*objects, going=UnitPhase.RUNNING, result=""))
+    running = status_of(an_account(*objects, phase=UnitPhase.RUNNING, result=""))
     state = get_mapping(running, "operationState")
 
     assert (get_text(state, "phase"), get_value(state, "finishedAt")) == ("Running", None)
     assert get_text(state, "message") == (
         "waiting for completion of hook batch/Job/prepare and 2 more resources"
     )
-    only = status_of(an_account(objects[0], going=UnitPhase.RUNNING, result=""))
+    only = status_of(an_account(objects[0], phase=UnitPhase.RUNNING, result=""))
     assert get_text(only, "operationState", "message") == (
         "waiting for healthy state of apps/Deployment/a"
     )
 
 
 def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -> None:
-    before = status_of(an_account(an_object(became=ObjectResult.CREATED)))
+    before = status_of(an_account(an_object(result=ObjectResult.CREATED)))
     own = an_application(status=before)
 
-    after = status_of(an_account(an_object(), operated=False, now=Ms(900_000)), own)
+    after = status_of(an_account(an_object(), has_operation=False, now=Ms(900_000)), own)
 
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {"reconciledAt"}
 
 
 def test_an_operation_that_nobody_ended_is_ended_by_who_finds_all_done() -> None:
-    running = status_of(an_account(an_object(waits=True), going=UnitPhase.RUNNING, result=""))
+    running = status_of(an_account(an_object(is_awaited=True), phase=UnitPhase.RUNNING, result=""))
     own = an_application(status=running)
 
-    after = status_of(an_account(an_object(), operated=False, now=Ms(900_000)), own)
+    after = status_of(an_account(an_object(), has_operation=False, now=Ms(900_000)), own)
 
     state = get_mapping(after, "operationState")
     assert get_text(state, "phase") == "Succeeded"

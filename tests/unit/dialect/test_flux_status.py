@@ -31,8 +31,12 @@ WEB = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "web"), is_live=True, in_sync=T
 
 
 def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
-    usual: dict[str, object] = {"going": UnitPhase.FINISHED, "result": "passed", "operated": True}
-    times: dict[str, object] = {"begun": Ms(60_000), "now": Ms(72_300)}
+    usual: dict[str, object] = {
+        "phase": UnitPhase.FINISHED,
+        "result": "passed",
+        "has_operation": True,
+    }
+    times: dict[str, object] = {"started_at": Ms(60_000), "now": Ms(72_300)}
     return UnitProgress(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
 
 
@@ -117,10 +121,10 @@ def test_without_checks_there_is_no_word_of_health() -> None:
 
 
 def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
-    going = an_account(WEB, going=UnitPhase.RUNNING, result="")
+    going = an_account(WEB, phase=UnitPhase.RUNNING, result="")
     waiting = an_account(
         ObjectProgress(ref=WEB.ref, is_live=True, is_awaited=True),
-        going=UnitPhase.RUNNING,
+        phase=UnitPhase.RUNNING,
         result="",
     )
 
@@ -154,7 +158,7 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
 def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
     ill = ObjectProgress(ref=WEB.ref, is_live=True, health=health, result=ObjectResult.FAILED)
 
-    told = told_of(an_account(ill, result="failed", by_gate=True))
+    told = told_of(an_account(ill, result="failed", is_gate_failure=True))
 
     assert conditions(told) == {
         "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {sentence}"),
@@ -170,14 +174,14 @@ def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"sentence": "it is refused"}, "ReconciliationFailed"),
-        ({"sentence": "there is no path", "is_known": False}, "BuildFailed"),
+        ({"message": "it is refused"}, "ReconciliationFailed"),
+        ({"message": "there is no path", "is_valid": False}, "BuildFailed"),
     ],
 )
 def test_other_troubles_have_their_reasons(more: dict[str, object], reason: str) -> None:
     told = told_of(an_account(WEB, result="failed", **more))
 
-    assert conditions(told)["Ready"] == ("False", reason, str(more["sentence"]))
+    assert conditions(told)["Ready"] == ("False", reason, str(more["message"]))
 
 
 def test_what_could_not_be_pruned_is_kept_and_told() -> None:
@@ -188,7 +192,7 @@ def test_what_could_not_be_pruned_is_kept_and_told() -> None:
         result=ObjectResult.FAILED,
     )
 
-    told = told_of(an_account(WEB, stuck, result="failed", sentence="it is still there"))
+    told = told_of(an_account(WEB, stuck, result="failed", message="it is still there"))
 
     assert conditions(told)["Ready"][1] == "PruneFailed"
     names = [get_text(one, "id") for one in get_mappings(told.status, "inventory", "entries")]
@@ -199,9 +203,9 @@ def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
     own = a_kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": "team"}])
     units = [UnitId("Kustomization", "", *name) for name in (("team", "b"), ("flux-system", "a"))]
 
-    both = an_account(going=UnitPhase.WAITING, operated=False, waits_for=tuple(units))
-    last = an_account(going=UnitPhase.WAITING, operated=False, waits_for=(units[0],))
-    other = an_account(going=UnitPhase.WAITING, operated=False, waits_for=(OWN,))
+    both = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=tuple(units))
+    last = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=(units[0],))
+    other = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=(OWN,))
 
     assert conditions(told_of(both, own))["Ready"] == (
         "False",
@@ -229,13 +233,13 @@ def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first(
 
 def test_what_is_told_again_is_the_same_to_the_byte() -> None:
     first = told_of(an_account(WEB)).status
-    quiet = an_account(WEB, operated=False, begun=Ms(900_000), now=Ms(900_100))
+    quiet = an_account(WEB, has_operation=False, started_at=Ms(900_000), now=Ms(900_100))
 
     assert told_of(quiet, a_kustomization(first)).status == first
 
 
 def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
-    told = told_of(an_account(WEB, result="failed", sentence="ä" * 40_000))
+    told = told_of(an_account(WEB, result="failed", message="ä" * 40_000))
 
     message = conditions(told)["Ready"][2]
     assert len(message.encode()) <= 32_768
@@ -261,7 +265,7 @@ def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None
     before: JsonObject = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
     new = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "late"), is_live=False)
 
-    told = told_of(an_account(WEB, new, result="failed", sentence="no"), a_kustomization(before))
+    told = told_of(an_account(WEB, new, result="failed", message="no"), a_kustomization(before))
 
     names = [
         get_text(one, "id")

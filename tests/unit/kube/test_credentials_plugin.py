@@ -325,7 +325,9 @@ async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None
 async def test_a_plugin_that_hangs_is_ended_and_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidegate.kube.access.plugin.ALONE", Limits(time=Ms(200), output=1_000))
+    monkeypatch.setattr(
+        "tidegate.kube.access.plugin.NON_INTERACTIVE_LIMITS", Limits(time=Ms(200), output=1_000)
+    )
     hanging = replace(plugin(tmp_path, ""), args=("-c", "import time; time.sleep(1000)"))
 
     with pytest.raises(WaitTimeoutError) as raised:

@@ -82,8 +82,8 @@ def test_two_objects_that_only_are_there(order: RunHead, a: int, b: int, state: 
 
 
 def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record() -> None:
-    final = {"a": made(1, ready=ms(9), is_final=True), "b": made(5)}
-    turning = {"a": made(1, ready=ms(9)), "b": made(5)}
+    final = {"a": made(1, ready_at=ms(9), is_final=True), "b": made(5)}
+    turning = {"a": made(1, ready_at=ms(9)), "b": made(5)}
 
     assert seen(PLAIN, final).observed is BROKEN
     assert seen(PLAIN, turning).observed is UNPROVEN
@@ -94,10 +94,10 @@ def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record(
 
 
 def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> None:
-    a = made(1, written=ms(12), ready=ms(14))
+    a = made(1, written_at=ms(12), ready_at=ms(14))
 
-    untouched = seen(PLAIN, {"a": a, "b": made(1, written=ms(2))}, begun=10)
-    behind = seen(PLAIN, {"a": a, "b": made(1, written=ms(15))}, begun=10)
+    untouched = seen(PLAIN, {"a": a, "b": made(1, written_at=ms(2))}, begun=10)
+    behind = seen(PLAIN, {"a": a, "b": made(1, written_at=ms(15))}, begun=10)
 
     assert (untouched.observed, behind.observed) == (IDLE, KEPT)
 
@@ -189,7 +189,7 @@ def test_what_is_called_kept_or_broken_was_so_whatever_the_milliseconds_were(
     times = [second * SECOND + part for second, part in zip((a, a + ready, b), within, strict=True)]
     truth = times[2] >= max(times[:2])
 
-    pair = seen(PLAIN, {"a": made(a, ready=ms(a + ready), is_final=True), "b": made(b)})
+    pair = seen(PLAIN, {"a": made(a, ready_at=ms(a + ready), is_final=True), "b": made(b)})
 
     if pair.observed is KEPT:
         assert truth

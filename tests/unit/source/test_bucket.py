@@ -54,7 +54,7 @@ def test_requests_are_signed_as_amazon_documents_it(asked: str, signature: str) 
 
 
 def a_source(url: str, **more: str | bool) -> BucketSource:
-    words = {"prefix": "", "ignore": "", "region": "", "cloud": "", **more}
+    words = {"prefix": "", "ignore": "", "region": "", "provider": "", **more}
     return BucketSource(
         url.removeprefix("http://"),
         str(words.pop("name", "platform")),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.argo.ignore_differences import parse_ignore_differences
 from tidegate.dialect.argo.render_requests import string_list
@@ -141,8 +142,7 @@ def with_argocd_config(
     `gates_children`: there is a health rule for Applications, so a parent waits until its
     children are healthy, also those of the last wave.
     """
-    semantics, replace = policy.semantics, msgspec.structs.replace
-    semantics = replace(semantics, **config.semantics_overrides)
+    semantics = replace(policy.semantics, **config.semantics_overrides)
     if gates_children:
         semantics = replace(semantics, children=ChildGates.ALWAYS)
         semantics = replace(semantics, gates_last=True) if is_child else semantics

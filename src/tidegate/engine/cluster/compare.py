@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.engine.cluster.hooks import compare_hook
 from tidegate.engine.cluster.live_cache import LiveCache
@@ -118,22 +119,22 @@ class ObjectComparer(msgspec.Struct):
 
         With drift mode `warn`, or if the object opts out, do not correct it.
         """
-        unit, replace = self.units[step.unit], msgspec.structs.replace
+        unit = self.units[step.unit]
         detects_drift = (
             unit.policy.drift is not None and item.hook is None and item.deed in MANAGED_ACTIONS
         )
         if not detects_drift or compared.result not in WRITE_RESULTS:
             return compared
         if self.evaluator.is_drift_detection_disabled(item, live):
-            return replace(compared, stand=CompareResult.UNMANAGED)
+            return replace(compared, result=CompareResult.UNMANAGED)
         drift, only_warns = (
             self.evaluator.find_drift(unit, item, live),
             unit.policy.drift is DriftMode.WARN,
         )
         if drift is None:
-            return replace(compared, stand=CompareResult.IN_SYNC) if only_warns else compared
+            return replace(compared, result=CompareResult.IN_SYNC) if only_warns else compared
         return replace(
-            compared, stand=CompareResult.UNMANAGED if only_warns else compared.result, drift=drift
+            compared, result=CompareResult.UNMANAGED if only_warns else compared.result, drift=drift
         )
 
     def _compare_fields(

@@ -17,6 +17,7 @@ import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
@@ -254,7 +255,7 @@ def _units_in_files(unit: Unit, scan: RepositoryScan) -> Iterator[Unit]:
 
 def _as_child(unit: Unit, parent: Unit) -> Unit:
     """Return the unit as its parent creates it: in the cluster that the parent deploys to."""
-    cluster, replace = parent.destination.cluster, msgspec.structs.replace
+    cluster = parent.destination.cluster
     unit = replace(unit, parent=parent.id)
     if not cluster:
         return unit
