@@ -113,7 +113,7 @@ class Inner:
 
     def without(self) -> Plan:
         """The unit when the namespace has left Git."""
-        return governed(self._stage.plan(self._rest), semantics=PATIENT, prunes=True)
+        return governed(self._stage.plan(self._rest), semantics=PATIENT, prune=True)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def test_a_namespace_with_objects_of_others_is_not_pruned(
 async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, inner: Inner) -> None:
     await inner.give("theirs", owner="their-unit")
 
-    agreed = governed(inner.without(), deletes_contents=True)
+    agreed = governed(inner.without(), delete_contents=True)
     run = await living_stage.start(agreed).ends()
 
     assert run.result == "passed"
@@ -164,7 +164,7 @@ async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: S
     group = f"{stage.namespace}.example.org"
     definition = owned(a_definition(group), stage.namespace)
     rest = stage.here(owned(a_config_map("rest"), stage.namespace))
-    policy = structs.replace(STAGED, semantics=PATIENT, prunes=True)
+    policy = structs.replace(STAGED, semantics=PATIENT, prune=True)
     whole = a_unit((definition, rest), name=stage.namespace, policy=policy)
     assert (await stage.start(a_plan(whole)).ends()).result == "passed"
     gate = live_of(await stage.desk.apply(stage.here(a_gate(group)), manager="x"))

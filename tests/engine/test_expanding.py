@@ -20,7 +20,7 @@ from tidegate.plan.build.build import build_fragment
 from tidegate.world.messages import NotFound
 
 YIELDS = "yields"
-RULES = Policy(semantics=PATIENT, prunes=True)
+RULES = Policy(semantics=PATIENT, prune=True)
 FIRST, SECOND = a_config_map("first"), a_config_map("second")
 UNKNOWN = an_object("nobody.example/v1 Gadget", "odd")
 
@@ -40,7 +40,7 @@ class Nursery:
     async def roll_out(self, child: Manifests) -> Run:
         self.stage.world.yields[self.step] = build_fragment([child], readiness_timeout=budget)
         digest = digest_step((), YIELDS)
-        step = Step(id=self.step, unit=self.parent, digest=digest, expands=YIELDS)
+        step = Step(id=self.step, unit=self.parent, digest=digest, expansion=YIELDS)
         parent = PlannedUnit(id=self.parent, policy=RULES)
         plan = Plan.from_fragment(PlanFragment(units=(parent,), steps=(step,)))
         return await self.stage.start(plan).ends()

@@ -50,9 +50,9 @@ def test_the_table_of_budgets_names_every_kind_that_has_one() -> None:
 @pytest.mark.parametrize(
     ("name", "span"),
     [
-        ("proof", TIDEGATE.proof),
-        ("settle", TIDEGATE.settle),
-        ("suspended", TIDEGATE.suspended),
+        ("proof", TIDEGATE.status_wait),
+        ("settle", TIDEGATE.settle_time),
+        ("suspended", TIDEGATE.suspended_timeout),
         ("deadline", TIDEGATE.deadline),
     ],
 )

@@ -240,7 +240,7 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
     plan = build_plan(wanted, readiness_timeout=no_budget)
     unit = wanted[0].unit
     stale = [
-        PruneCandidate(a_thing("Pod", name).ref, wave, ObjectOptions(last=last))
+        PruneCandidate(a_thing("Pod", name).ref, wave, ObjectOptions(prune_last=last))
         for name, wave, last in gone
     ]
 
@@ -248,9 +248,9 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
 
     assert_in_order(completed)
     assert pairs_of(plan) <= pairs_of(completed)
-    deleted = [item.ref for item in items_of(completed) if item.deed == "delete"]
+    deleted = [item.ref for item in items_of(completed) if item.action == "delete"]
     assert sorted(deleted) == sorted(one.ref for one in stale)
-    applied = [item for item in items_of(completed) if item.deed != "delete"]
+    applied = [item for item in items_of(completed) if item.action != "delete"]
     assert sorted(applied, key=key_of) == sorted(items_of(plan), key=key_of)
 
 

@@ -36,7 +36,7 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
 def test_with_the_other_policy_everything_has_its_turn(case: Case) -> None:
     plan = case.plan()
 
-    run = Stage(case).roll_out(plan, Part(changes={"carries_on": True})).run
+    run = Stage(case).roll_out(plan, Part(changes={"continue_on_failure": True})).run
 
     failing = {step.id for step in plan.steps if _is_ill(step)}
     assert run.states == {

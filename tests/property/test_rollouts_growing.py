@@ -43,7 +43,7 @@ def around(name: str) -> PlanFragment:
         for one in (first, last)
     ]
     made = build_fragment(wanted, readiness_timeout=no_budget)
-    yields = Step(id=name, unit=a_name(name), digest=digest_step((), YIELDS), expands=YIELDS)
+    yields = Step(id=name, unit=a_name(name), digest=digest_step((), YIELDS), expansion=YIELDS)
     return PlanFragment(
         units=(*made.units, PlannedUnit(id=a_name(name), policy=IN_A_HURRY)),
         steps=(made.steps[0], yields, made.steps[1]),

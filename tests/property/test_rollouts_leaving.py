@@ -30,7 +30,7 @@ from tidegate.sandbox.server.store import StoreEvent
 from tidegate.world.messages import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
-PRUNES: PolicyChanges = {"prunes": True}
+PRUNES: PolicyChanges = {"prune": True}
 
 
 @shared_by(50)

@@ -100,7 +100,7 @@ def write_unit(folder: Path, *names: str) -> Unit:
     for name in names:
         text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}}\n"
         (folder / f"{name}.yaml").write_text(text)
-    return ruled(unit_for_path(str(folder), namespace="default"), prunes=True)
+    return ruled(unit_for_path(str(folder), namespace="default"), prune=True)
 
 
 async def roll_out(unit: Unit, session: Session) -> str:

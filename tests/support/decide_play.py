@@ -65,7 +65,7 @@ class Play:
         self.commands: list[Command] = []
         self.alarm: Ms | None = None
         self.rollout = Rollout()
-        self._changes: PolicyChanges = {"semantics": semantics, "carries_on": carries_on}
+        self._changes: PolicyChanges = {"semantics": semantics, "continue_on_failure": carries_on}
         self._refusals = refusals or {}
         self._slow = slow
         self._versions = 0

@@ -100,7 +100,7 @@ async def preview_of(unit: Unit, world: World) -> Preview:
 
 async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[Event]:
     """Delete a unit to its end."""
-    found = await deletion_of(ruled(unit, consents=confirmed), world)
+    found = await deletion_of(ruled(unit, confirmed=confirmed), world)
     events = await run(world, found.plan)
     assert events[-1].reason == "passed"
     await finish_deletion(found, Dispatcher(world))

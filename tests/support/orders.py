@@ -129,7 +129,7 @@ def told(plan: Plan) -> dict[str, list[list[str]]]:
 
 
 def links_of(plan: Plan) -> set[tuple[str, str, str]]:
-    return {(edge.before, edge.after, str(edge.because)) for edge in plan.edges}
+    return {(edge.before, edge.after, str(edge.reason)) for edge in plan.edges}
 
 
 def step_of(plan: Plan, name: str) -> Step:
@@ -137,5 +137,5 @@ def step_of(plan: Plan, name: str) -> Step:
 
 
 def _name(item: PlanItem) -> str:
-    name = f"{item.ref.name}?" if item.asks else item.ref.name
-    return f"-{name}" if item.deed == "delete" else name
+    name = f"{item.ref.name}?" if item.requires_confirmation else item.ref.name
+    return f"-{name}" if item.action == "delete" else name

@@ -61,8 +61,8 @@ BRISK = structs.replace(
     TIDEGATE,
     name="brisk",
     deadline=Ms(20 * SECOND),
-    settle=Ms(10 * SECOND),
-    retry=Retry(limit=6, first=Ms(2 * SECOND), factor=2, cap=Ms(15 * SECOND)),
+    settle_time=Ms(10 * SECOND),
+    retry=Retry(limit=6, backoff=Ms(2 * SECOND), factor=2, backoff_limit=Ms(15 * SECOND)),
 )
 """Our own rules in a hurry: the leases of an idle minute cost more than all the rest."""
 IN_A_HURRY = Policy(semantics=BRISK)

@@ -107,7 +107,7 @@ class Fleet:
         last, wanted = wanted[-1], wanted[:-1]
         made = build_fragment(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
         parent = PlannedUnit(id=a_name(GROWS), policy=IN_A_HURRY)
-        yields = Step(id=GROWS, unit=parent.id, digest=digest_step((), YIELDS), expands=YIELDS)
+        yields = Step(id=GROWS, unit=parent.id, digest=digest_step((), YIELDS), expansion=YIELDS)
         after = {one.unit for one in last.unit.dependencies if one.unit is not None}
         edges = (Edge(one.id, GROWS, EdgeReason.PARENT) for one in made.steps if one.unit in after)
         return Plan.from_fragment(

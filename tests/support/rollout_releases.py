@@ -118,7 +118,7 @@ class Harbourmaster:
                 else ReleaseAction.INSTALL
             )
         terms = msgspec.structs.replace(TERMS, action=action)
-        policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True, drift=drift)
+        policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prune=True, drift=drift)
         unit = Unit(
             id=NAME, destination=Destination("", "default"), policy=with_action(policy, terms)
         )

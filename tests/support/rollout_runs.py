@@ -27,11 +27,11 @@ class PolicyChanges(TypedDict, total=False):
     """What a policy may say otherwise."""
 
     semantics: Semantics
-    prunes: bool
-    consents: bool
-    carries_on: bool
+    prune: bool
+    confirmed: bool
+    continue_on_failure: bool
     runs_hooks: bool
-    deletes_contents: bool
+    delete_contents: bool
 
 
 class Run(msgspec.Struct):

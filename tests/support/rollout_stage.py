@@ -45,9 +45,9 @@ from tidegate.world.resilient import ResilientWorld
 SHORT = Ms(300)
 LONG = Ms(5 * MINUTE)
 PATIENCE = Ms(40 * SECOND)
-PATIENT = structs.replace(TIDEGATE, proof=LONG, settle=LONG, suspended=LONG)
+PATIENT = structs.replace(TIDEGATE, status_wait=LONG, settle_time=LONG, suspended_timeout=LONG)
 """Nothing is believed, and nothing given up, because time has passed."""
-HASTY = structs.replace(TIDEGATE, proof=SHORT, settle=SHORT, suspended=SHORT)
+HASTY = structs.replace(TIDEGATE, status_wait=SHORT, settle_time=SHORT, suspended_timeout=SHORT)
 """What needs a while to count counts soon."""
 
 

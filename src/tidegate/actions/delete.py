@@ -147,7 +147,7 @@ async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Dele
     If the policy of the unit confirms, objects that require a confirmation are deleted as well.
     """
     manifests, unit = unit_manifests.manifests, unit_manifests.manifests.unit
-    confirmed = unit.policy.consents
+    confirmed = unit.policy.confirmed
     stored_journal = await read_journal(plan_unit(unit), session.world)
     journal = stored_journal.journal
     candidates = await _find_live(manifests, journal.entries, session.world)
@@ -203,7 +203,9 @@ async def _find_live(
 def _deleted_refs(plan: Plan) -> dict[Ref, bool]:
     """Return the objects that the plan deletes, and whether each requires a confirmation."""
     items = (item for step in plan.steps for item in step_items(step))
-    return {item.ref: item.asks for item in items if item.deed is ItemAction.DELETE}
+    return {
+        item.ref: item.requires_confirmation for item in items if item.action is ItemAction.DELETE
+    }
 
 
 def deletions_digest(deletions: Iterable[Deletion]) -> str:

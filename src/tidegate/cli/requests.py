@@ -145,14 +145,14 @@ def _policy_from_flags(flags: Flags) -> Policy:
     """Return the policy from the flags of a unit."""
     policy = Policy(
         order=Order.NONE if flags.get("ignore_waves") else Order.WAVES,
-        ignores=read_ignore_differences(flags.get("ignore_differences")),
-        prunes=flags.get("prune", False),
-        consents=flags.get("confirm", False),
-        allows_empty=flags.get("allow_empty", False),
-        deletes_contents=flags.get("yes_delete_contents", False),
-        carries_on=flags.get("on_failure") == "continue",
+        ignore_differences=read_ignore_differences(flags.get("ignore_differences")),
+        prune=flags.get("prune", False),
+        confirmed=flags.get("confirm", False),
+        allow_empty=flags.get("allow_empty", False),
+        delete_contents=flags.get("yes_delete_contents", False),
+        continue_on_failure=flags.get("on_failure") == "continue",
         runs_hooks=flags.get("hooks", False),
-        adopts_name=flags.get("adopt_name", False),
+        adopt_name=flags.get("adopt_name", False),
         identity=_identity_from_flags(flags),
     )
     return with_force(

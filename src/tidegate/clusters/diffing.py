@@ -35,13 +35,13 @@ def find_difference(
     unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str = ""
 ) -> Difference:
     """Return what happens to an object; `fingerprint` is that of the last write of this text."""
-    if item.deed in AWAIT_ACTIONS | {ItemAction.IGNORE} or (
+    if item.action in AWAIT_ACTIONS | {ItemAction.IGNORE} or (
         live is not None and is_unmanaged(unit, live)
     ):
         return UNCHANGED
     if live is None:
         return Difference(action=DiffAction.CREATE)
-    if item.deed is ItemAction.CREATE:
+    if item.action is ItemAction.CREATE:
         return UNCHANGED
     replaces, manager, adopted = (
         is_replaced(item, live),
@@ -101,7 +101,7 @@ def _last_writer(live: JsonObject, manager: str) -> str:
 
 def is_replaced(item: PlanItem, live: JsonObject | None) -> bool:
     """Whether an object is replaced instead of applied."""
-    return item.handling.replaces or (live is not None and has_sync_option(live, REPLACE))
+    return item.options.replace or (live is not None and has_sync_option(live, REPLACE))
 
 
 def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
@@ -109,7 +109,7 @@ def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
     is_requested = (
         metadata.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
     )
-    return item.handling.forces or is_requested
+    return item.options.force or is_requested
 
 
 def is_unmanaged(unit: PlannedUnit, live: JsonObject) -> bool:
@@ -125,7 +125,7 @@ def build_payload(
     unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq
 ) -> WritePayload:
     body, replaces = item.body, is_replaced(item, live)
-    rules = _ignore_rules(unit, item) if unit.policy.keeps_ignored else ()
+    rules = _ignore_rules(unit, item) if unit.policy.respect_ignore_differences else ()
     if live is not None and rules:
         desired: JsonObject = msgspec.json.decode(body)
         body = msgspec.json.encode(with_live_values(desired, live, rules, jq.paths_for(item)))
@@ -153,11 +153,11 @@ def _comparable_bodies(
 
 
 def _ignore_rules(unit: PlannedUnit, item: PlanItem) -> tuple[IgnoreDifference, ...]:
-    return tuple(rule for rule in unit.policy.ignores if rule.matches(item.ref))
+    return tuple(rule for rule in unit.policy.ignore_differences if rule.matches(item.ref))
 
 
 def _managers_to_adopt(unit: PlannedUnit, item: PlanItem) -> frozenset[str]:
-    preserves_others = unit.policy.leaves_others or item.handling.merges
+    preserves_others = unit.policy.keep_other_appliers or item.options.keep_other_fields
     return _managers_adopted_by(unit.policy.manager, preserves_others=preserves_others)
 
 

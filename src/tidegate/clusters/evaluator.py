@@ -103,7 +103,11 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         if result is CompareResult.IMMUTABLE and live is not None:
             recreates = item.recreates or is_forced(unit, item, live)
             result = CompareResult.RECREATE if recreates else result
-        fields = mask_fields(difference, item.hidden).fields if item.hidden else difference.fields
+        fields = (
+            mask_fields(difference, item.hidden_fields).fields
+            if item.hidden_fields
+            else difference.fields
+        )
         return Comparison(
             result, difference.immutable_fields, difference.action is DiffAction.REPLACE, fields
         )
@@ -151,7 +155,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
 
     def find_schema_violations(self, item: PlanItem, crd: bytes) -> Misfit | None:
         body: JsonObject = msgspec.json.decode(item.body)
-        applied = item.deed is ItemAction.APPLY and not item.handling.replaces
+        applied = item.action is ItemAction.APPLY and not item.options.replace
         return find_misfit(item.ref.kind, body, definition=crd, applied=applied)
 
     def server_checked_key(self, item: PlanItem, live: JsonObject | None) -> bytes:
@@ -205,7 +209,7 @@ def prune_candidate(
         return None
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     ref = Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
-    scope = unit.policy.reach
+    scope = unit.policy.project_scope
     if scope is not None and check_object(scope, ref, namespaced=bool(ref.namespace)):
         return None
     return PruneCandidate(

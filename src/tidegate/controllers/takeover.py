@@ -308,7 +308,7 @@ def _pause_in_step(step: Step, refs: set[ClusterRef]) -> Step:
     batches = tuple(tuple(map(paused, batch)) for batch in step.batches)
     if batches == step.batches:
         return step
-    digest = digest_step(batches, step.expands)
+    digest = digest_step(batches, step.expansion)
     return msgspec.structs.replace(step, batches=batches, digest=digest)
 
 

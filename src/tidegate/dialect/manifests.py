@@ -68,7 +68,7 @@ def parse_manifests(
     for document, fields in zip(documents, chain(hidden, repeat(())), strict=False):
         parser.add(document, fields)
     manifests, namespace = tuple(parser.manifests), unit.destination.namespace
-    if unit.policy.creates_namespace and namespace:
+    if unit.policy.create_namespace and namespace:
         manifests = _with_namespace(manifests, namespace, unit.policy)
     result = Manifests(
         unit=unit,
@@ -201,7 +201,7 @@ class _ManifestParser:
         return manifest_wave(self._effective_document(document)) if counts else 0
 
     def _handling(self, document: Document) -> ObjectOptions:
-        defaults = self._policy.handling
+        defaults = self._policy.object_options
         if self._policy.order is Order.STAGES:
             return read_flux_options(document.body, defaults)
         return read_argo_options(self._effective_document(document).body, defaults)
@@ -289,8 +289,8 @@ def _with_namespace(
     metadata: JsonObject = {"name": name}
     if policy.namespace_labels:
         metadata["labels"] = dict(policy.namespace_labels)
-    if policy.namespace_notes:
-        metadata["annotations"] = dict(policy.namespace_notes)
+    if policy.namespace_annotations:
+        metadata["annotations"] = dict(policy.namespace_annotations)
     body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     encoded = msgspec.json.encode(body)
     created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, action=ItemAction.CREATE)

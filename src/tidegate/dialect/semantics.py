@@ -25,14 +25,18 @@ def with_semantics(policy: Policy, semantics: Semantics) -> Policy:
     """
     retry, default_retry = policy.retry, semantics.retry
     if retry and policy.release is None:
-        retry = msgspec.structs.replace(retry, whole=default_retry.whole, gates=default_retry.gates)
-    if retry and not default_retry.whole and retry.limit == UNLIMITED:
+        retry = msgspec.structs.replace(
+            retry,
+            restarts_unit=default_retry.restarts_unit,
+            retries_gates=default_retry.retries_gates,
+        )
+    if retry and not default_retry.restarts_unit and retry.limit == UNLIMITED:
         retry = msgspec.structs.replace(
             retry,
             limit=default_retry.limit,
-            first=default_retry.first,
+            backoff=default_retry.backoff,
             factor=default_retry.factor,
-            cap=default_retry.cap,
+            backoff_limit=default_retry.backoff_limit,
         )
     resolved = msgspec.structs.replace(
         semantics, deadline=policy.timeout or semantics.deadline, retry=retry or semantics.retry
@@ -64,9 +68,9 @@ def with_controller_settings(
     )
     semantics, identity = policy.semantics, policy.identity
     if interval is not None:
-        semantics = msgspec.structs.replace(semantics, dependency_every=interval)
+        semantics = msgspec.structs.replace(semantics, dependency_interval=interval)
     if (workers := flag_value("concurrent")).isdecimal() and int(workers):
-        semantics = msgspec.structs.replace(semantics, workers=int(workers))
+        semantics = msgspec.structs.replace(semantics, max_concurrent_units=int(workers))
     if account and identity is None:
         identity = ImpersonatedUser(user=f"system:serviceaccount:{namespace}:{account}")
     return msgspec.structs.replace(
@@ -74,7 +78,7 @@ def with_controller_settings(
         semantics=semantics,
         identity=identity,
         first_kinds=tuple(_parse_kinds(flag_value("custom-apply-stage-kinds"))),
-        asks_readiness=flag_value(ADDITIVE_CEL_GATE).lower() == "true",
+        requires_ready_dependencies=flag_value(ADDITIVE_CEL_GATE).lower() == "true",
     )
 
 

@@ -129,14 +129,14 @@ class RolloutContext:
             self.preflight_checker.admission.register(items_by_ref)
             self.live_cache.track(items_by_ref)
             for object_ref, item in items_by_ref.items():
-                if item.deed not in AWAIT_ACTIONS or object_ref not in self.owners:
+                if item.action not in AWAIT_ACTIONS or object_ref not in self.owners:
                     self.owners[object_ref] = units_by_id[step.unit]
-                if item.deed is ItemAction.APPLY:
+                if item.action is ItemAction.APPLY:
                     self.writers.setdefault(object_ref, set()).add(step.unit)
             lease, items = self.leases[step.unit], step_items(step)
             lease.hooks.update(item.ref for item in items if item.hook is not None)
             ordinary = (item for item in items if item.hook is None)
-            managed_refs = (item.ref for item in ordinary if item.deed not in UNWRITTEN_ACTIONS)
+            managed_refs = (item.ref for item in ordinary if item.action not in UNWRITTEN_ACTIONS)
             lease.refs.update(dict.fromkeys(managed_refs))
 
     def unexpanded_steps(self) -> list[Step]:
@@ -160,7 +160,7 @@ class RolloutContext:
 
     def is_remediation(self, step: Step) -> bool:
         """Return whether a step runs only if the release of its unit fails."""
-        return step.rescues and self.histories.pending_revision(step.unit) is not None
+        return step.only_on_failure and self.histories.pending_revision(step.unit) is not None
 
     def plan_remediation(self, unit: PlannedUnit, steps: Iterable[Step]) -> PlanFragment | None:
         """Return what to run if the release of a unit fails; None if nothing is run."""
@@ -211,7 +211,7 @@ class RolloutContext:
     def has_work(self, compared_item: ComparedItem) -> bool:
         """Return whether an item needs work: a write, or a gate that has not opened yet."""
         step, item, _ = compared_item
-        if item.deed is not ItemAction.APPLY:
+        if item.action is not ItemAction.APPLY:
             return self.will_be_modified(compared_item)
         record, unit = self.leases[step.unit].record, self.comparer.units[step.unit]
         if item.hook is not None:
@@ -225,7 +225,7 @@ class RolloutContext:
     def will_be_modified(self, compared_item: ComparedItem) -> bool:
         """Return whether an object is written or deleted in this rollout."""
         step, item, compared = compared_item
-        confirmed = self.comparer.units[step.unit].policy.consents
+        confirmed = self.comparer.units[step.unit].policy.confirmed
         return will_be_modified(item, compared, confirmed=confirmed)
 
     def find_prune_candidates(self, plan: Plan) -> dict[UnitId, list[ClusterRef]]:
@@ -237,7 +237,7 @@ class RolloutContext:
         unit_ids, planned = {unit.id for unit in plan.units}, _planned_identities(plan.steps)
         unplanned = [
             (name, ref)
-            for name in (unit.id for unit in plan.units if unit.policy.prunes)
+            for name in (unit.id for unit in plan.units if unit.policy.prune)
             for ref in self._managed_refs(name)
             if (self.leases[name].record.cluster, *versionless_key(ref)) not in planned
         ]
@@ -323,7 +323,7 @@ def _planned_identities(steps: Iterable[Step]) -> set[tuple[object, ...]]:
     return {
         (cluster, *versionless_key(plan_item.ref))
         for cluster, plan_item in items
-        if plan_item.deed not in AWAIT_ACTIONS
+        if plan_item.action not in AWAIT_ACTIONS
     }
 
 

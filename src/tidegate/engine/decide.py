@@ -114,5 +114,5 @@ def _handle_timer(context: DecisionContext, step: StepRun | None) -> None:
         (check_children_deadline if step.unmet_edges else start_step)(context, step)
     elif step.state is StepState.APPLYING:
         check_deletions(context, step)
-    elif step.state is StepState.GATING and not step.step.expands:
+    elif step.state is StepState.GATING and not step.step.expansion:
         check_gate(context, step)

@@ -387,7 +387,9 @@ class Driver:
         match event.type:
             case EventType.OBJECT_PRUNED if event.ref is not None:
                 remove_object(self._context, steps[event.step], event.ref)
-            case EventType.RETRY_SCHEDULED if self._rollout.steps[event.step].semantics.retry.whole:
+            case EventType.RETRY_SCHEDULED if self._rollout.steps[
+                event.step
+            ].semantics.retry.restarts_unit:
                 remove_hook_entries(
                     self._context, self._context.steps_for_unit(steps[event.step].unit)
                 )

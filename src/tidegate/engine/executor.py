@@ -150,7 +150,7 @@ class CommandExecutor:
         On-failure hooks are forgotten, so that they run again for the next failure.
         """
         steps = self._context.steps_for_unit(command.unit)
-        remove_hook_entries(self._context, (step for step in steps if step.rescues))
+        remove_hook_entries(self._context, (step for step in steps if step.only_on_failure))
         histories, remediated = (
             self._context.histories,
             RevisionOutcome(passed=True, hooks=command.hooks),
@@ -426,7 +426,7 @@ class CommandExecutor:
         """Delete an object after removing finalizers of hooks and of emptied units."""
         live_cache, step = self._context.live_cache, self._context.steps[command.step]
         items = (item for item in step_items(step) if item.ref == command.object_ref.ref)
-        finalizers = next((item.releases for item in items), ())
+        finalizers = next((item.removed_finalizers for item in items), ())
         yield from remove_finalizers(
             (command.object_ref,), live_cache, self._context.world.now, finalizers
         )

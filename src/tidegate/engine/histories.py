@@ -120,7 +120,7 @@ class ReleaseHistories:
         history = self._histories.get(step.unit)
         if history is None:
             return False
-        if step.rescues:
+        if step.only_on_failure:
             return history.is_unfinished and not history.is_remediation
         if step.is_test:
             return not history.is_testing
@@ -366,7 +366,7 @@ def _identity(history: _OpenHistory) -> ImpersonatedUser | None:
 
 def _applies_objects(step: Step) -> bool:
     """Return whether a step applies objects of its unit, and does not only wait for others."""
-    return any(item.deed is ItemAction.APPLY for item in step_items(step))
+    return any(item.action is ItemAction.APPLY for item in step_items(step))
 
 
 def _create_namespace(name: str) -> Write:

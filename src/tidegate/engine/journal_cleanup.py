@@ -41,7 +41,7 @@ def remove_deleted_items(context: RolloutContext, step: Step) -> None:
     """Remove entries of objects that a step was to delete and that no longer exist."""
     for item in step_items(step):
         if (
-            item.deed is ItemAction.DELETE
+            item.action is ItemAction.DELETE
             and ClusterRef(step.cluster, item.ref) not in context.live_cache.objects
         ):
             remove_object(context, step, item.ref)
@@ -65,10 +65,10 @@ def remove_hook_entries(context: RolloutContext, steps: Iterable[Step]) -> None:
 
 def remove_failed_hooks(context: RolloutContext, unit: UnitRun) -> None:
     """Remove the hook entries of failed steps, so that the next rollout runs their hooks again."""
-    retries_all = unit.semantics.retry.whole
+    retries_all = unit.semantics.retry.restarts_unit
     rerun_steps = (
         step_run
         for step_run in unit.steps
-        if retries_all or step_run.state is FAILED or step_run.step.rescues
+        if retries_all or step_run.state is FAILED or step_run.step.only_on_failure
     )
     remove_hook_entries(context, (step_run.step for step_run in rerun_steps))

@@ -25,7 +25,7 @@ def check_unit_names(context: RolloutContext, plan: Plan) -> None:
     """
     for unit in plan.units:
         recorded_source = context.leases[unit.id].record.source
-        may_move = unit.id.kind or unit.policy.adopts_name
+        may_move = unit.id.kind or unit.policy.adopt_name
         if recorded_source in {"", unit.source} or not unit.source or may_move:
             continue
         problem = (
@@ -55,7 +55,7 @@ def find_shared(context: RolloutContext, compared_items: list[ComparedItem]) -> 
     return [
         (step, item.ref, Failure("Shared", f"the unit `{other}` writes it, too", final=True))
         for step, item, compared in compared_items
-        if item.deed is ItemAction.APPLY and item.ref.kind != CRD
+        if item.action is ItemAction.APPLY and item.ref.kind != CRD
         for other in sorted(context.writers[compared.object_ref] - {step.unit})
     ]
 
@@ -68,12 +68,12 @@ def find_collateral_failures(
     deletions = [
         compared_item
         for compared_item in compared_items
-        if compared_item[1].deed is ItemAction.DELETE and context.will_be_modified(compared_item)
+        if compared_item[1].action is ItemAction.DELETE and context.will_be_modified(compared_item)
     ]
     deleted_identities = {(step.cluster, *versionless_key(item.ref)) for step, item, _ in deletions}
     for step, item, compared in deletions:
         live = context.live_cache.objects.get(compared.object_ref)
-        is_allowed = context.comparer.units[step.unit].policy.deletes_contents
+        is_allowed = context.comparer.units[step.unit].policy.delete_contents
         if live is None or is_allowed or item.ref.kind not in CONTAINER_KINDS:
             continue
         served = context.live_cache.served_kinds.get(step.cluster, {}).values()

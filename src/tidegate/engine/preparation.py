@@ -331,7 +331,7 @@ def _units_with_work(context: RolloutContext, compared_items: list[ComparedItem]
 
 def expand(context: RolloutContext, step: Step) -> Procedure[messages.StepExpanded]:
     """Ask a worker for the further steps of an expanding step, and prepare them."""
-    (outcome,) = yield (ApiCall(step.cluster, RunWorker(step.expands, step.id.encode())),)
+    (outcome,) = yield (ApiCall(step.cluster, RunWorker(step.expansion, step.id.encode())),)
     if not isinstance(outcome, RawResponse):
         return messages.StepExpanded(step.id, failure_from_outcome(outcome))
     context.expanded_steps.add(step.id)

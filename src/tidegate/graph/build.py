@@ -434,8 +434,8 @@ class _GraphBuilder:
                 stage=step.stage,
                 part=step.part,
                 nodes=tuple(members[index]),
-                is_last=step.last,
-                is_gated=not step.last or semantics[step.unit].gates_last,
+                is_last=step.is_last,
+                is_gated=not step.is_last or semantics[step.unit].gates_last,
                 is_fenced=semantics[step.unit].fenced,
             )
             for index, step in enumerate(self._plan.steps)

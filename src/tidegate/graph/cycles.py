@@ -255,9 +255,7 @@ def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
         if order_edge.before == before.id and order_edge.after == step.id
     )
     edge_reason = (
-        ""
-        if edge.because in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE)
-        else edge.because
+        "" if edge.reason in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE) else edge.reason
     )
     suffix = f" ({edge_reason})" if edge_reason else ""
     reason = f"starts when {format_step(before)} is over{suffix}"

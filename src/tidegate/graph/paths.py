@@ -218,6 +218,6 @@ class _WaitSearch:
         for edge in self._incoming.get(step.id, ()):
             before = graph.step_numbers.get(edge.before)
             if before is not None:
-                location = f", {edge.where}" if edge.where else ""
-                reason = f"starts after {edge.before} ({edge.because}{location})"
+                location = f", {edge.location}" if edge.location else ""
+                reason = f"starts after {edge.before} ({edge.reason}{location})"
                 yield _PathPoint(True, before), WaitLink(waiter=step.id, reason=reason, step=number)

@@ -25,7 +25,7 @@ class StepIndex:
         for index, step in enumerate(plan.steps):
             self._wave_steps.setdefault((step.unit, step.phase, step.wave, step.stage), index)
             for item in managed_items(step):
-                self._items[step.unit, item.ref, step.phase] = (index, item.gates)
+                self._items[step.unit, item.ref, step.phase] = (index, item.is_gating)
 
     def find(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
         """Return the number of the step of a manifest, and whether it is gating."""

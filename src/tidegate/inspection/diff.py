@@ -144,13 +144,13 @@ async def preview_against_live(
     jq = session.evaluator.jq
     differences = {
         cluster_ref: _diff_deleted_item(item, unit)
-        if item.deed is ItemAction.DELETE
+        if item.action is ItemAction.DELETE
         else _diff_item(unit, item, bodies.get(cluster_ref), jq, fingerprints.get(cluster_ref, ""))
         for cluster_ref, (item, unit) in owners.items()
     }
     for cluster_ref, (item, _) in owners.items():
-        if item.hidden:
-            differences[cluster_ref] = mask_fields(differences[cluster_ref], item.hidden)
+        if item.hidden_fields:
+            differences[cluster_ref] = mask_fields(differences[cluster_ref], item.hidden_fields)
     contents = await find_collateral_deletions(plan, session)
     notes = (*plan_result.notes, *contents)
     result = Preview(
@@ -169,7 +169,7 @@ def _diff_item(
 
 
 def _diff_deleted_item(item: PlanItem, unit: PlannedUnit) -> Difference:
-    needs_confirmation = item.asks and not unit.policy.consents
+    needs_confirmation = item.requires_confirmation and not unit.policy.confirmed
     return Difference(action=DiffAction.KEEP if needs_confirmation else DiffAction.PRUNE)
 
 

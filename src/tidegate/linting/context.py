@@ -211,7 +211,7 @@ def _with_health_checks(graph: Graph, objects: Iterable[LintObject], has_check: 
         obj = objects_by_id.get((node.unit, node.key)) if node.unit and node.key else None
         if obj is None:
             return node.has_health_check
-        falls_back = obj.unit.policy.semantics.falls_back
+        falls_back = obj.unit.policy.semantics.uses_generic_health
         return node.is_hook or falls_back or has_check(obj.unit, obj.body)
 
     nodes = (

@@ -195,9 +195,9 @@ def _with_auto_sync(unit_trees: Iterable[UnitTree]) -> tuple[list[UnitTree], lis
         members: list[RenderedUnit] = []
         for member in unit_tree.members:
             unit = member.unit
-            if unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts:
+            if unit.policy.semantics.name == ARGOCD.name and not unit.policy.auto_sync:
                 findings.append(_manual_sync_finding(unit))
-                policy = structs.replace(unit.policy, starts=True)
+                policy = structs.replace(unit.policy, auto_sync=True)
                 member = replace(member, unit=structs.replace(unit, policy=policy))  # noqa: PLW2901
             members.append(member)
         synced_trees.append(replace(unit_tree, members=tuple(members)))

@@ -55,8 +55,8 @@ class Redactor:
         self._add_values(
             value
             for item in items
-            if item.body and (item.hidden or is_secret_kind(item.ref.kind.name))
-            for value in _secret_values(msgspec.json.decode(item.body), item.hidden)
+            if item.body and (item.hidden_fields or is_secret_kind(item.ref.kind.name))
+            for value in _secret_values(msgspec.json.decode(item.body), item.hidden_fields)
         )
 
     @classmethod

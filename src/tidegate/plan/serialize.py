@@ -201,7 +201,7 @@ def _read_step(
         tuple(_with_digest(_read_item(item, cipher, bodies, location), event) for item in batch)
         for batch in stored.batches
     )
-    digest = digest_step(batches, stored.step.expands)
+    digest = digest_step(batches, stored.step.expansion)
     return msgspec.structs.replace(stored.step, batches=batches, digest=digest)
 
 

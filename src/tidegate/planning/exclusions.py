@@ -147,7 +147,7 @@ def _is_manual(unit: Unit) -> bool:
     is_synced = (
         bool(unit.rolling_sync_step.number)
         if unit.rolling_sync_step and is_rolling
-        else unit.policy.starts
+        else unit.policy.auto_sync
     )
     return unit.policy.semantics.name == ARGOCD.name and not is_synced
 
@@ -167,7 +167,7 @@ def _suspended_finding(unit: Unit) -> Finding:
 def _manual_sync_finding(unit: Unit, parent: Unit | None) -> Finding:
     """Return the finding about a unit without automated sync; a root unit is planned anyway."""
     consequence = "it is left out" if parent else "it is played as if somebody did"
-    if parent and parent.policy.semantics.children is ChildGates.ALWAYS:
+    if parent and parent.policy.semantics.child_gates is ChildGates.ALWAYS:
         consequence = (
             f"it is left out, though later waves of `{parent.id}` wait until somebody does"
         )

@@ -71,7 +71,7 @@ async def make_graph(
         if evaluator.health_script(planned_unit, body, now) is not None:
             return HealthCoverage()
         verdict = evaluator.evaluate_health(planned_unit, body, now)
-        checked = verdict.is_checked or unit.policy.semantics.falls_back
+        checked = verdict.is_checked or unit.policy.semantics.uses_generic_health
         return HealthCoverage(checked, verdict.health is Health.HEALTHY)
 
     manifests = _declared_manifests(members, plan_result)

@@ -194,7 +194,9 @@ class _ExpressionChecker:
         if isinstance(before, Uncompiled):
             return [_invalid_finding(location, before.problem)], True
         if before == Chose(0):
-            waits = unit.policy.asks_readiness or unit.policy.semantics.name != FLUX.name
+            waits = (
+                unit.policy.requires_ready_dependencies or unit.policy.semantics.name != FLUX.name
+            )
             return ([] if waits else [_no_wait_finding(unit, dependency, location)]), waits
         ready = await self._evaluate_readiness(
             dependency.ready_when, unit_body, dependency_body, READY_STATUS
@@ -328,24 +330,26 @@ async def resolve_health_checks(
     findings: list[Finding] = []
     resolved: list[RenderedUnit] = []
     deployed_kinds = (
-        _deployed_kinds(members) if any(member.unit.policy.listed for member in members) else {}
+        _deployed_kinds(members)
+        if any(member.unit.policy.gating_refs for member in members)
+        else {}
     )
     parents = {_unit_key(member.unit): member.unit.parent for member in members}
     for rendered_unit in members:
         unit = rendered_unit.unit
-        if not unit.policy.listed:
+        if not unit.policy.gating_refs:
             resolved.append(rendered_unit)
             continue
         kinds = {served.kind: None for served in await session.kinds(unit.destination.cluster)}
-        refs = tuple(_served_ref(ref, kinds, deployed_kinds) for ref in unit.policy.listed)
-        pairs = enumerate(zip(unit.policy.listed, refs, strict=True))
+        refs = tuple(_served_ref(ref, kinds, deployed_kinds) for ref in unit.policy.gating_refs)
+        pairs = enumerate(zip(unit.policy.gating_refs, refs, strict=True))
         findings += [
             _version_finding(unit, index, old, new) for index, (old, new) in pairs if old != new
         ]
         unserved = [check for check in refs if _is_unserved_unit(check, unit, parents, kinds)]
         findings += [_unchecked_finding(unit, check) for check in unserved]
         checks = tuple(check for check in refs if check not in unserved)
-        policy = msgspec.structs.replace(unit.policy, listed=checks)
+        policy = msgspec.structs.replace(unit.policy, gating_refs=checks)
         resolved.append(replace(rendered_unit, unit=msgspec.structs.replace(unit, policy=policy)))
     return resolved, [*FieldLocator(session.source_root).locate_findings(findings)]
 

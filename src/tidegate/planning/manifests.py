@@ -60,13 +60,13 @@ def replace_unmergeable(manifests: Manifests) -> tuple[Manifests, list[Finding]]
 def _check_duplicates(
     manifest: Manifest, manifests: Manifests, findings: list[Finding]
 ) -> Manifest:
-    if manifest.action is not ItemAction.APPLY or manifest.options.replaces:
+    if manifest.action is not ItemAction.APPLY or manifest.options.replace:
         return manifest
     duplicates = find_repeats(manifest.ref.kind, manifest.body)
     if not duplicates:
         return manifest
     findings.append(_duplicate_finding(manifest, manifests, duplicates))
-    handling = msgspec.structs.replace(manifest.options, replaces=True)
+    handling = msgspec.structs.replace(manifest.options, replace=True)
     return msgspec.structs.replace(manifest, options=handling)
 
 
@@ -167,7 +167,7 @@ class KnownKinds(msgspec.Struct, frozen=True):
             or (kind.group, kind.name) not in self.operator_defined
         ):
             return manifest
-        waiting = msgspec.structs.replace(handling, waits_for_kind=True)
+        waiting = msgspec.structs.replace(handling, skip_missing_kind=True)
         return msgspec.structs.replace(manifest, options=waiting)
 
     def is_namespaced(self, kind: Kind) -> bool | None:
@@ -369,7 +369,7 @@ def _empty_prune_error(manifests: Manifests) -> PlanError | None:
     """Return an error if pruning would delete all objects because none are rendered."""
     unit = manifests.unit
     is_guarded = (
-        unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != APPLICATION_SET
+        unit.policy.prune and not unit.policy.allow_empty and unit.id.kind != APPLICATION_SET
     )
     if not is_guarded or manifests.manifests or not unit.sources:
         return None

@@ -23,7 +23,7 @@ async def reject_shared(plan: Plan, session: Session) -> None:
 
     Units without `FailOnSharedResource` take such objects over.
     """
-    strict = [unit for unit in plan.units if unit.policy.refuses_shared]
+    strict = [unit for unit in plan.units if unit.policy.fail_on_shared_resource]
     errors = [error for unit in strict for error in await _shared_errors(unit, plan, session.world)]
     if len(errors) == 1:
         raise errors[0]

@@ -195,8 +195,8 @@ def _apply_semantics(member: RenderedUnit, semantics: Semantics | None) -> Rende
     native = member.unit.policy.semantics
     chosen = native if semantics is None or semantics.name == native.name else semantics
     policy = with_semantics(_action_policy(member), chosen)
-    requested = policy.semantics.name != ARGOCD.name or not policy.starts
-    policy = msgspec.structs.replace(policy, asked=requested)
+    requested = policy.semantics.name != ARGOCD.name or not policy.auto_sync
+    policy = msgspec.structs.replace(policy, is_manual=requested)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
@@ -216,11 +216,13 @@ def _action_policy(member: RenderedUnit) -> Policy:
         former_chart=revised.replaced_chart,
     )
     uses_lookup = isinstance(rendered, RenderResult) and bool(rendered.lookups)
-    action_policy = msgspec.structs.replace(with_action(policy, release), asks_first=uses_lookup)
+    action_policy = msgspec.structs.replace(with_action(policy, release), uses_lookup=uses_lookup)
     ignores = policy.release.ignores
     if not ignores or not is_deployed_release(member):
         return action_policy
-    return msgspec.structs.replace(action_policy, ignores=ignores, keeps_ignored=True)
+    return msgspec.structs.replace(
+        action_policy, ignore_differences=ignores, respect_ignore_differences=True
+    )
 
 
 def _without_sync_windows(unit: Unit) -> Unit:
@@ -250,7 +252,9 @@ def _with_rolling_step(member: RenderedUnit) -> RenderedUnit:
         return replace(
             member, unit=msgspec.structs.replace(unit, rolling_sync_step=None, concurrency_group="")
         )
-    semantics = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
+    semantics = msgspec.structs.replace(
+        unit.policy.semantics, gates_last=True, tolerates_last_degraded=is_argo
+    )
     policy = msgspec.structs.replace(unit.policy, semantics=semantics)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
@@ -268,7 +272,7 @@ def _gate_on_children(members: list[RenderedUnit]) -> list[RenderedUnit]:
 
 def _with_child_gates(member: RenderedUnit) -> RenderedUnit:
     policy = member.unit.policy
-    semantics = msgspec.structs.replace(policy.semantics, children=ChildGates.ALWAYS)
+    semantics = msgspec.structs.replace(policy.semantics, child_gates=ChildGates.ALWAYS)
     policy = msgspec.structs.replace(policy, semantics=semantics)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
@@ -288,9 +292,9 @@ def _split_unmatched(members: list[RenderedUnit]) -> tuple[list[RenderedUnit], l
 def _without_prune(member: RenderedUnit) -> RenderedUnit:
     """Return the unit without pruning, for a partial sync. Raises if `--prune` was requested."""
     unit = member.unit
-    if unit.policy.prunes and not unit.id.kind:
+    if unit.policy.prune and not unit.id.kind:
         raise partial_prune_error()
-    policy = msgspec.structs.replace(unit.policy, prunes=False)
+    policy = msgspec.structs.replace(unit.policy, prune=False)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
 
@@ -308,11 +312,11 @@ def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
     if unit_manifests.rendered.lookup_error is not None:
         return Manifests(unit=unit, has_known_objects=False)
     is_empty_set = unit.id.kind == APPLICATION_SET and not (
-        unit_manifests.manifests.manifests or unit.policy.allows_empty
+        unit_manifests.manifests.manifests or unit.policy.allow_empty
     )
-    if not unit.policy.prunes or (unit_manifests.is_complete and not is_empty_set):
+    if not unit.policy.prune or (unit_manifests.is_complete and not is_empty_set):
         return unit_manifests.manifests
-    policy = msgspec.structs.replace(unit.policy, prunes=False)
+    policy = msgspec.structs.replace(unit.policy, prune=False)
     unpruned_unit = msgspec.structs.replace(unit, policy=policy)
     return msgspec.structs.replace(unit_manifests.manifests, unit=unpruned_unit)
 
@@ -345,7 +349,7 @@ def _unmatched_finding(unit: Unit) -> Finding:
 
 
 def _unpruned_findings(unit_manifests: Iterable[UnitManifests]) -> list[Finding]:
-    pruning = [manifests for manifests in unit_manifests if manifests.manifests.unit.policy.prunes]
+    pruning = [manifests for manifests in unit_manifests if manifests.manifests.unit.policy.prune]
     return [
         unpruned_finding(manifests.manifests.unit)
         for manifests in pruning

@@ -34,7 +34,7 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
 
     A single rejected object is enough for Argo CD to reject the sync.
     """
-    unit, scope = manifests.unit, manifests.unit.policy.reach
+    unit, scope = manifests.unit, manifests.unit.policy.project_scope
     if scope is None or unit.project_request is None:
         return []
     rejected: list[tuple[Manifest, ProjectViolation]] = []
@@ -77,7 +77,7 @@ def _more_objects_finding(unit: Unit, count: int) -> Finding:
 def find_window_blocks(units: Iterable[Unit], now: Ms) -> list[tuple[Unit, WindowBlock | None]]:
     """Return the units with sync windows, each with the window that blocks it now, or None."""
     return [
-        (unit, find_window_block(unit.policy.windows, now, is_manual=unit.policy.asked))
+        (unit, find_window_block(unit.policy.windows, now, is_manual=unit.policy.is_manual))
         for unit in units
         if unit.policy.windows
     ]
@@ -153,7 +153,7 @@ async def find_orphaned_resources(
     live_objects: dict[tuple[str, str], list[LiveObject]] = {}
     findings = []
     for unit in (unit_manifests.unit for unit_manifests in manifests):
-        scope, namespace = unit.policy.reach, unit.destination.namespace
+        scope, namespace = unit.policy.project_scope, unit.destination.namespace
         rules = scope.project.orphans if scope is not None else None
         if (
             scope is None

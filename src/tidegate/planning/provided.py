@@ -115,7 +115,7 @@ def find_item(step: Step, ref: Ref) -> PlanItem | None:
 
 def _produced_by(item: PlanItem, catalogue: KnownRows) -> set[tuple[str, str, str, str]]:
     """Return the identities of an object and of its operator's products."""
-    if item.deed is ItemAction.DELETE:
+    if item.action is ItemAction.DELETE:
         return set()
     kind = item.ref.kind
     produced = {versionless_key(item.ref)}

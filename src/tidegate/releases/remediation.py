@@ -77,7 +77,9 @@ def without_retries(failing: FailingUnit) -> PlanFragment:
     """Return the unit without retries: there is no revision to roll back to before each of them."""
     unit = failing.unit
     semantics = unit.policy.semantics
-    retry = msgspec.structs.replace(semantics.retry, limit=0, rescues=False, rescues_last=False)
+    retry = msgspec.structs.replace(
+        semantics.retry, limit=0, remediates_before_retry=False, remediates_last=False
+    )
     policy = msgspec.structs.replace(
         unit.policy, semantics=msgspec.structs.replace(semantics, retry=retry)
     )
@@ -137,7 +139,7 @@ def parse_release(
 ) -> Manifests | None:
     """Return the manifests in a release manifest; None where a part of it cannot be read."""
     policy = with_action(planned.policy, release)
-    policy = msgspec.structs.replace(policy, creates_namespace=False)
+    policy = msgspec.structs.replace(policy, create_namespace=False)
     destination = Destination(planned.cluster, release.namespace)
     unit = Unit(id=planned.id, destination=destination, policy=policy)
     try:
@@ -157,11 +159,11 @@ def _is_applicable(manifest: Manifest, is_namespaced: ScopeLookup) -> bool:
 def _written_objects(failing: FailingUnit) -> Iterator[PruneCandidate]:
     """Yield the objects that only this unit is about to write, without CRDs."""
     for item in (item for step in failing.steps for item in step_items(step)):
-        is_applied = item.deed is ItemAction.APPLY and item.hook is None
+        is_applied = item.action is ItemAction.APPLY and item.hook is None
         if not is_applied or is_crd(item.ref.kind):
             continue
         if failing.find_live(item.ref) is None or _prune_candidate(failing, item.ref) is not None:
-            yield PruneCandidate(item.ref, options=item.handling)
+            yield PruneCandidate(item.ref, options=item.options)
 
 
 def _prune_candidate(failing: FailingUnit, ref: Ref) -> PruneCandidate | None:
@@ -181,7 +183,7 @@ def _remediation_steps(plan: Plan) -> PlanFragment:
             else step.stage
         )
         name = step_id(unit, stage) if stage != step.stage else step.id
-        return msgspec.structs.replace(step, id=name, stage=stage, rescues=True)
+        return msgspec.structs.replace(step, id=name, stage=stage, only_on_failure=True)
 
     steps = [as_remediation(step) for step in plan.steps if step.batches]
     edges = (Edge(earlier.id, later.id, EdgeReason.STAGE) for earlier, later in pairwise(steps))

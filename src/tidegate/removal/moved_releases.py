@@ -214,7 +214,9 @@ def _uninstall_unit(unit: PlannedUnit, release: ReleaseSpec) -> Unit:
     name = f"{unit.id.name}@{release.storage}.{release.namespace}.{release.name}"
     unit_id = structs.replace(unit.id, name=name)
     policy = structs.replace(
-        uninstall_policy(release), identity=unit.policy.identity, farewell=unit.policy.farewell
+        uninstall_policy(release),
+        identity=unit.policy.identity,
+        deletion_propagation=unit.policy.deletion_propagation,
     )
     return Unit(id=unit_id, destination=Destination(unit.cluster, release.namespace), policy=policy)
 

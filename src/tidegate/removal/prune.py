@@ -17,7 +17,7 @@ from tidegate.world.dispatcher import Dispatcher
 
 async def with_prune_steps(plan: Plan, world: Dispatcher) -> Plan:
     """Return the plan with the deletions that a pruning rollout would add."""
-    pruning = [unit for unit in plan.units if unit.policy.prunes]
+    pruning = [unit for unit in plan.units if unit.policy.prune]
     candidates = [(unit, await _prune_candidates(plan, unit, world)) for unit in pruning]
     return prune_units(plan, candidates)
 
@@ -29,10 +29,10 @@ async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanE
         (step.cluster, *versionless_key(item.ref))
         for step in plan.steps
         for item in step_items(step)
-        if item.deed is ItemAction.DELETE
+        if item.action is ItemAction.DELETE
     }
     for step in plan.steps:
-        refs = [item.ref for item in step_items(step) if item.deed is ItemAction.DELETE]
+        refs = [item.ref for item in step_items(step) if item.action is ItemAction.DELETE]
         containers = [ref for ref in refs if ref.kind in CONTAINER_KINDS]
         for live in await get_objects(session.world, containers, cluster=step.cluster):
             cluster_ref, kinds = (

@@ -185,13 +185,13 @@ def _find_removed_units(
         if unit_manifests.is_complete
     }
     prunes = {
-        planned_unit.id: planned_unit.policy.prunes
+        planned_unit.id: planned_unit.policy.prune
         for planned_unit in plan_result.plan.units
         if planned_unit.id in complete
     }
     pending = [entry for entry in origins if entry[0].unit not in plan_result.all_units]
     deletes_contents = any(
-        planned_unit.policy.deletes_contents for planned_unit in plan_result.plan.units
+        planned_unit.policy.delete_contents for planned_unit in plan_result.plan.units
     )
     removed: list[_RemovedUnit] = []
     recorded = {origin.unit for origin, _ in origins} | plan_result.all_units
@@ -210,8 +210,8 @@ def _find_removed_units(
             prunes[origin.unit] = is_deleted
             policy = structs.replace(
                 _removal_policy(origin, session),
-                farewell=origin.farewell,
-                deletes_contents=deletes_contents,
+                deletion_propagation=origin.farewell,
+                delete_contents=deletes_contents,
                 cascades=origin.cascades,
             )
             destination = Destination(cluster)

@@ -54,7 +54,7 @@ UNINSTALL_POLICY = Policy(
     order=Order.HELM,
     tracking=Tracking.FLUX,
     manager="helm-controller",
-    handling=ObjectOptions(propagation=Propagation.BACKGROUND),
+    object_options=ObjectOptions(propagation=Propagation.BACKGROUND),
 )
 
 
@@ -170,7 +170,7 @@ def _unit_origin(unit_id: UnitId, body: JsonObject, parent: UnitId) -> UnitOrigi
     uninstalled = structs.replace(
         spec, storage=storage, name=release, namespace=namespace, ignores=()
     )
-    propagation = unit.policy.farewell
+    propagation = unit.policy.deletion_propagation
     return UnitOrigin(unit_id, parent, cascades=True, farewell=propagation, release=uninstalled)
 
 

@@ -103,7 +103,7 @@ class _RowBuilder(NamedTuple):
 
 
 def _sign(item: PlanItem, difference: Difference | None) -> tuple[str, Style]:
-    if item.deed in AWAIT_ACTIONS:
+    if item.action in AWAIT_ACTIONS:
         return " ", Style.PLAIN
     return ACTION_SIGNS[difference.action] if difference else ACTION_SIGNS[DiffAction.PRUNE]
 
@@ -142,7 +142,7 @@ def _order_reasons(
         before, after = steps[edge.before], steps[edge.after]
         if before.unit == after.unit or after is not units[after.unit][0]:
             continue
-        if edge.because is EdgeReason.PARENT and before.is_placeholder:
+        if edge.reason is EdgeReason.PARENT and before.is_placeholder:
             children.setdefault(before.id, []).append(after.unit)
         units_with_reason = reasons.setdefault(after.unit, {}).setdefault(
             _order_reason(edge, before), {}
@@ -153,13 +153,13 @@ def _order_reasons(
 
 def _order_reason(edge: Edge, before: Step) -> _OrderReason:
     """Return why a unit waits for another, by an edge to its first step."""
-    if edge.because is EdgeReason.PARENT:
+    if edge.reason is EdgeReason.PARENT:
         return _OrderReason(f"{'in' if before.is_placeholder else 'after'} {step_title(before)} of")
-    file, _, _ = location_text(edge.where).partition(
+    file, _, _ = location_text(edge.location).partition(
         " ("
     )  # the field is what the reason is called after
     file_text = f", {file}" if file else ""
-    return _OrderReason("after", f" ({edge.because}{file_text})")
+    return _OrderReason("after", f" ({edge.reason}{file_text})")
 
 
 def _reason_texts(reasons: dict[_OrderReason, dict[str, None]]) -> Iterator[str]:
@@ -176,10 +176,12 @@ def step_title(step: Step, *, with_unit: bool = False) -> str:
 
 def _item_line(item: PlanItem, difference: Difference | None) -> str:
     action = difference.action.value if difference else "delete"
-    if item.deed in AWAIT_ACTIONS:
-        action = item.deed.value
+    if item.action in AWAIT_ACTIONS:
+        action = item.action.value
     needs_confirmation = (
-        difference is not None and difference.action is DiffAction.KEEP and item.asks
+        difference is not None
+        and difference.action is DiffAction.KEEP
+        and item.requires_confirmation
     )
     note = (
         " (hook)"
@@ -309,7 +311,7 @@ def _unit_document(unit: PlannedUnit) -> UnitDocument:
         cluster=unit.cluster,
         brought_by=str(unit.parent) if unit.parent else "",
         manager=unit.policy.manager,
-        prunes=unit.policy.prunes,
+        prunes=unit.policy.prune,
         user=identity.user if identity else "",
     )
 
@@ -322,7 +324,7 @@ def _step_document(step: Step, predecessors: Iterable[str]) -> StepDocument:
 def _object_document(step: Step, item: PlanItem, difference: Difference | None) -> ObjectDocument:
     ref = item.ref
     operation = (
-        "await" if item.deed in AWAIT_ACTIONS else difference.action if difference else "delete"
+        "await" if item.action in AWAIT_ACTIONS else difference.action if difference else "delete"
     )
     is_public = bool(item.body) and not is_confidential(item)
     return ObjectDocument(
@@ -352,9 +354,9 @@ def deletion_lines(
     for step in plan.steps:
         name = names[step.id]
         for item in step_items(step):
-            if item.asks and item.ref in unconfirmed:
+            if item.requires_confirmation and item.ref in unconfirmed:
                 continue
-            action = "delete" if item.deed is ItemAction.DELETE else "run"
+            action = "delete" if item.action is ItemAction.DELETE else "run"
             yield f"  {name:{width}}  {action:6}  {item.ref}"
             name = ""
     for ref in retained:

@@ -52,7 +52,7 @@ ClusterNamespace = tuple[str, str]
 
 def regenerates_during_rollout(plan: Plan) -> bool:
     """Whether ApplicationSets of a plan may generate other units during the rollout."""
-    return any(unit.policy.asks_late for unit in plan.units)
+    return any(unit.policy.regenerates_during_rollout for unit in plan.units)
 
 
 class NewClusters(msgspec.Struct):
@@ -70,7 +70,7 @@ class NewClusters(msgspec.Struct):
     def set_plan(self, plan: Plan) -> None:
         self.plan = plan
         resolve_cluster = self.session.cluster_or_default
-        unit_ids = (unit.id for unit in plan.units if unit.policy.asks_late)
+        unit_ids = (unit.id for unit in plan.units if unit.policy.regenerates_during_rollout)
         self.appsets = {
             unit_id: (resolve_cluster(unit_id.cluster), unit_id.namespace) for unit_id in unit_ids
         }

@@ -57,7 +57,7 @@ async def find_unit_resources(
     unit_ids = frozenset(units)
     for step in plan_result.plan.steps if units else ():
         for item in (
-            plan_item for plan_item in step_items(step) if plan_item.deed is not ItemAction.SKIP
+            plan_item for plan_item in step_items(step) if plan_item.action is not ItemAction.SKIP
         ):
             kind, ref = item.ref.kind, item.ref
             unit_id = UnitId(kind.name, step.cluster, ref.namespace, ref.name)

@@ -98,11 +98,11 @@ class DoubleSync(msgspec.Struct):
 def _is_promoted(unit: PlannedUnit, plan: Plan) -> bool:
     """Return whether the ApplicationSet syncs the unit: its step is active and not manual."""
     is_manual = any(slot.group == unit.group and not slot.limit for slot in plan.slots)
-    return unit.policy.semantics.forbears and not is_manual
+    return unit.policy.semantics.tolerates_last_degraded and not is_manual
 
 
 def _hook_refs(plan: Plan, unit: UnitId) -> tuple[Ref, ...]:
-    unit_steps = (step for step in plan.steps if step.unit == unit and not step.rescues)
+    unit_steps = (step for step in plan.steps if step.unit == unit and not step.only_on_failure)
     return tuple(
         item.ref for step in unit_steps for item in step_items(step) if item.hook is not None
     )
@@ -110,7 +110,9 @@ def _hook_refs(plan: Plan, unit: UnitId) -> tuple[Ref, ...]:
 
 def _single_sync_plan(plan: Plan, unit: PlannedUnit) -> Plan:
     """Return the plan of one sync of a unit: hooks run, and the last wave is not waited for."""
-    semantics = structs.replace(unit.policy.semantics, gates_last=False, forbears=False)
+    semantics = structs.replace(
+        unit.policy.semantics, gates_last=False, tolerates_last_degraded=False
+    )
     policy = structs.replace(unit.policy, semantics=semantics, runs_hooks=True)
     partial_plan = plan_for_unit(plan, unit.id)
     return structs.replace(
@@ -144,10 +146,10 @@ class _ChangedUnit(msgspec.Struct):
     @property
     def not_synced_reason(self) -> str:
         rollout = self.unit.rolling_sync_step
-        if not self.unit.policy.semantics.refresh_every:
+        if not self.unit.policy.semantics.refresh_interval:
             return "nobody brings it before the next rollout"
         if rollout is None:
-            return "" if self.unit.policy.starts else "nobody syncs the unit by itself"
+            return "" if self.unit.policy.auto_sync else "nobody syncs the unit by itself"
         if not rollout.number:
             return "no step of its set takes it"
         return "somebody has to sync it: `maxUpdate` is 0" if rollout.limit == 0 else ""
@@ -318,9 +320,9 @@ class RefreshSchedule(msgspec.Struct, frozen=True):
         semantics, last_refresh = unit.policy.semantics, self.last_synced.get(unit.id, self.start)
         jitter = int(self._random_fraction(unit.id) * semantics.refresh_jitter)
         is_set = unit.id.kind == "ApplicationSet"
-        if not semantics.refresh_every:
+        if not semantics.refresh_interval:
             return committed
-        interval = APPSET_REFRESH_INTERVAL if is_set else Ms(semantics.refresh_every + jitter)
+        interval = APPSET_REFRESH_INTERVAL if is_set else Ms(semantics.refresh_interval + jitter)
         rounds = max(0, -(-(committed - last_refresh) // interval))
         return Ms(last_refresh + rounds * interval)
 

@@ -77,7 +77,7 @@ async def find_unhealthy_afterwards(
     pending = {
         ClusterRef(step.cluster, item.ref): units[step.unit]
         for step in plan.steps
-        if step.last and step.unit in units
+        if step.is_last and step.unit in units
         for item in step_items(step)
         if item.ref.kind in WORKLOAD_KINDS and item.hook is None
     }
@@ -371,10 +371,10 @@ def _semantics_name(plan: Plan) -> str:
 def _without_health_check(plan: Plan, session: Session) -> Iterator[Ref]:
     """Yield operator objects before the last step of a unit that has no health check for them."""
     evaluator, now = session.evaluator, session.world.now()
-    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.falls_back}
+    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.uses_generic_health}
     for step in plan.steps:
         unit = units.get(step.unit)
-        for item in managed_items(step) if unit is not None and not step.last else ():
+        for item in managed_items(step) if unit is not None and not step.is_last else ():
             row = evaluator.rules.known.row_of(item.ref.kind)
             if unit is None or row is None or not row.ready_when:
                 continue

@@ -203,7 +203,7 @@ class ScenarioChanges(msgspec.Struct):
 def _with_adopted_names(plan: Plan) -> Plan:
     """Return the plan of a newer revision, whose units may be defined in another location."""
     units = tuple(
-        structs.replace(unit, policy=structs.replace(unit.policy, adopts_name=True))
+        structs.replace(unit, policy=structs.replace(unit.policy, adopt_name=True))
         for unit in plan.units
     )
     return Plan.from_fragment(
@@ -221,7 +221,7 @@ def find_unstartable_units(workspace: Workspace, plan_result: PlanResult) -> dic
     awaited = {
         dependency.unit for member in workspace.members for dependency in member.unit.dependencies
     }
-    first_steps = {edge.before for edge in plan.edges if edge.because is EdgeReason.ROLLOUT_STEP}
+    first_steps = {edge.before for edge in plan.edges if edge.reason is EdgeReason.ROLLOUT_STEP}
     awaited |= {step.unit for step in plan.steps if step.id in first_steps}
     unknown = {name: reason for name, reason in plan_result.faults.items() if name in awaited}
     faults = {**unknown, **workspace.faulty_units_for(PREVENTS_START_CODES)}

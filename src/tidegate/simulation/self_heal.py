@@ -58,11 +58,11 @@ class _HealedUnit(msgspec.Struct):
     def not_healed_reason(self) -> str:
         """Reason why drift is not reverted; empty if it is."""
         policy = self.unit.policy
-        if not policy.semantics.heals:
+        if not policy.semantics.self_heals:
             return "nobody puts it back before the next rollout"
-        if not policy.starts:
+        if not policy.auto_sync:
             return "nobody syncs the unit by itself"
-        if not policy.heals:
+        if not policy.self_heal:
             return "`selfHeal` is off"
         return "" if self.has_passed else "the last sync of the unit failed"
 
@@ -121,7 +121,7 @@ class SelfHeal(msgspec.Struct):
             for item in step_items(step) if step.unit in self._units else ():
                 cluster_ref = ClusterRef(step.cluster, item.ref)
                 is_persistent = (
-                    item.deed is ItemAction.APPLY and item.hook is None and not item.expires
+                    item.action is ItemAction.APPLY and item.hook is None and not item.expires
                 )
                 if is_persistent and cluster_ref in written:
                     self._items[cluster_ref] = (units[step.unit], item)
@@ -216,7 +216,7 @@ def _partial_plan(narrowed: Plan, names: set[UnitId]) -> Plan:
     """Return a partial plan that prunes nothing and has no concurrency groups."""
     units = tuple(
         msgspec.structs.replace(
-            unit, group="", policy=msgspec.structs.replace(unit.policy, prunes=False)
+            unit, group="", policy=msgspec.structs.replace(unit.policy, prune=False)
         )
         for unit in narrowed.units
         if unit.id in names

@@ -47,8 +47,8 @@ from tidegate.workspace.request import LoadRequest
 
 NO_CAPABILITIES = Capabilities()
 POLICY_FLAGS = (
-    *("prunes", "consents", "allows_empty", "deletes_contents"),
-    *("carries_on", "runs_hooks", "adopts_name"),
+    *("prune", "confirmed", "allow_empty", "delete_contents"),
+    *("continue_on_failure", "runs_hooks", "adopt_name"),
 )
 """Fields of the policy that a flag of the user sets for all units."""
 
@@ -353,8 +353,8 @@ def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
         policy = msgspec.structs.replace(
             unit_policy,
             **{name: getattr(unit_policy, name) or getattr(flags, name) for name in POLICY_FLAGS},
-            ignores=(*unit_policy.ignores, *flags.ignores),
-            handling=with_force(unit_policy, flags.handling.forces).handling,
+            ignore_differences=(*unit_policy.ignore_differences, *flags.ignore_differences),
+            object_options=with_force(unit_policy, flags.object_options.force).object_options,
             identity=unit_policy.identity or flags.identity,
         )
         return replace(member, unit=msgspec.structs.replace(unit, policy=policy))

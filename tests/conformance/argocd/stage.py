@@ -173,9 +173,9 @@ class ArgoStage(Stage):
 def _policy(how: How) -> Policy:
     policy = Policy(
         semantics=how.get("semantics", ONCE),
-        prunes=how.get("prunes", False),
-        consents=how.get("consents", False),
-        ignores=how.get("ignores", ()),
+        prune=how.get("prunes", False),
+        confirmed=how.get("consents", False),
+        ignore_differences=how.get("ignores", ()),
         runs_hooks=True,
         windows=how.get("windows", ()),
     )

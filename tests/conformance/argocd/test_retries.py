@@ -64,7 +64,9 @@ async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
 async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_may_be() -> None:
     busy = CallFault(Rejection(Forbidden("never")), FaultSelector(name="settings"), Frequency())
     stage = await open_stage(Sandbox(faults=(busy,)))
-    retry = structs.replace(ARGOCD.retry, limit=3, first=Ms(4 * SECOND), cap=Ms(6 * SECOND))
+    retry = structs.replace(
+        ARGOCD.retry, limit=3, backoff=Ms(4 * SECOND), backoff_limit=Ms(6 * SECOND)
+    )
     rules = structs.replace(ARGOCD, retry=retry)
 
     run = await stage.sync(a_config_map(), semantics=rules)
@@ -99,7 +101,9 @@ async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> Non
 async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit: int) -> None:
     busy = CallFault(Rejection(Forbidden("never")), FaultSelector(name="settings"), Frequency())
     stage = await open_stage(Sandbox(faults=(busy,)))
-    retry = structs.replace(ARGOCD.retry, limit=limit, first=Ms(4 * SECOND), refreshes=True)
+    retry = structs.replace(
+        ARGOCD.retry, limit=limit, backoff=Ms(4 * SECOND), uses_current_revision=True
+    )
     rules = structs.replace(ARGOCD, retry=retry)
     mended = await stage.planned(a_config_map("mended"), semantics=rules)
     asked: list[Ms] = []
@@ -125,7 +129,7 @@ async def test_where_nothing_is_committed_a_retry_stays_with_what_it_has() -> No
         Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
     )
     stage = await open_stage(Sandbox(faults=(busy,)))
-    rules = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, refreshes=True))
+    rules = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, uses_current_revision=True))
 
     run = await stage.sync(a_config_map(), semantics=rules)
 

@@ -253,7 +253,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
 async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     a_directory(tmp_path, a_setting("one"))
-    policy = Policy(creates_namespace=True)
+    policy = Policy(create_namespace=True)
     chosen = unit_for_path(str(tmp_path), policy, name="shop", namespace="web")
     await bring(world, chosen)
 

@@ -29,7 +29,7 @@ def living(kind: str, namespace: str = "shop") -> dict[str, Json]:
 
 def unit(project: Project | None) -> PlannedUnit:
     reach = None if project is None else ProjectScope(project=project, server="https://here")
-    return PlannedUnit(id=WEB, policy=Policy(tracking=Tracking.ARGO, reach=reach))
+    return PlannedUnit(id=WEB, policy=Policy(tracking=Tracking.ARGO, project_scope=reach))
 
 
 @pytest.mark.parametrize(

@@ -34,20 +34,20 @@ def test_an_application_starts_by_itself_where_it_is_automated(
     automated: Json,
     starts: bool,  # noqa: FBT001
 ) -> None:
-    assert policy(automated=automated).starts is starts
+    assert policy(automated=automated).auto_sync is starts
 
 
 def test_what_is_automated_prunes_and_heals_where_it_says_so() -> None:
     bare, full = policy(automated={}), policy(automated=ALL)
 
-    assert (bare.prunes, bare.heals, bare.allows_empty) == (False, False, False)
-    assert (full.prunes, full.heals, full.allows_empty) == (True, True, True)
+    assert (bare.prune, bare.self_heal, bare.allow_empty) == (False, False, False)
+    assert (full.prune, full.self_heal, full.allow_empty) == (True, True, True)
 
 
 def test_what_is_switched_off_neither_prunes_nor_heals() -> None:
     off = policy(automated={**ALL, "enabled": False})
 
-    assert (off.prunes, off.heals, off.allows_empty) == (False, False, False)
+    assert (off.prune, off.self_heal, off.allow_empty) == (False, False, False)
 
 
 def test_without_a_word_on_retries_the_rules_decide() -> None:
@@ -75,20 +75,22 @@ def test_a_pause_without_a_unit_is_in_seconds(duration: str, first: int) -> None
     found = policy(retry={"limit": 1, "backoff": {"duration": duration}}).retry
 
     assert found is not None
-    assert found.first == first
+    assert found.backoff == first
 
 
 def test_less_than_no_retries_are_retries_for_ever_and_no_cap_is_none() -> None:
     found = policy(retry={"limit": -1, "backoff": {"maxDuration": "0"}}).retry
 
     assert found is not None
-    assert (found.limit, found.cap) == (UNLIMITED, UNLIMITED)
+    assert (found.limit, found.backoff_limit) == (UNLIMITED, UNLIMITED)
 
 
 def test_a_retry_keeps_its_limit_under_other_rules() -> None:
     ruled = with_semantics(policy(retry={"limit": 2}), TIDEGATE).semantics.retry
 
-    assert ruled == Retry(limit=2, first=ARGOCD.retry.first, factor=2, cap=ARGOCD.retry.cap)
+    assert ruled == Retry(
+        limit=2, backoff=ARGOCD.retry.backoff, factor=2, backoff_limit=ARGOCD.retry.backoff_limit
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,10 +119,15 @@ def test_a_retry_that_does_not_retry_is_told(retry: JsonObject, told: str) -> No
 def test_options_are_those_of_the_list(options: list[str]) -> None:
     found, wanted = policy(syncOptions=[*options]), with_sync_options(Policy(), tuple(options))
 
-    assert found.handling == wanted.handling
-    for name in ("creates_namespace", "changed_only", "refuses_shared", "leaves_others"):
+    assert found.object_options == wanted.object_options
+    for name in (
+        "create_namespace",
+        "apply_out_of_sync_only",
+        "fail_on_shared_resource",
+        "keep_other_appliers",
+    ):
         assert getattr(found, name) == getattr(wanted, name)
-    assert found.keeps_ignored == wanted.keeps_ignored
+    assert found.respect_ignore_differences == wanted.respect_ignore_differences
 
 
 @pytest.mark.parametrize("option", ["CreateNamespaces=true", "Prune", "Force=true", " Prune=false"])
@@ -137,7 +144,7 @@ def test_a_namespace_that_is_created_has_labels_and_annotations() -> None:
     found = policy(syncOptions=["CreateNamespace=true"], managedNamespaceMetadata=metadata)
 
     assert found.namespace_labels == (("team", "a"),)
-    assert found.namespace_notes == (("note", "b"),)
+    assert found.namespace_annotations == (("note", "b"),)
 
 
 def test_labels_of_a_namespace_that_nobody_creates_are_told() -> None:
@@ -160,7 +167,7 @@ def test_differences_are_ignored_as_a_file_says_it() -> None:
         },
     ]
 
-    assert unit(ignoreDifferences=entries).policy.ignores == (
+    assert unit(ignoreDifferences=entries).policy.ignore_differences == (
         IgnoreDifference(group="apps", kind="Deployment", pointers=("/spec/replicas",)),
         IgnoreDifference(
             kind="*",

@@ -130,11 +130,11 @@ def test_a_policy_is_that_of_fluxs_controller() -> None:
     assert (policy.semantics.name, policy.rules) == ("flux", "kstatus")
     assert (policy.order, policy.tracking) == (Order.STAGES, Tracking.FLUX)
     assert policy.manager == "kustomize-controller"
-    assert policy.prunes
-    assert policy.heals
-    assert policy.starts
-    assert policy.handling.forces
-    assert policy.handling.propagation is Propagation.BACKGROUND
+    assert policy.prune
+    assert policy.self_heal
+    assert policy.auto_sync
+    assert policy.object_options.force
+    assert policy.object_options.propagation is Propagation.BACKGROUND
     assert policy.identity == ImpersonatedUser(user="system:serviceaccount:flux-system:deployer")
 
 
@@ -187,7 +187,7 @@ def test_time_is_never_shorter_than_half_a_minute(spec: str, timeout: int, pause
 def test_what_becomes_of_objects_in_the_end_is_the_policy_of_deletion(
     spec: str, consent: Permission
 ) -> None:
-    assert the_unit(declared(spec)).policy.handling.delete is consent
+    assert the_unit(declared(spec)).policy.object_options.delete is consent
 
 
 def test_health_is_asked_of_all_of_the_listed_or_of_nobody() -> None:
@@ -202,12 +202,12 @@ def test_health_is_asked_of_all_of_the_listed_or_of_nobody() -> None:
 
     assert the_unit(declared(LEAST)).policy.gates is GateScope.NONE
     assert the_unit(listed).policy.gates is GateScope.LISTED
-    assert the_unit(listed).policy.listed == (
+    assert the_unit(listed).policy.gating_refs == (
         Ref(Kind("apps", "v1", "Deployment"), "shop", "web"),
         Ref(Kind("", "v1", "Namespace"), "", "shop"),
     )
     assert the_unit(both).policy.gates is GateScope.ALL
-    assert the_unit(both).policy.listed == ()
+    assert the_unit(both).policy.gating_refs == ()
     assert told(both) == {"spec.healthChecks": "flux.ignored"}
 
 
@@ -221,8 +221,8 @@ def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
     )
     found = declared(LEAST + spec)
 
-    assert the_unit(found).policy.keeps_ignored
-    assert the_unit(found).policy.ignores == (
+    assert the_unit(found).policy.respect_ignore_differences
+    assert the_unit(found).policy.ignore_differences == (
         IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",)),
         IgnoreDifference(kind="*", group="*", pointers=("/data",)),
     )

@@ -163,12 +163,12 @@ def test_a_policy_is_that_of_fluxs_controller() -> None:
     assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.HELM)
     assert (policy.tracking, policy.manager) == (Tracking.FLUX, "helm-controller")
     assert policy.gates is GateScope.ALL
-    assert policy.prunes
-    assert not policy.heals
+    assert policy.prune
+    assert not policy.self_heal
     assert policy.timeout == 5 * MINUTE
     assert policy.retry is not None
     assert policy.retry.limit == 0
-    assert policy.handling.propagation is Propagation.BACKGROUND
+    assert policy.object_options.propagation is Propagation.BACKGROUND
 
 
 def test_options_of_helm_are_read_into_the_policy() -> None:
@@ -197,10 +197,10 @@ upgrade:
     unit, policy = the_unit(found), the_unit(found).policy
 
     assert found.findings == ()
-    assert (policy.gates, policy.timeout, policy.heals) == (GateScope.NONE, 2 * MINUTE, True)
-    assert policy.creates_namespace
-    assert policy.refuses_shared
-    assert (policy.handling.replaces, policy.handling.checks) == (False, False)
+    assert (policy.gates, policy.timeout, policy.self_heal) == (GateScope.NONE, 2 * MINUTE, True)
+    assert policy.create_namespace
+    assert policy.fail_on_shared_resource
+    assert (policy.object_options.replace, policy.object_options.validate) == (False, False)
     assert policy.release is not None
     assert policy.release.upgrade.replaces
     assert policy.retry is not None

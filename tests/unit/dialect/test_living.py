@@ -29,7 +29,7 @@ def test_the_options_of_the_unit_count_for_what_lives() -> None:
     living = read_live_ownership(noting({UNIT: "shop/web"}), PlannedUnit(id=SHOP, policy=policy))
 
     assert living is not None
-    assert living.options.last
+    assert living.options.prune_last
 
 
 def test_a_hook_that_lives_is_told_to_be_one() -> None:

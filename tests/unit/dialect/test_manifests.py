@@ -96,7 +96,7 @@ def test_a_kind_of_the_same_name_in_another_group_defines_nothing() -> None:
 def test_waves_and_options_are_read_from_annotations() -> None:
     (manifest,) = read(a_document(notes={WAVE: "2", OPTIONS: "Replace=true"})).manifests
 
-    assert (manifest.wave, manifest.options.replaces) == (2, True)
+    assert (manifest.wave, manifest.options.replace) == (2, True)
 
 
 def test_waves_can_be_ignored_even_wrong_ones() -> None:

@@ -33,7 +33,7 @@ def test_a_list_is_trimmed_and_has_nothing_twice(text: str, parts: tuple[str, ..
 
 def read(body: dict[str, Json], *options: str) -> ObjectOptions:
     """How an object of a unit with these options wants to be treated."""
-    return read_argo_options(body, with_sync_options(Policy(), options).handling)
+    return read_argo_options(body, with_sync_options(Policy(), options).object_options)
 
 
 def test_the_first_value_of_an_option_counts() -> None:
@@ -61,11 +61,11 @@ def test_an_object_without_annotations_has_no_wishes() -> None:
 @pytest.mark.parametrize(
     ("option", "handling"),
     [
-        ("Replace=true", ObjectOptions(replaces=True)),
-        ("Force=true", ObjectOptions(forces=True)),
-        ("Validate=false", ObjectOptions(checks=False)),
-        ("SkipDryRunOnMissingResource=true", ObjectOptions(waits_for_kind=True)),
-        ("PruneLast=true", ObjectOptions(last=True)),
+        ("Replace=true", ObjectOptions(replace=True)),
+        ("Force=true", ObjectOptions(force=True)),
+        ("Validate=false", ObjectOptions(validate=False)),
+        ("SkipDryRunOnMissingResource=true", ObjectOptions(skip_missing_kind=True)),
+        ("PruneLast=true", ObjectOptions(prune_last=True)),
         ("Prune=false", ObjectOptions(prune=Permission.NO)),
         ("Prune=confirm", ObjectOptions(prune=Permission.ASK)),
         ("Delete=false", ObjectOptions(delete=Permission.NO)),
@@ -84,9 +84,9 @@ def test_options_are_read_letter_by_letter(option: str) -> None:
 @pytest.mark.parametrize(
     ("option", "handling"),
     [
-        ("Replace=true", ObjectOptions(replaces=True)),
-        ("Validate=false", ObjectOptions(checks=False)),
-        ("PruneLast=true", ObjectOptions(last=True)),
+        ("Replace=true", ObjectOptions(replace=True)),
+        ("Validate=false", ObjectOptions(validate=False)),
+        ("PruneLast=true", ObjectOptions(prune_last=True)),
         ("Prune=false", ObjectOptions(prune=Permission.NO)),
         ("Delete=confirm", ObjectOptions(delete=Permission.ASK)),
     ],
@@ -113,7 +113,7 @@ def test_confirming_on_the_object_overrides_a_no_of_the_unit() -> None:
 
 
 def test_an_object_cannot_take_back_a_replacement() -> None:
-    assert read(noting({OPTIONS: "Replace=false"}), "Replace=true").replaces
+    assert read(noting({OPTIONS: "Replace=false"}), "Replace=true").replace
 
 
 @pytest.mark.parametrize("policy", ["keep", "other, keep"])

@@ -186,8 +186,8 @@ def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
     unit = application_set_unit(one, effective_policy(one, settings), is_complete=True)
 
     assert effective_policy(one, settings) == ApplicationSetPolicy(updates, deletes)
-    assert unit.policy.prunes is deletes
-    assert not application_set_unit(one, ApplicationSetPolicy(), is_complete=False).policy.prunes
+    assert unit.policy.prune is deletes
+    assert not application_set_unit(one, ApplicationSetPolicy(), is_complete=False).policy.prune
 
 
 def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:

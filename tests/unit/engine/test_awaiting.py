@@ -77,7 +77,7 @@ async def test_what_is_awaited_is_not_touched_nor_remembered_as_the_units() -> N
     await roll_out(world, BRINGS, settings_of(0))
     before = await Desk(Dispatcher(ResilientWorld(world))).get(THEIRS)
 
-    plan = governed(planned(waiting()), prunes=True)
+    plan = governed(planned(waiting()), prune=True)
     run = await roll_out(world, plan, settings_of(1))
 
     after = await Desk(Dispatcher(ResilientWorld(world))).get(THEIRS)
@@ -111,7 +111,7 @@ async def test_what_never_comes_fails_the_gate_and_nothing_is_written() -> None:
 
 
 async def test_what_is_listed_holds_those_behind_the_unit_and_not_the_unit_itself() -> None:
-    policy = Policy(gates=GateScope.LISTED, listed=(THEIRS,))
+    policy = Policy(gates=GateScope.LISTED, gating_refs=(THEIRS,))
     behind = a_unit(a_deployment("behind"), name="behind", after=("shop",))
     plan = planned(waiting(policy, depends=False), behind)
 

@@ -17,7 +17,7 @@ DB, WEB = "shop/sync/0", "shop/sync/1"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
 ONE_WAVE = a_plan((a_deployment("db"), a_deployment("mail")))
 CHANGED = Failure("Changed", "was changed by kubectl: `spec.replicas`")
-STRICT = structs.replace(TIDEGATE, vanishing=OnDisappear.FAIL)
+STRICT = structs.replace(TIDEGATE, on_disappear=OnDisappear.FAIL)
 
 
 def spot_of(play: Play, name: str) -> ClusterRef:

@@ -19,7 +19,7 @@ TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
 def a_rescue() -> Step:
     """A step of the same unit that has its turn when another failed."""
     made = a_plan(a_deployment("cry")).steps[0]
-    return structs.replace(made, id=CRY, rescues=True)
+    return structs.replace(made, id=CRY, only_on_failure=True)
 
 
 def with_rescue(plan: Plan) -> Plan:
@@ -113,7 +113,7 @@ def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
 
 
 def test_what_is_still_expanding_expands_again() -> None:
-    sprout = Step(id="apps", unit=a_name("shop"), digest=digest_step((), "apps"), expands="apps")
+    sprout = Step(id="apps", unit=a_name("shop"), digest=digest_step((), "apps"), expansion="apps")
     plan = Plan.from_fragment(PlanFragment(units=TWO_WAVES.units, steps=(sprout,)))
     play = Play(plan)
     play.expand("apps", TWO_WAVES)

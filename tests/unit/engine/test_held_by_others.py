@@ -114,7 +114,7 @@ def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
         "annotations": {UNIT_LABEL: "unit-0"},
     }
     more = a_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
-    less = a_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prunes=True))
+    less = a_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prune=True))
     first = stage.actor(plan_of([more]))
     second = stage.actor(plan_of([less, member(1)]), Part(holder="two", begins=100))
 

@@ -52,7 +52,11 @@ def standing(stand: CompareResult, *bodies: JsonObject) -> list[ComparedItem]:
 def leaving(stand: CompareResult, *names: str, asks: bool = False) -> list[ComparedItem]:
     """ConfigMaps that a plan deletes."""
     return [
-        (step, msgspec.structs.replace(item, deed=ItemAction.DELETE, asks=asks), how)
+        (
+            step,
+            msgspec.structs.replace(item, action=ItemAction.DELETE, requires_confirmation=asks),
+            how,
+        )
         for step, item, how in standing(stand, *map(a_config_map, names))
     ]
 
@@ -74,7 +78,7 @@ def play(
     consents: bool = False,
 ) -> tuple[AccessReview, list[tuple[str, str]]]:
     """Answer each question; what came of it, and what was asked."""
-    unit = PlannedUnit(id=a_name("shop"), policy=Policy(consents=consents))
+    unit = PlannedUnit(id=a_name("shop"), policy=Policy(confirmed=consents))
     errand = review_access(examined, cluster or ALL, {unit.id: unit})
     answers: tuple[Outcome, ...] | None = None
     asked: list[tuple[str, str]] = []

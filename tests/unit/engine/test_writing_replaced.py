@@ -17,7 +17,7 @@ from tidegate.world.requests import Get, Request, Verb, Write
 
 UNIT = PlannedUnit(id=a_name("shop"))
 MANIFEST = a_manifest(a_config_map(color="red"))
-ITEM = PlanItem(ref=MANIFEST.ref, body=MANIFEST.body, handling=ObjectOptions(replaces=True))
+ITEM = PlanItem(ref=MANIFEST.ref, body=MANIFEST.body, options=ObjectOptions(replace=True))
 OVERTAKEN = Conflict("the object has been modified")
 
 

@@ -13,7 +13,7 @@ from tidegate.model.plans.plan import Plan
 
 
 def last_of(plan: Plan) -> list[str]:
-    return [step.id for step in plan.steps if step.last]
+    return [step.id for step in plan.steps if step.is_last]
 
 
 def test_the_steps_of_a_unit_make_a_chain_with_reasons() -> None:
@@ -35,7 +35,7 @@ def test_a_step_that_rescues_stands_outside_the_chain() -> None:
     plan = plan_of(a_thing("Pod", "a"), a_hook("Pod", "sorry", Phase.SYNC_FAIL))
 
     assert links_of(plan) == set()
-    assert [step.rescues for step in plan.steps] == [False, True]
+    assert [step.only_on_failure for step in plan.steps] == [False, True]
 
 
 def test_the_last_step_of_a_unit_is_marked() -> None:

@@ -10,7 +10,7 @@ from tidegate.plan.build.chains import narrow_plan
 
 
 def a_step(name: str, *, expands: str = "") -> Step:
-    return Step(id=name, unit=a_name(name[0]), digest="", wave=int(name[1:]), expands=expands)
+    return Step(id=name, unit=a_name(name[0]), digest="", wave=int(name[1:]), expansion=expands)
 
 
 def plan_of_steps(*names: str, edges: tuple[Edge, ...]) -> Plan:

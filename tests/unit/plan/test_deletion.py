@@ -65,7 +65,7 @@ def test_objects_go_from_the_highest_wave_to_the_lowest_each_wave_at_once() -> N
 def test_every_step_waits_until_its_objects_are_gone() -> None:
     plan = ending(stale("Pod", "a"), stale("Pod", "b", 1), after=(a_job("tell"),))
 
-    assert not any(step.last for step in plan.steps)
+    assert not any(step.is_last for step in plan.steps)
 
 
 def test_what_wants_to_stay_stays() -> None:
@@ -116,7 +116,7 @@ def test_a_hook_of_the_end_is_not_held_in_the_cluster() -> None:
     (item,) = step_of(plan, "shop/postdelete").batches[0]
     body: JsonObject = msgspec.json.decode(item.body)
     assert get_list(body, "metadata", "finalizers") == []
-    assert (item.deed, item.hook) == (ItemAction.APPLY, (HookPolicy.SUCCEEDED,))
+    assert (item.action, item.hook) == (ItemAction.APPLY, (HookPolicy.SUCCEEDED,))
 
 
 def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with() -> None:

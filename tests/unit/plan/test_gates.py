@@ -14,14 +14,15 @@ OTHERS = ref_of("apps/v1 Deployment", "theirs", "elsewhere")
 
 
 def a_plan(*manifests: Manifest, gates: GateScope, listed: tuple[Ref, ...] = ()) -> Plan:
-    policy = Policy(order=Order.STAGES, gates=gates, listed=listed)
+    policy = Policy(order=Order.STAGES, gates=gates, gating_refs=listed)
     return plan_of(a_unit_of(*manifests, policy=policy))
 
 
 def gating(plan: Plan) -> dict[str, list[str]]:
     """By step, the objects that hold what comes behind."""
     return {
-        step.id: [item.ref.name for item in step_items(step) if item.gates] for step in plan.steps
+        step.id: [item.ref.name for item in step_items(step) if item.is_gating]
+        for step in plan.steps
     }
 
 
@@ -65,7 +66,7 @@ def test_a_listed_object_is_known_in_another_version_of_its_kind() -> None:
     )
 
     assert gating(plan) == {"shop/rest": ["web"]}
-    assert {item.deed for item in step_items(plan.steps[0])} == {ItemAction.APPLY}
+    assert {item.action for item in step_items(plan.steps[0])} == {ItemAction.APPLY}
 
 
 def test_a_listed_object_of_somebody_else_is_awaited_behind_all_others() -> None:
@@ -74,14 +75,16 @@ def test_a_listed_object_of_somebody_else_is_awaited_behind_all_others() -> None
     (step,) = plan.steps
     first, last = step.batches
     assert [item.ref.name for item in first] == ["a"]
-    assert [(item.ref, item.deed, item.body) for item in last] == [(OTHERS, ItemAction.AWAIT, b"")]
+    assert [(item.ref, item.action, item.body) for item in last] == [
+        (OTHERS, ItemAction.AWAIT, b"")
+    ]
 
 
 def test_a_unit_without_objects_is_done_with_what_it_lists() -> None:
     plan = a_plan(gates=GateScope.LISTED, listed=(OTHERS,))
 
     assert gating(plan) == {"shop/checks": ["theirs"]}
-    assert [step.last for step in plan.steps] == [True]
+    assert [step.is_last for step in plan.steps] == [True]
 
 
 def test_a_unit_without_objects_and_gates_has_no_steps() -> None:
@@ -106,6 +109,6 @@ def test_what_a_unit_waits_for_and_nobody_brings_is_awaited_before_anything() ->
 
     first, second = plan.steps
     assert (first.id, second.id) == ("shop/awaits", "shop/sync/0")
-    awaited = [(item.ref.name, item.deed) for item in step_items(first)]
+    awaited = [(item.ref.name, item.action) for item in step_items(first)]
     assert awaited == [("theirs", ItemAction.AWAIT), ("login", ItemAction.AWAIT)]
     assert {(before, after) for before, after, _ in links_of(plan)} == {(first.id, second.id)}

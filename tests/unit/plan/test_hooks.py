@@ -31,7 +31,7 @@ def test_the_chain_is_closed_where_steps_are_gone() -> None:
     plan = without_hooks(a_hooked_plan(), {a_name("shop")})
 
     assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
-    assert [step.last for step in plan.steps] == [False, True]
+    assert [step.is_last for step in plan.steps] == [False, True]
 
 
 def test_the_digest_covers_what_git_says_and_that_of_the_step_what_is_done() -> None:

@@ -114,8 +114,8 @@ def test_of_encoded_values_only_line_breaks_are_taken() -> None:
 
 
 def test_a_hook_without_a_name_is_to_be_named() -> None:
-    assert item_of(a_nameless_hook("seed-", Phase.SYNC)).generates
-    assert not item_of(a_hook("Pod", "seed", Phase.SYNC)).generates
+    assert item_of(a_nameless_hook("seed-", Phase.SYNC)).generates_name
+    assert not item_of(a_hook("Pod", "seed", Phase.SYNC)).generates_name
 
 
 @pytest.mark.parametrize(("spec", "expires"), [({"ttlSecondsAfterFinished": 0}, True), ({}, False)])
@@ -129,18 +129,18 @@ def test_a_job_is_made_again_where_it_cannot_be_changed() -> None:
 
 
 def test_what_is_forced_is_made_again_where_it_cannot_be_changed() -> None:
-    forced = msgspec.structs.replace(a_thing("Pod", "a"), options=ObjectOptions(forces=True))
+    forced = msgspec.structs.replace(a_thing("Pod", "a"), options=ObjectOptions(force=True))
 
     assert item_of(forced).recreates
 
 
 @pytest.mark.parametrize("field", ["suspend", "paused"])
 def test_git_itself_may_ask_for_a_pause(field: str) -> None:
-    assert item_of(a_thing("batch/v1 CronJob", "a", spec={field: True})).suspends
-    assert not item_of(a_thing("batch/v1 CronJob", "a", spec={field: "true"})).suspends
+    assert item_of(a_thing("batch/v1 CronJob", "a", spec={field: True})).is_suspended
+    assert not item_of(a_thing("batch/v1 CronJob", "a", spec={field: "true"})).is_suspended
 
 
 def test_the_time_that_an_object_asks_for_is_its_budget() -> None:
     item = make_item(a_thing("Pod", "a"), "sync", lambda _: Ms(7))
 
-    assert item.budget == Ms(7)
+    assert item.readiness_timeout == Ms(7)

@@ -65,7 +65,7 @@ def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
 ) -> None:
     kind = Kind("argoproj.io", "v1alpha1", "Application")
     refs = tuple(Ref(kind, "argocd", one) for one in listed)
-    policy = structs.replace(BY_FLUX, gates=gates, listed=refs)
+    policy = structs.replace(BY_FLUX, gates=gates, gating_refs=refs)
     plan = plan_of(
         joined("root", bring("web"), policy=policy),
         joined("web", parent="root", policy=BY_FLUX),
@@ -131,7 +131,7 @@ def test_a_child_that_depends_on_its_parent_is_not_waited_for_by_it() -> None:
 
 
 def test_what_has_nothing_to_do_leaves_and_children_keep_their_place() -> None:
-    plan = a_root(structs.replace(Policy(), changed_only=True))
+    plan = a_root(structs.replace(Policy(), apply_out_of_sync_only=True))
     settled = {(a_name("root"), Ref(Kind("", "v1", "ConfigMap"), "default", "start"))}
     settled |= {(a_name("data"), Ref(Kind("", "v1", "ConfigMap"), "default", "d0"))}
 

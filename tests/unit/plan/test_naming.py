@@ -55,7 +55,7 @@ def test_the_text_has_the_name_too_and_no_beginning_of_one() -> None:
     metadata = get_mapping(body, "metadata")
     assert metadata["name"] == item.ref.name
     assert "generateName" not in metadata
-    assert not item.generates
+    assert not item.generates_name
 
 
 def test_the_digest_still_covers_what_git_says() -> None:

@@ -81,7 +81,7 @@ def test_the_parts_of_a_wave_stand_between_the_waves_around_it() -> None:
         "shop/sync/1",
     ]
     assert ("shop/sync/0.2", "shop/sync/1", "wave") in links_of(plan)
-    assert [(step.part, step.last) for step in plan.steps] == [
+    assert [(step.part, step.is_last) for step in plan.steps] == [
         (0, False),
         (0, False),
         (2, False),
@@ -92,7 +92,7 @@ def test_the_parts_of_a_wave_stand_between_the_waves_around_it() -> None:
 def test_the_last_part_is_the_last_of_its_unit() -> None:
     plan = planned(*pods("ab"), pairs="a>b")
 
-    assert [step.last for step in plan.steps] == [False, True]
+    assert [step.is_last for step in plan.steps] == [False, True]
 
 
 def test_waves_that_are_in_order_already_are_not_parted() -> None:

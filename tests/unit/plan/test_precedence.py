@@ -108,7 +108,7 @@ def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
 
     plan = build_plan([two_waves("db"), two_waves("web")], [told], readiness_timeout=no_budget)
 
-    (edge,) = [one for one in plan.edges if one.because is EdgeReason.REFERENCE]
+    (edge,) = [one for one in plan.edges if one.reason is EdgeReason.REFERENCE]
     expected = Edge("db/sync/1", "web/sync/0", EdgeReason.REFERENCE, Strength.SOFT, "web.yaml:7")
     assert edge == expected
 
@@ -133,8 +133,8 @@ def test_a_dependency_on_an_object_that_a_unit_here_brings_is_an_edge_to_its_ste
 
     plan = build_plan([two_waves("db"), depending("web", after)], readiness_timeout=no_budget)
 
-    (edge,) = [one for one in plan.edges if one.because is EdgeReason.DEPENDS_ON]
-    assert (edge.before, edge.after, edge.where) == ("db/sync/0", "web/sync/0", str(place))
+    (edge,) = [one for one in plan.edges if one.reason is EdgeReason.DEPENDS_ON]
+    assert (edge.before, edge.after, edge.location) == ("db/sync/0", "web/sync/0", str(place))
     assert "web/awaits" not in {step.id for step in plan.steps}
 
 
@@ -146,7 +146,7 @@ def test_an_object_of_the_same_name_in_another_cluster_is_not_the_one() -> None:
     )
 
     assert "east/web/awaits" in {step.id for step in plan.steps}
-    assert not [edge for edge in plan.edges if edge.because is EdgeReason.DEPENDS_ON]
+    assert not [edge for edge in plan.edges if edge.reason is EdgeReason.DEPENDS_ON]
 
 
 def test_a_dependency_on_a_unit_that_is_not_there_is_told_with_its_place() -> None:

@@ -198,7 +198,7 @@ def test_what_is_called_kept_or_broken_was_so_whatever_the_milliseconds_were(
 
 
 def test_a_pair_is_as_bad_as_who_contradicts_and_as_good_as_who_proves() -> None:
-    pair = OrderPair(before="one", after="two", reason=PLAIN.edges[0].because)
+    pair = OrderPair(before="one", after="two", reason=PLAIN.edges[0].reason)
 
     def together(record: PairState, cluster: PairState) -> PairState:
         return msgspec.structs.replace(pair, recorded=record, observed=cluster).state

@@ -22,7 +22,7 @@ from tidegate.model.plans.plan import Plan, PlannedUnit
 from tidegate.model.units.policy import ObjectOptions, Permission
 from tidegate.plan.changes.prune import PruneCandidate, prune_units, reverse_waves
 
-LAST = ObjectOptions(last=True)
+LAST = ObjectOptions(prune_last=True)
 NEVER = ObjectOptions(prune=Permission.NO)
 ASKS = ObjectOptions(prune=Permission.ASK)
 NOTHING = plan_of(a_unit_of())
@@ -179,7 +179,7 @@ def test_the_chain_goes_through_steps_that_only_prune() -> None:
         ("shop/sync/1", "shop/sync/2", "wave"),
         ("shop/sync/2", "shop/sync/3", "wave"),
     }
-    assert [step.last for step in plan.steps] == [False, False, False, True]
+    assert [step.is_last for step in plan.steps] == [False, False, False, True]
 
 
 def test_hooks_come_behind_what_is_pruned_last() -> None:

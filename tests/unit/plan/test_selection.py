@@ -76,7 +76,7 @@ def test_waves_still_count_among_what_is_chosen() -> None:
 
     assert told(plan) == {"shop/sync/0": [["x"]], "shop/sync/2": [["y"]]}
     assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
-    assert [step.last for step in plan.steps] == [False, True]
+    assert [step.is_last for step in plan.steps] == [False, True]
 
 
 def test_hooks_are_not_run_even_if_everything_is_chosen() -> None:

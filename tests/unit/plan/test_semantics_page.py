@@ -11,7 +11,7 @@ from tidegate.model.times import Ms, format_duration
 from tidegate.model.units.semantics import SEMANTICS_BY_NAME, UNLIMITED, Retry, Semantics
 
 PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "semantics.md").read_text()
-COUNTS = frozenset({"limit", "factor", "heal_factor", "workers"})
+COUNTS = frozenset({"limit", "factor", "heal_backoff_factor", "max_concurrent_units"})
 
 
 def shown(name: str, value: object) -> str:

@@ -13,7 +13,7 @@ from tidegate.model.units.policy import Policy
 from tidegate.model.units.unit import UnitId
 from tidegate.plan.changes.narrow import without_in_sync
 
-SPARING = Policy(changed_only=True)
+SPARING = Policy(apply_out_of_sync_only=True)
 
 
 def a_plan(policy: Policy = USUAL) -> Plan:
@@ -58,7 +58,7 @@ def test_the_last_wave_that_is_left_is_the_last() -> None:
 
     left = without_in_sync(plan, settled(plan, "b"))
 
-    assert [(step.id, step.last) for step in left.steps] == [("shop/sync/0", True)]
+    assert [(step.id, step.is_last) for step in left.steps] == [("shop/sync/0", True)]
     assert left.digest == plan.digest
 
 

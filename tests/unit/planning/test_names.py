@@ -16,7 +16,7 @@ from tidegate.model.units.unit import Unit
 from tidegate.planning.plan import make_plan
 from tidegate.workspace.request import unit_for_path
 
-PRUNES = Policy(prunes=True)
+PRUNES = Policy(prune=True)
 
 
 def a_repository(root: Path) -> Path:
@@ -64,7 +64,7 @@ async def test_a_directory_that_has_moved_keeps_its_name_and_its_objects(tmp_pat
     root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
     await bring(world, a_unit(root, "web", name="shop"))
 
-    moved = Policy(prunes=True, adopts_name=True)
+    moved = Policy(prune=True, adopt_name=True)
     await bring(world, a_unit(root, "api", moved, name="shop"))
     await bring(world, a_unit(root, "api", name="shop"))
 

@@ -62,7 +62,7 @@ spec:
 
 
 async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> list[Event]:
-    pruning = ruled(ruled(unit, prunes=True), **changes)
+    pruning = ruled(ruled(unit, prune=True), **changes)
     session = a_session(world)
     plan = (await make_plan([await a_family(pruning, session)], session)).plan
     events = await run(world, plan)
@@ -104,7 +104,7 @@ async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_p
 async def test_what_asks_first_goes_when_somebody_agrees(tmp_path: Path) -> None:
     world = await brought(tmp_path, a_setting("precious", sync_options="Prune=confirm"))
 
-    events = await prune(world, a_directory(tmp_path), consents=True)
+    events = await prune(world, a_directory(tmp_path), confirmed=True)
 
     assert told(events, EventType.OBJECT_PRUNED) == ["precious"]
     assert await names(world, SETTINGS) == ["stays"]
@@ -185,7 +185,7 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 
 
 async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
-    pruning = ruled(a_directory(tmp_path), prunes=True)
+    pruning = ruled(a_directory(tmp_path), prune=True)
 
     session = a_session(build_sandbox(SimulationConfig()))
     family = await a_family(pruning, session)

@@ -30,7 +30,7 @@ def a_step(name: str, *refs: Ref, unit: str = "shop", rescues: bool = False) -> 
         phase=place,
         wave=number,
         batches=(items,),
-        rescues=rescues,
+        only_on_failure=rescues,
     )
 
 

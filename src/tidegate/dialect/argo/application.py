@@ -52,7 +52,7 @@ def read_application(document: Document, namespace: str) -> Declarations:
     policy = read_policy(spec, collector)
     cascade = cascade_propagation(body)
     if cascade is not None:
-        policy = msgspec.structs.replace(policy, cascades=True, farewell=cascade)
+        policy = msgspec.structs.replace(policy, cascades=True, deletion_propagation=cascade)
     source_bodies = tuple(_source_bodies(spec, collector))
     _check_refs(source_bodies, collector)
     context = SourceContext(

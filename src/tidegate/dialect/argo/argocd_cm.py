@@ -144,12 +144,12 @@ def with_argocd_config(
     """
     semantics = replace(policy.semantics, **config.semantics_overrides)
     if gates_children:
-        semantics = replace(semantics, children=ChildGates.ALWAYS)
+        semantics = replace(semantics, child_gates=ChildGates.ALWAYS)
         semantics = replace(semantics, gates_last=True) if is_child else semantics
     return replace(
         policy,
         semantics=semantics,
-        ignores=(*policy.ignores, *config.ignore_differences),
+        ignore_differences=(*policy.ignore_differences, *config.ignore_differences),
         instance_label=config.instance_label,
         labels_only=config.labels_only,
     )
@@ -162,13 +162,13 @@ def _semantics_overrides(settings: Mapping[str, ControllerSetting]) -> dict[str,
     """
     seconds_keys = {
         "pause": WAVE_DELAY_KEY,
-        "heal_first": SELF_HEAL_BACKOFF_KEY,
-        "heal_cap": SELF_HEAL_BACKOFF_CAP_KEY,
+        "heal_backoff": SELF_HEAL_BACKOFF_KEY,
+        "heal_backoff_limit": SELF_HEAL_BACKOFF_CAP_KEY,
     }
     seconds = {name: _seconds(settings.get(key)) for name, key in seconds_keys.items()}
     overrides = {name: int(value) for name, value in seconds.items() if value is not None}
     duration_keys = {
-        "refresh_every": RECONCILIATION_KEY,
+        "refresh_interval": RECONCILIATION_KEY,
         "refresh_jitter": RECONCILIATION_JITTER_KEY,
     }
     for name, key in duration_keys.items():
@@ -176,10 +176,15 @@ def _semantics_overrides(settings: Mapping[str, ControllerSetting]) -> dict[str,
             overrides[name] = int(duration)
     factor = settings.get(SELF_HEAL_BACKOFF_FACTOR_KEY)
     if factor is not None and str(factor.value).isdecimal():
-        overrides["heal_factor"] = int(str(factor.value))
-    if overrides.get("heal_first") == 0:
+        overrides["heal_backoff_factor"] = int(str(factor.value))
+    if overrides.get("heal_backoff") == 0:
         delay = int(_seconds(settings.get(SELF_HEAL_TIMEOUT_KEY)) or 0)
-        overrides |= {"heal_start": delay, "heal_first": delay, "heal_cap": delay, "heal_factor": 1}
+        overrides |= {
+            "heal_initial_delay": delay,
+            "heal_backoff": delay,
+            "heal_backoff_limit": delay,
+            "heal_backoff_factor": 1,
+        }
     return overrides
 
 

@@ -81,22 +81,22 @@ def option_problem(option: str) -> str:
 def with_sync_options(policy: Policy, options: tuple[str, ...]) -> Policy:
     """Return the policy of a unit with these sync options."""
     object_options = ObjectOptions(
-        replaces=REPLACE in options,
-        checks="Validate=false" not in options,
-        waits_for_kind="SkipDryRunOnMissingResource=true" in options,
+        replace=REPLACE in options,
+        validate="Validate=false" not in options,
+        skip_missing_kind="SkipDryRunOnMissingResource=true" in options,
         prune=_permission(options, "Prune", Permission.YES),
         delete=_permission(options, "Delete", Permission.YES),
-        last="PruneLast=true" in options,
+        prune_last="PruneLast=true" in options,
         propagation=_propagation(options),
     )
     return msgspec.structs.replace(
         policy,
-        handling=object_options,
-        creates_namespace="CreateNamespace=true" in options,
-        changed_only="ApplyOutOfSyncOnly=true" in options,
-        refuses_shared=FAIL_ON_SHARED in options,
-        leaves_others="ClientSideApplyMigration=false" in options,
-        keeps_ignored="RespectIgnoreDifferences=true" in options,
+        object_options=object_options,
+        create_namespace="CreateNamespace=true" in options,
+        apply_out_of_sync_only="ApplyOutOfSyncOnly=true" in options,
+        fail_on_shared_resource=FAIL_ON_SHARED in options,
+        keep_other_appliers="ClientSideApplyMigration=false" in options,
+        respect_ignore_differences="RespectIgnoreDifferences=true" in options,
     )
 
 
@@ -110,13 +110,14 @@ def read_argo_options(body: JsonObject, defaults: ObjectOptions) -> ObjectOption
     options = split_list(annotations.get(SYNC_OPTIONS, ""))
     is_protected = "keep" in split_list(annotations.get(RESOURCE_POLICY, ""))
     return ObjectOptions(
-        replaces=defaults.replaces or REPLACE in options,
-        forces=defaults.forces or FORCE in options,
-        checks=defaults.checks and "Validate=false" not in options,
-        waits_for_kind=defaults.waits_for_kind or "SkipDryRunOnMissingResource=true" in options,
+        replace=defaults.replace or REPLACE in options,
+        force=defaults.force or FORCE in options,
+        validate=defaults.validate and "Validate=false" not in options,
+        skip_missing_kind=defaults.skip_missing_kind
+        or "SkipDryRunOnMissingResource=true" in options,
         prune=_permission(options, "Prune", defaults.prune),
         delete=Permission.NO if is_protected else _permission(options, "Delete", defaults.delete),
-        last=defaults.last or "PruneLast=true" in options,
+        prune_last=defaults.prune_last or "PruneLast=true" in options,
         propagation=defaults.propagation,
     )
 

@@ -39,17 +39,17 @@ def read_policy(spec: JsonObject, collector: FindingCollector) -> Policy:
     )
     policy = msgspec.structs.replace(
         ARGO_POLICY,
-        prunes=auto_sync and is_true(automated, "prune"),
-        starts=auto_sync,
-        heals=auto_sync and is_true(automated, "selfHeal"),
-        allows_empty=auto_sync and is_true(automated, "allowEmpty"),
+        prune=auto_sync and is_true(automated, "prune"),
+        auto_sync=auto_sync,
+        self_heal=auto_sync and is_true(automated, "selfHeal"),
+        allow_empty=auto_sync and is_true(automated, "allowEmpty"),
         retry=_retry(sync, collector),
-        ignores=_ignore_differences(spec, collector),
+        ignore_differences=_ignore_differences(spec, collector),
         namespace_labels=_namespace_metadata(sync, "labels"),
-        namespace_notes=_namespace_metadata(sync, "annotations"),
+        namespace_annotations=_namespace_metadata(sync, "annotations"),
     )
     policy = with_sync_options(policy, _options(sync, collector))
-    if get_value(sync, "managedNamespaceMetadata") and not policy.creates_namespace:
+    if get_value(sync, "managedNamespaceMetadata") and not policy.create_namespace:
         message = "`managedNamespaceMetadata` is not used"
         why, fix = "Argo CD creates no namespace here", "add `CreateNamespace=true` to syncOptions"
         collector.warn(
@@ -100,10 +100,10 @@ def _retry(sync: JsonObject, collector: FindingCollector) -> Retry | None:
     return msgspec.structs.replace(
         ARGOCD.retry,
         limit=limit if limit >= 0 else UNLIMITED,
-        first=Ms(first * max(0, factor)),
+        backoff=Ms(first * max(0, factor)),
         factor=max(0, factor),
-        cap=cap if cap > 0 else Ms(UNLIMITED),
-        refreshes=is_true(retry, "refresh"),
+        backoff_limit=cap if cap > 0 else Ms(UNLIMITED),
+        uses_current_revision=is_true(retry, "refresh"),
     )
 
 

@@ -151,28 +151,35 @@ def _policy(spec: FieldReader, unit_id: UnitId) -> Policy:
         rules=KSTATUS,
         order=Order.STAGES,
         gates=gates,
-        listed=listed,
-        prunes=prunes,
+        gating_refs=listed,
+        prune=prunes,
         tracking=Tracking.FLUX,
         manager="kustomize-controller",
-        handling=ObjectOptions(
-            forces=spec.flag("force"),
+        object_options=ObjectOptions(
+            force=spec.flag("force"),
             delete=Permission.NO if orphans_objects else Permission.YES,
             propagation=Propagation.BACKGROUND,
         ),
-        ignores=ignores,
-        keeps_ignored=bool(ignores),
+        ignore_differences=ignores,
+        respect_ignore_differences=bool(ignores),
         identity=read_identity(spec, unit_id.namespace),
         expressions=read_expressions(spec),
         cascades=not orphans_objects,
-        heals=True,
+        self_heal=True,
         timeout=Ms(0) if timeout is None else max(MIN_TIMEOUT, timeout),
         retry=None if retry_interval is None else _retry_after(retry_interval),
     )
 
 
 def _retry_after(delay: Ms) -> Retry:
-    return Retry(limit=UNLIMITED, first=delay, factor=1, cap=delay, whole=True, gates=True)
+    return Retry(
+        limit=UNLIMITED,
+        backoff=delay,
+        factor=1,
+        backoff_limit=delay,
+        restarts_unit=True,
+        retries_gates=True,
+    )
 
 
 def _gates(spec: FieldReader, unit_id: UnitId) -> tuple[GateScope, tuple[Ref, ...]]:

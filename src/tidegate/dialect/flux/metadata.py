@@ -49,8 +49,8 @@ def read_flux_options(body: JsonObject, defaults: ObjectOptions) -> ObjectOption
     is_protected = is_ignored(body) or _has_value(body, PRUNE, DISABLED)
     return msgspec.structs.replace(
         defaults,
-        forces=defaults.forces or is_forced(body),
-        merges=_has_value(body, SSA, MERGE),
+        force=defaults.force or is_forced(body),
+        keep_other_fields=_has_value(body, SSA, MERGE),
         prune=Permission.NO if is_protected else defaults.prune,
         delete=Permission.NO if is_protected else defaults.delete,
     )

@@ -198,16 +198,16 @@ def _policy(spec: FieldReader, unit_id: UnitId, release_spec: ReleaseSpec) -> Po
         semantics=FLUX,
         rules=KSTATUS,
         order=Order.HELM,
-        prunes=True,
+        prune=True,
         cascades=True,
         tracking=Tracking.FLUX,
         manager="helm-controller",
-        handling=ObjectOptions(propagation=Propagation.BACKGROUND),
-        creates_namespace=spec.child("install").flag("createNamespace"),
+        object_options=ObjectOptions(propagation=Propagation.BACKGROUND),
+        create_namespace=spec.child("install").flag("createNamespace"),
         identity=read_identity(spec, unit_id.namespace),
         expressions=read_expressions(spec),
-        farewell=Propagation(_propagation(spec).capitalize()),
-        heals=release_spec.drift is DriftMode.ENABLED,
+        deletion_propagation=Propagation(_propagation(spec).capitalize()),
+        self_heal=release_spec.drift is DriftMode.ENABLED,
     )
     return with_action(policy, release_spec)
 
@@ -301,14 +301,14 @@ def _retry_and_remediation(action: FieldReader, name: str) -> tuple[Retry, Relea
     cleans_up = remedy is None and action.flag("cleanupOnFail")
     retry = Retry(
         limit=retries if retries >= 0 else UNLIMITED,
-        first=delay,
+        backoff=delay,
         factor=1,
-        cap=delay,
-        whole=True,
-        gates=True,
-        refreshes=True,
-        rescues=remedy is not None or cleans_up,
-        rescues_last=remediates_last or cleans_up,
-        counts_on=True,
+        backoff_limit=delay,
+        restarts_unit=True,
+        retries_gates=True,
+        uses_current_revision=True,
+        remediates_before_retry=remedy is not None or cleans_up,
+        remediates_last=remediates_last or cleans_up,
+        keeps_count=True,
     )
     return retry, remedy

@@ -16,19 +16,20 @@ def with_action(policy: Policy, release_spec: ReleaseSpec) -> Policy:
         ReleaseAction.UNINSTALL: release_spec.uninstall,
     }.get(action_spec.remedy or ReleaseAction.UNCHANGED)
     handling = msgspec.structs.replace(
-        policy.handling, replaces=action_spec.replaces, checks=action_spec.checks
+        policy.object_options, replace=action_spec.replaces, validate=action_spec.checks
     )
     return msgspec.structs.replace(
         policy,
         gates=GateScope.ALL if action_spec.waits else GateScope.NONE,
-        handling=handling,
-        refuses_shared=action_spec.refuses_others,
+        object_options=handling,
+        fail_on_shared_resource=action_spec.refuses_others,
         timeout=action_spec.timeout,
-        remedy_timeout=remedy_spec.timeout if remedy_spec is not None else action_spec.timeout,
+        remediation_timeout=remedy_spec.timeout if remedy_spec is not None else action_spec.timeout,
         test_timeout=release_spec.test.timeout,
-        forgives_tests=action_spec.forgives,
-        remedies_tests=action_spec.remedy is not None,
-        withdraws=remedy_spec is release_spec.rollback and release_spec.rollback.cleans,
+        ignore_test_failures=action_spec.forgives,
+        remediate_test_failures=action_spec.remedy is not None,
+        delete_created_on_rejection=remedy_spec is release_spec.rollback
+        and release_spec.rollback.cleans,
         retry=action_spec.retry,
         release=release_spec,
     )

@@ -42,7 +42,7 @@ def read_live_ownership(body: JsonObject, unit: PlannedUnit) -> LiveOwnership | 
     if not is_owned or get_list(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
-        return LiveOwnership(0, read_flux_options(body, unit.policy.handling), is_hook=False)
+        return LiveOwnership(0, read_flux_options(body, unit.policy.object_options), is_hook=False)
     if unit.policy.order is Order.HELM:
         body = with_helm_annotations_only(body)
     hook = read_hook(body)
@@ -51,7 +51,7 @@ def read_live_ownership(body: JsonObject, unit: PlannedUnit) -> LiveOwnership | 
         and not hook.phases
         and hook.deletion_phases == (DeletionPhase.POST_DELETE,)
     )
-    options = read_argo_options(body, unit.policy.handling)
+    options = read_argo_options(body, unit.policy.object_options)
     return LiveOwnership(
         live_wave(body), options, is_hook=hook is not None, is_post_delete=is_post_delete
     )

@@ -109,7 +109,7 @@ def _required_permissions(
 ) -> list[_Permission]:
     """Return the permissions that an object needs; empty if the cluster cannot review them."""
     step, item, compared = compared_item
-    if not will_be_modified(item, compared, confirmed=policy.consents):
+    if not will_be_modified(item, compared, confirmed=policy.confirmed):
         return []
     if not live_cache.is_served(compared.object_ref) or REVIEW not in live_cache.served_kinds.get(
         step.cluster, ()
@@ -121,9 +121,9 @@ def _required_permissions(
 
 def _verbs(item: PlanItem, compared: ComparedObject) -> list[str]:
     """Return the verbs that an object needs; an apply needs patch, for new objects also create."""
-    if item.deed is ItemAction.DELETE:
+    if item.action is ItemAction.DELETE:
         return ["delete"]
-    only_creates = compared.replaces or item.deed is ItemAction.CREATE
+    only_creates = compared.replaces or item.action is ItemAction.CREATE
     match compared.result:
         case CompareResult.ABSENT:
             return [CREATE] if only_creates else [CREATE, "patch"]

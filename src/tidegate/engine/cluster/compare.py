@@ -70,7 +70,7 @@ class ObjectComparer(msgspec.Struct):
         self, step: Step, item: PlanItem, live: LiveObject | None, entry: JournalEntry
     ) -> ComparedObject:
         object_ref = ClusterRef(step.cluster, item.ref)
-        if item.deed is ItemAction.IGNORE or self._is_drift_detection_off(step, item):
+        if item.action is ItemAction.IGNORE or self._is_drift_detection_off(step, item):
             return ComparedObject(object_ref, CompareResult.UNMANAGED)
         hook_result = compare_hook(item, live, entry) if item.hook is not None else None
         if live is None:
@@ -110,7 +110,7 @@ class ObjectComparer(msgspec.Struct):
     def _is_drift_detection_off(self, step: Step, item: PlanItem) -> bool:
         """Return whether changes by others are not detected."""
         mode = self.units[step.unit].policy.drift
-        return mode is DriftMode.DISABLED and item.hook is None and item.deed in MANAGED_ACTIONS
+        return mode is DriftMode.DISABLED and item.hook is None and item.action in MANAGED_ACTIONS
 
     def _with_drift(
         self, step: Step, item: PlanItem, compared: ComparedObject, live: JsonObject | None
@@ -121,7 +121,7 @@ class ObjectComparer(msgspec.Struct):
         """
         unit = self.units[step.unit]
         detects_drift = (
-            unit.policy.drift is not None and item.hook is None and item.deed in MANAGED_ACTIONS
+            unit.policy.drift is not None and item.hook is None and item.action in MANAGED_ACTIONS
         )
         if not detects_drift or compared.result not in WRITE_RESULTS:
             return compared
@@ -140,17 +140,19 @@ class ObjectComparer(msgspec.Struct):
     def _compare_fields(
         self, step: Step, item: PlanItem, live: JsonObject, fingerprint: str
     ) -> Comparison:
-        if item.deed is not ItemAction.APPLY:
+        if item.action is not ItemAction.APPLY:
             return Comparison(CompareResult.IN_SYNC)
         return self.evaluator.compare(self.units[step.unit], item, live, fingerprint)
 
 
 def will_be_modified(item: PlanItem, compared: ComparedObject, *, confirmed: bool) -> bool:
     """Return whether an object is written or, if no confirmation is missing, deleted."""
-    if item.deed in AWAIT_ACTIONS:
+    if item.action in AWAIT_ACTIONS:
         return False
-    if item.deed is ItemAction.DELETE:
-        return (confirmed or not item.asks) and compared.result is not CompareResult.ABSENT
+    if item.action is ItemAction.DELETE:
+        return (
+            confirmed or not item.requires_confirmation
+        ) and compared.result is not CompareResult.ABSENT
     return compared.result in WRITE_RESULTS
 
 

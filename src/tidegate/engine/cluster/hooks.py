@@ -175,7 +175,7 @@ def delete_hooks(
         return passed is not None and POLICY_BY_RESULT[passed] in (item.hook or ())
 
     hooks = [
-        (ClusterRef(step.cluster, item.ref), item.handling.propagation, should_delete(item))
+        (ClusterRef(step.cluster, item.ref), item.options.propagation, should_delete(item))
         for step in steps
         for item in step_items(step)
         if item.hook is not None

@@ -36,7 +36,7 @@ def find_unmet_prerequisites(
 
     `steps` are those of the rollout whose objects count as planned.
     """
-    if any(step.expands and not step.batches for step in steps):
+    if any(step.expansion and not step.batches for step in steps):
         return []
     written = [compared_item for compared_item in compared_items if will_be_written(compared_item)]
     unserved_items = [
@@ -47,7 +47,7 @@ def find_unmet_prerequisites(
     unserved_items = [
         compared_item
         for compared_item in unserved_items
-        if not compared_item[1].handling.waits_for_kind
+        if not compared_item[1].options.skip_missing_kind
     ]
     clusters = dict.fromkeys(step.cluster for step, *_ in unserved_items)
     planned = [(step.cluster, item) for step in steps for item in step_items(step)]
@@ -68,7 +68,7 @@ def find_unmet_prerequisites(
 def planned_kinds(items: Iterable[PlanItem]) -> set[Kind]:
     """Return the kinds that planned CRDs define."""
     crds = (item for item in items if item.ref.kind == CRD)
-    bodies = (item.body for item in crds if item.deed not in UNWRITTEN_ACTIONS)
+    bodies = (item.body for item in crds if item.action not in UNWRITTEN_ACTIONS)
     return {kind for body in bodies for kind in crd_kinds(msgspec.json.decode(body))}
 
 
@@ -102,7 +102,7 @@ def _find_without_namespace(
     existing |= {
         (cluster, item.ref.name)
         for cluster, item in planned
-        if item.ref.kind == NAMESPACE and item.deed not in UNWRITTEN_ACTIONS
+        if item.ref.kind == NAMESPACE and item.action not in UNWRITTEN_ACTIONS
     }
     namespaces = dict.fromkeys((step.cluster, item.ref.namespace) for step, item, _ in written)
     unknown = [

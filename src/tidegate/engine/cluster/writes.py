@@ -97,7 +97,7 @@ def build_write(
 ) -> Write:
     """Return the write request for an item."""
     verb = Verb.APPLY
-    if item.deed is ItemAction.CREATE or (payload.replaces and live is None):
+    if item.action is ItemAction.CREATE or (payload.replaces and live is None):
         verb = Verb.CREATE
     elif payload.replaces:
         verb = Verb.REPLACE

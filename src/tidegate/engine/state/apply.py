@@ -63,7 +63,9 @@ def _start_batches(context: DecisionContext, step: StepRun) -> None:
         and not _awaits_confirmation(context, step)
     ):
         failure = step.failure
-        if failure is not None and (step.semantics.batch_stops or _has_failed_deletion(step)):
+        if failure is not None and (
+            step.semantics.stops_on_rejection or _has_failed_deletion(step)
+        ):
             if not _withdraw(context, step):
                 fail_step(context, step, failure.reason, failure.message, final=failure.final)
             return
@@ -79,7 +81,7 @@ def _start_batches(context: DecisionContext, step: StepRun) -> None:
 def _has_failed_deletion(step: StepRun) -> bool:
     """Return whether a deletion was rejected; with any semantics, such a wave applies nothing."""
     failed_runs = (run for run in step.items if run.state is ItemState.FAILED)
-    return any(run.item.deed is ItemAction.DELETE for run in failed_runs)
+    return any(run.item.action is ItemAction.DELETE for run in failed_runs)
 
 
 def _withdraw(context: DecisionContext, step: StepRun) -> bool:
@@ -87,7 +89,7 @@ def _withdraw(context: DecisionContext, step: StepRun) -> bool:
 
     Return whether there was something to delete.
     """
-    if not (step.step.rescues and step.unit.unit.policy.withdraws):
+    if not (step.step.only_on_failure and step.unit.unit.policy.delete_created_on_rejection):
         return False
     created = [run for run in step.items if run.state is ItemState.GATING and _is_created(run)]
     for run in created:
@@ -116,17 +118,17 @@ def _emit_withdrawn(
 def _is_created(run: ItemRun) -> bool:
     return (
         run.item.hook is None
-        and run.item.deed is ItemAction.APPLY
+        and run.item.action is ItemAction.APPLY
         and run.compare_result is messages.CompareResult.ABSENT
     )
 
 
 def _process_item(context: DecisionContext, run: ItemRun) -> None:
     """Start the write or deletion that an object needs, or pass it."""
-    if run.item.deed is ItemAction.DELETE:
+    if run.item.action is ItemAction.DELETE:
         _prune_item(context, run)
         return
-    if run.item.deed in AWAIT_ACTIONS:
+    if run.item.action in AWAIT_ACTIONS:
         run.state = ItemState.GATING
         return
     match run.compare_result:
@@ -159,7 +161,7 @@ def _skip_item(context: DecisionContext, run: ItemRun) -> None:
 def _is_drift_detection_off(run: ItemRun) -> bool:
     return (
         run.step.unit.unit.policy.drift is DriftMode.DISABLED
-        and run.item.deed is not ItemAction.IGNORE
+        and run.item.action is not ItemAction.IGNORE
     )
 
 
@@ -182,9 +184,9 @@ def _prune_item(context: DecisionContext, run: ItemRun) -> None:
 def _lacks_confirmation(run: ItemRun) -> bool:
     """Return whether the deletion of an existing object needs a confirmation that is missing."""
     return (
-        run.item.asks
+        run.item.requires_confirmation
         and run.compare_result is not messages.CompareResult.ABSENT
-        and not run.step.unit.unit.policy.consents
+        and not run.step.unit.unit.policy.confirmed
     )
 
 
@@ -193,7 +195,7 @@ def _awaits_confirmation(context: DecisionContext, step: StepRun) -> bool:
 
     With Argo CD semantics the whole step waits.
     """
-    if not step.semantics.awaits_consent:
+    if not step.semantics.waits_for_confirmation:
         return False
     unconfirmed = [run for run in step.items if _lacks_confirmation(run)]
     for run in unconfirmed:
@@ -213,8 +215,8 @@ def _propagation(item: PlanItem) -> Propagation:
 
     Like `kubectl replace`.
     """
-    is_final_deletion = item.deed is ItemAction.DELETE or item.hook is not None
-    return item.handling.propagation if is_final_deletion else Propagation.BACKGROUND
+    is_final_deletion = item.action is ItemAction.DELETE or item.hook is not None
+    return item.options.propagation if is_final_deletion else Propagation.BACKGROUND
 
 
 def _apply_item(context: DecisionContext, run: ItemRun) -> None:
@@ -256,7 +258,7 @@ def handle_write_finished(context: DecisionContext, trigger: messages.WriteFinis
         case ItemState.DELETING, outcome if outcome is None or run.live_before is None:
             _handle_deleted(context, run)
         case ItemState.DELETING, messages.WrittenObject() as terminating if (
-            run.item.deed is ItemAction.DELETE
+            run.item.action is ItemAction.DELETE
         ):
             run.step.pending_writes -= 1
             run.written, run.state = terminating, ItemState.GATING
@@ -275,7 +277,7 @@ def _continue_step(context: DecisionContext, step: StepRun) -> None:
         _start_batches(context, step)
     elif step.state is not StepState.GATING:
         return
-    elif step.failure is not None and not step.semantics.patient:
+    elif step.failure is not None and not step.semantics.settles_before_failing:
         failure = step.failure
         fail_step(context, step, failure.reason, failure.message, final=failure.final)
     else:
@@ -318,7 +320,7 @@ def _fail_item(context: DecisionContext, run: ItemRun, failure: messages.Failure
 def _handle_deleted(context: DecisionContext, run: ItemRun) -> None:
     """Finish a deletion: create the new object in its place, or pass."""
     run.step.pending_writes -= 1
-    if run.item.deed is ItemAction.DELETE:
+    if run.item.action is ItemAction.DELETE:
         run.state = ItemState.PASSED
         context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
     else:
@@ -336,13 +338,13 @@ def handle_object_deleted(context: DecisionContext, trigger: messages.ObjectDele
                 continue
             _handle_deleted(context, run)
             _continue_step(context, run.step)
-        elif run.item.deed in AWAIT_ACTIONS:
+        elif run.item.action in AWAIT_ACTIONS:
             run.health, run.compare_result = None, messages.CompareResult.ABSENT
             _continue_step(context, run.step)
         elif run.written and run.written.uid == trigger.uid and _is_still_needed(run):
             _handle_vanished(context, run)
         elif (
-            run.item.asks
+            run.item.requires_confirmation
             and run.state is ItemState.PENDING
             and _is_compared_object(run, trigger.uid)
         ):
@@ -373,7 +375,7 @@ def _is_still_needed(run: ItemRun) -> bool:
     """
     if run.state is ItemState.GATING:
         return True
-    has_passed = run.state is ItemState.PASSED and run.item.gates and run.item.hook is None
+    has_passed = run.state is ItemState.PASSED and run.item.is_gating and run.item.hook is None
     has_finished = run.written is not None and run.written.uid == run.finished_uid
     is_gating = run.step.semantics.fenced and run.step.state is StepState.GATING
     return has_passed and is_gating and not has_finished
@@ -398,7 +400,7 @@ def _handle_vanished(context: DecisionContext, run: ItemRun) -> None:
     step = run.step
     if step.is_final:
         return  # it failed, and a hook may go then
-    if run.item.deed is ItemAction.DELETE:
+    if run.item.action is ItemAction.DELETE:
         context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
         settle_item(context, run, ItemState.PASSED)
         return
@@ -412,7 +414,7 @@ def _reapply(context: DecisionContext, run: ItemRun, failure: messages.Failure) 
     """
     step = run.step
     step.gating_count += run.state is ItemState.PASSED
-    can_reapply = step.semantics.vanishing is OnDisappear.REAPPLY
+    can_reapply = step.semantics.on_disappear is OnDisappear.REAPPLY
     if can_reapply and run.reapply_count < MAX_REAPPLIES and not context.is_draining(step):
         run.reapply_count += 1
         run.health = None
@@ -421,9 +423,9 @@ def _reapply(context: DecisionContext, run: ItemRun, failure: messages.Failure) 
         return
     message = f"{run.item.ref} {failure.message}"
     # What removes itself may be missed a few times; who changes our text goes on doing so.
-    final = failure.reason == CHANGED and not step.semantics.retry.gates
+    final = failure.reason == CHANGED and not step.semantics.retry.retries_gates
     step.failure = step.failure or messages.Failure(failure.reason, message, final)
-    if step.semantics.patient:
+    if step.semantics.settles_before_failing:
         settle_item(context, run, ItemState.FAILED)
     else:
         _continue_step(context, step)

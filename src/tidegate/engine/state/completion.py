@@ -187,6 +187,8 @@ def _result(unit: UnitRun) -> str:
     if unit.failed:
         return "failed"
     skipped = any(
-        step_run.state is StepState.SKIPPED for step_run in unit.steps if not step_run.step.rescues
+        step_run.state is StepState.SKIPPED
+        for step_run in unit.steps
+        if not step_run.step.only_on_failure
     )
     return "skipped" if skipped else "passed"

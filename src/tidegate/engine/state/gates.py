@@ -55,7 +55,7 @@ PRESENT = GateResult(GateDecision.WAITS, "Present", "it is still there")
 def evaluate_gate(run: ItemRun, now: Ms) -> GateResult:
     """Evaluate the last verdict of an object that is written or awaited."""
     semantics = run.step.semantics
-    if run.item.deed in AWAIT_ACTIONS:
+    if run.item.action in AWAIT_ACTIONS:
         return _evaluate_awaited(run, semantics, now)
     if run.health is None or run.written is None:
         return NO_VERDICT
@@ -63,24 +63,24 @@ def evaluate_gate(run: ItemRun, now: Ms) -> GateResult:
     unproven = None
     if semantics.fenced:
         unproven = check_fence(
-            run.written, run.health, accept_after=Ms(run.written_at + semantics.proof)
+            run.written, run.health, accept_after=Ms(run.written_at + semantics.status_wait)
         )
         if unproven is not None and (unproven.until is None or now < unproven.until):
             run.unhealthy_since = None
             return GateResult(GateDecision.WAITS, unproven.reason, unproven.message, unproven.until)
-    if not verdict.is_checked and not semantics.falls_back:
+    if not verdict.is_checked and not semantics.uses_generic_health:
         return OPEN
     return _evaluate_health(run, verdict, semantics, now, unproven)
 
 
 def _evaluate_awaited(run: ItemRun, semantics: Semantics, now: Ms) -> GateResult:
     """Evaluate an object of another unit: it must exist, and its status must be current."""
-    if run.item.deed is ItemAction.AWAIT_ABSENT:
+    if run.item.action is ItemAction.AWAIT_ABSENT:
         is_gone = run.health is None and run.compare_result is CompareResult.ABSENT
         return OPEN if is_gone else PRESENT
     if run.health is None:
         return ABSENT
-    if run.item.deed is ItemAction.AWAIT_PRESENT:
+    if run.item.action is ItemAction.AWAIT_PRESENT:
         return OPEN
     verdict = run.health.verdict
     observed, kind = verdict.observed_generation, run.item.ref.kind
@@ -91,7 +91,7 @@ def _evaluate_awaited(run: ItemRun, semantics: Semantics, now: Ms) -> GateResult
         return GateResult(
             GateDecision.WAITS, "NotObserved", "its controller has not seen its last change"
         )
-    if not verdict.is_checked and not semantics.falls_back:
+    if not verdict.is_checked and not semantics.uses_generic_health:
         return OPEN
     return _evaluate_health(run, verdict, semantics, now, None)
 
@@ -105,10 +105,10 @@ def _evaluate_health(
             if needs_probe(run.item.ref.kind) and semantics.fenced and not run.probe_passed:
                 return GateResult(GateDecision.PROBES)
             return GateResult(GateDecision.OPENS, unproven=unproven)
-        case Health.SUSPENDED if run.item.suspends and semantics.passes_paused:
+        case Health.SUSPENDED if run.item.is_suspended and semantics.passes_paused:
             return GateResult(GateDecision.OPENS, unproven=unproven)
         case Health.SUSPENDED:
-            return _evaluate_unhealthy(run, verdict, semantics.suspended, now)
+            return _evaluate_unhealthy(run, verdict, semantics.suspended_timeout, now)
         case Health.DEGRADED:
             return _evaluate_degraded(run, verdict, semantics, now)
         case Health.PROGRESSING | Health.MISSING | Health.UNKNOWN:
@@ -119,14 +119,14 @@ def _evaluate_health(
 
 
 def _evaluate_degraded(run: ItemRun, verdict: Verdict, semantics: Semantics, now: Ms) -> GateResult:
-    if semantics.forbears and run.step.step.last and run.item.hook is None:
+    if semantics.tolerates_last_degraded and run.step.step.is_last and run.item.hook is None:
         return GateResult(GateDecision.WAITS, verdict.reason, verdict.message)
-    if verdict.is_final or not semantics.settle:
+    if verdict.is_final or not semantics.settle_time:
         return GateResult(
             GateDecision.FAILS, verdict.reason, verdict.message, final=verdict.is_final
         )
     return _evaluate_unhealthy(
-        run, verdict, Ms(0) if verdict.is_starting else semantics.settle, now
+        run, verdict, Ms(0) if verdict.is_starting else semantics.settle_time, now
     )
 
 

@@ -16,17 +16,19 @@ def add_plan(rollout: Rollout, plan: Plan | PlanFragment) -> list[StepRun]:
     Both ends of each edge must be known by then.
     """
     for slots in plan.slots:
-        rollout.slots.setdefault(slots.group, GroupSlots(slots.group, slots.limit, slots.rests))
+        rollout.slots.setdefault(
+            slots.group, GroupSlots(slots.group, slots.limit, slots.frees_idle_slots)
+        )
     for unit in plan.units:
         if unit.id not in rollout.units:
             rollout.running_units += 1
             unit_slots = rollout.slots.get(unit.group)
-            refreshes_during_rollout = unit.policy.asks_late
+            refreshes_during_rollout = unit.policy.regenerates_during_rollout
             rollout.units[unit.id] = UnitRun(
                 unit,
                 unit.policy.semantics,
                 unit_slots,
-                needs_refresh=refreshes_during_rollout or unit.policy.asks_first,
+                needs_refresh=refreshes_during_rollout or unit.policy.uses_lookup,
             )
             rollout.final_refresh_unit = rollout.final_refresh_unit or (
                 unit.id if refreshes_during_rollout else None
@@ -42,7 +44,7 @@ def _add_step(rollout: Rollout, step: Step) -> StepRun:
     unit.steps.append(run)
     unit.unfinished_steps += 1
     add_items(rollout, run)
-    if step.rescues:
+    if step.only_on_failure:
         run.unmet_edges += 1
         unit.on_failure_steps.append(run)
     return run
@@ -73,7 +75,7 @@ def is_blocking(before: StepRun, after: StepRun) -> bool:
 
     A failed step may not, depending on the policy.
     """
-    may_continue = before.state is StepState.FAILED and before.unit.unit.policy.carries_on
+    may_continue = before.state is StepState.FAILED and before.unit.unit.policy.continue_on_failure
     return (
         before.state is not StepState.PASSED
         and not may_continue

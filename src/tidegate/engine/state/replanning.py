@@ -87,7 +87,7 @@ def _replace_unit_steps(rollout: Rollout, unit: UnitRun, part: Plan) -> None:
     if parent is not None:
         parent.unfinished_children += len(fresh)
     _add_new_edges(rollout, part)
-    for run in (run for run in fresh if not run.step.rescues):
+    for run in (run for run in fresh if not run.step.only_on_failure):
         for one in before if not _is_within(run.before, unit) else ():
             add_edge(one, run)
         for one in after if not _is_within(run.after, unit) else ():
@@ -152,7 +152,7 @@ def switch_plan(context: DecisionContext) -> None:
 def _attempts_to_keep(rollout: Rollout) -> dict[UnitId, int]:
     """Return the attempts of units whose retry count continues with a newer desired state."""
     units = rollout.units.items()
-    return {name: unit.attempts for name, unit in units if unit.semantics.retry.counts_on}
+    return {name: unit.attempts for name, unit in units if unit.semantics.retry.keeps_count}
 
 
 def _start_plan(
@@ -196,7 +196,7 @@ def _keep_step(context: DecisionContext, new_step: StepRun, old_step: StepRun) -
         new_item.copy_state(old_item)
     if not new_step.only_awaits:
         new_step.unit.needs_refresh = (
-            new_step.unit.unit.policy.asks_late
+            new_step.unit.unit.policy.regenerates_during_rollout
         )  # its first step has had its turn
     if new_step.is_final:
         new_step.unit.unfinished_steps -= 1
@@ -238,5 +238,5 @@ def _can_be_kept(run: StepRun, step: Step) -> bool:
     again. On-failure steps are not kept, because they belong to the previous failure.
     """
     has_passed = run.state is StepState.PASSED
-    is_keepable = has_passed or (run.state in KEEPABLE_STATES and not step.expands)
-    return run.step.digest == step.digest and is_keepable and not step.rescues
+    is_keepable = has_passed or (run.state in KEEPABLE_STATES and not step.expansion)
+    return run.step.digest == step.digest and is_keepable and not step.only_on_failure

@@ -170,7 +170,7 @@ class StepRun(msgspec.Struct, eq=False):
     @property
     def only_awaits(self) -> bool:
         """Whether the step only waits for objects of other units."""
-        return bool(self.items) and all(run.item.deed in AWAIT_ACTIONS for run in self.items)
+        return bool(self.items) and all(run.item.action in AWAIT_ACTIONS for run in self.items)
 
     @property
     def semantics(self) -> Semantics:
@@ -234,12 +234,12 @@ class UnitRun(msgspec.Struct, eq=False):
     def has_run_on_failure(self) -> bool:
         """Whether an on-failure step has run."""
         run_states = {StepState.PASSED, StepState.FAILED}
-        return any(step.step.rescues and step.state in run_states for step in self.steps)
+        return any(step.step.only_on_failure and step.state in run_states for step in self.steps)
 
     @property
     def is_remediated(self) -> bool:
         """Whether all on-failure steps have passed."""
-        on_failure = [step for step in self.steps if step.step.rescues]
+        on_failure = [step for step in self.steps if step.step.only_on_failure]
         return bool(on_failure) and all(step.state is StepState.PASSED for step in on_failure)
 
     def hook_runs(
@@ -249,7 +249,12 @@ class UnitRun(msgspec.Struct, eq=False):
 
         Hooks that a failed step still waits for have failed, too.
         """
-        runs = (run for step in self.steps if step.step.rescues is on_failure for run in step.items)
+        runs = (
+            run
+            for step in self.steps
+            if step.step.only_on_failure is on_failure
+            for run in step.items
+        )
 
         def has_passed(run: ItemRun) -> bool | None:
             is_failed = run.step is failing_step or run.step.state is StepState.FAILED

@@ -14,7 +14,7 @@ from tidegate.model.units.unit import UnitId
 
 def may_start(context: DecisionContext, step: StepRun) -> bool:
     """Return whether a step without unmet edges may start; request or emit what is missing."""
-    if step.unit.is_remediating and not step.step.rescues:
+    if step.unit.is_remediating and not step.step.only_on_failure:
         return False
     is_allowed = (
         _passes_barrier(context, step)
@@ -52,7 +52,7 @@ def _passes_barrier(context: DecisionContext, step: StepRun) -> bool:
         context.set_timer(barrier.until, step)
     else:
         _watch_approval(context, step.unit)
-    _emit_wait(context, step, barrier.reason, barrier.sentence, barrier.until)
+    _emit_wait(context, step, barrier.reason, barrier.message, barrier.until)
     return False
 
 
@@ -62,7 +62,7 @@ def _is_in_window(context: DecisionContext, step: StepRun) -> bool:
     if not policy.windows or not unit.has_work or step.approved:
         return True
     closed_window = find_window_block(
-        policy.windows, context.now, is_manual=policy.asked, started_at=unit.window_started_at
+        policy.windows, context.now, is_manual=policy.is_manual, started_at=unit.window_started_at
     )
     if closed_window is None:
         unit.window_started_at = (
@@ -87,7 +87,7 @@ def _is_refreshed(context: DecisionContext, step: StepRun) -> bool:
     Otherwise request it.
     """
     unit, policy = step.unit, step.unit.unit.policy
-    if step.step.rescues or (policy.asks_first and step.only_awaits):
+    if step.step.only_on_failure or (policy.uses_lookup and step.only_awaits):
         return True
     if unit.needs_refresh and not unit.refresh_requested:
         unit.refresh_requested = True
@@ -175,7 +175,7 @@ def free_slot(unit: UnitRun) -> list[UnitRun]:
     slots.queue.pop(unit.unit.id, None)
     if unit.has_slot:
         unit.has_slot = False
-        if unit.failed and not unit.unit.policy.carries_on and not slots.frees_idle_slots:
+        if unit.failed and not unit.unit.policy.continue_on_failure and not slots.frees_idle_slots:
             slots.failed.append(unit.unit.id)
         else:
             slots.used -= 1

@@ -44,7 +44,7 @@ def try_start(context: DecisionContext, step: StepRun) -> None:
     if step.unmet_edges:
         _set_children_deadline(context, step)
         return
-    if step.semantics.dependency_every or step.semantics.look_every:
+    if step.semantics.dependency_interval or step.semantics.gate_check_interval:
         _delay_to_interval(context, step)
     start_step(context, step)
 
@@ -58,7 +58,7 @@ def _set_children_deadline(context: DecisionContext, step: StepRun) -> None:
     if step.deadline is not None or not step.step.is_placeholder or not has_deadline:
         return
     unit_steps = [step_before for step_before in step.before if step_before.unit is step.unit]
-    gates_children = step.semantics.children is ChildGates.GATES and unit_steps
+    gates_children = step.semantics.child_gates is ChildGates.GATES and unit_steps
     if gates_children and all(step_before.state is StepState.PASSED for step_before in unit_steps):
         since = max(step_before.applied_at for step_before in unit_steps)
         step.deadline = Ms(since + step.semantics.deadline)
@@ -91,13 +91,13 @@ def _delay_to_interval(context: DecisionContext, step: StepRun) -> None:
         step_before for step_before in other_steps if step_before.unit.unit.id == unit.parent
     ]
     if any(step_before.unit.unit.parent == unit.id for step_before in other_steps):
-        interval = step.semantics.look_every if unit.id.kind else Ms(0)
+        interval = step.semantics.gate_check_interval if unit.id.kind else Ms(0)
         since = (
             step_before.applied_at for step_before in step.before if step_before.unit is step.unit
         )
     else:
         interval = (
-            step.semantics.dependency_every if len(other_steps) > len(parent_steps) else Ms(0)
+            step.semantics.dependency_interval if len(other_steps) > len(parent_steps) else Ms(0)
         )
         since = (step_before.applied_at for step_before in parent_steps)
     if interval:
@@ -138,12 +138,12 @@ def start_step(context: DecisionContext, step: StepRun) -> None:
         return
     context.set_step_state(step, StepState.CHECKING)
     context.expect_reply(step.unit)
-    name, outcome = step.step.id, step.unit.failure if step.step.rescues else None
+    name, outcome = step.step.id, step.unit.failure if step.step.only_on_failure else None
     if step.step.is_test:
         outcome = RevisionOutcome(passed=True, hooks=step.unit.hook_runs(context.now))
     slots = step.unit.slots
     takes_slot = slots is not None and not slots.frees_idle_slots
-    context.issue(Expand(name) if step.step.expands else CompareStep(name, outcome, takes_slot))
+    context.issue(Expand(name) if step.step.expansion else CompareStep(name, outcome, takes_slot))
 
 
 def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
@@ -181,14 +181,14 @@ def handle_preflight_failed(context: DecisionContext, trigger: PreflightFailed) 
     step = context.rollout.steps.get(trigger.step)
     if step is None or step.state is not StepState.WAITING or step.step.digest != trigger.digest:
         return
-    if not step.step.rescues and not step.unit.unit.policy.carries_on:
+    if not step.step.only_on_failure and not step.unit.unit.policy.continue_on_failure:
         fail_step(context, step, trigger.failure.reason, trigger.failure.message, final=True)
 
 
 def pass_step(context: DecisionContext, step: StepRun) -> None:
     """Set a step to passed and start what waits for it."""
     context.set_step_state(step, StepState.PASSED)
-    step.unit.needs_refresh |= step.unit.unit.policy.asks_late
+    step.unit.needs_refresh |= step.unit.unit.policy.regenerates_during_rollout
     start_dependents(context, step)
 
 
@@ -207,7 +207,7 @@ def start_dependents(context: DecisionContext, step: StepRun) -> None:
             )
         try_start(context, dependent)
     step.has_released_children |= (
-        step.step.is_placeholder and step.semantics.children is ChildGates.GATES
+        step.step.is_placeholder and step.semantics.child_gates is ChildGates.GATES
     )
 
 
@@ -218,12 +218,12 @@ def fail_step(
     retry, unit = step.semantics.retry, step.unit
     if unit.stop_reason:
         return  # what is left of it is given up when nothing of it is under way
-    if step.step.is_test and unit.unit.policy.forgives_tests:
+    if step.step.is_test and unit.unit.policy.ignore_test_failures:
         _ignore_failed_test(context, step, message)
         return
-    attempt = (unit.attempts if retry.whole else step.attempts) + 1
-    final = final or step.step.rescues
-    if not step.step.rescues:
+    attempt = (unit.attempts if retry.restarts_unit else step.attempts) + 1
+    final = final or step.step.only_on_failure
+    if not step.step.only_on_failure:
         hooks = unit.hook_runs(context.now, failing_step=step)
         unit.failure = RevisionOutcome(passed=False, message=message, hooks=hooks)
     if not final and attempt <= retry.limit and not context.is_draining(step):
@@ -235,7 +235,7 @@ def fail_step(
     if unit.is_remediating:
         _abandon_unit(context, step)
         return
-    if unit.unit.policy.carries_on:
+    if unit.unit.policy.continue_on_failure:
         start_dependents(context, step)
         return
     settle_child(context, step)
@@ -255,7 +255,7 @@ def _ignore_failed_test(context: DecisionContext, step: StepRun, message: str) -
 
 def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, message: str) -> None:
     retry_at = Ms(context.now + delay)
-    step.unit.needs_refresh |= step.semantics.retry.refreshes
+    step.unit.needs_refresh |= step.semantics.retry.uses_current_revision
     step.unit.on_failure_hooks = ()
     context.emit(
         EventType.RETRY_SCHEDULED,
@@ -265,7 +265,7 @@ def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, mess
         until=retry_at,
     )
     steps = [step]
-    if step.semantics.retry.whole:
+    if step.semantics.retry.restarts_unit:
         steps += [
             passed_step for passed_step in step.unit.steps if passed_step.state is StepState.PASSED
         ]
@@ -278,7 +278,11 @@ def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, mess
     for retried in steps:
         retried.not_before = retry_at
         retried.unmet_edges = sum(is_blocking(before, retried) for before in retried.before)
-    if step.semantics.retry.rescues and step.unit.on_failure_steps and _has_remediation(step):
+    if (
+        step.semantics.retry.remediates_before_retry
+        and step.unit.on_failure_steps
+        and _has_remediation(step)
+    ):
         step.unit.is_remediating = True
         _start_on_failure_steps(context, step.unit.on_failure_steps)
     for retried in steps:
@@ -287,7 +291,7 @@ def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, mess
 
 def _has_remediation(failed_step: StepRun) -> bool:
     """Return whether on-failure steps run for the failure of a step."""
-    return not failed_step.step.is_test or failed_step.unit.unit.policy.remedies_tests
+    return not failed_step.step.is_test or failed_step.unit.unit.policy.remediate_test_failures
 
 
 def _start_on_failure_steps(context: DecisionContext, steps: list[StepRun]) -> None:
@@ -371,7 +375,7 @@ def exclude_unit(context: DecisionContext, unit: UnitRun, failure: Failure) -> N
     for step in unit.steps:
         if step.state is not StepState.WAITING:
             continue
-        state = StepState.SKIPPED if step.step.rescues else StepState.FAILED
+        state = StepState.SKIPPED if step.step.only_on_failure else StepState.FAILED
         context.set_step_state(step, state, reason=failure.reason, message=failure.message)
         skip_dependents(context, step)
 
@@ -379,17 +383,17 @@ def exclude_unit(context: DecisionContext, unit: UnitRun, failure: Failure) -> N
 def run_on_failure_steps(context: DecisionContext, step: StepRun) -> None:
     """Start or skip the on-failure steps of a unit when all of its other steps are final."""
     unit = step.unit
-    if unit.is_remediating and step.step.rescues:
+    if unit.is_remediating and step.step.only_on_failure:
         _finish_remediation(context, unit)
-    if not unit.on_failure_steps or step.step.rescues:
+    if not unit.on_failure_steps or step.step.only_on_failure:
         return
-    ordinary = [step_run for step_run in unit.steps if not step_run.step.rescues]
+    ordinary = [step_run for step_run in unit.steps if not step_run.step.only_on_failure]
     if not all(step_run.is_final for step_run in ordinary):
         return
     waiting, unit.on_failure_steps = unit.on_failure_steps, []
     failed_steps = [step_run for step_run in ordinary if step_run.state is StepState.FAILED]
     has_failed = bool(failed_steps)
-    if step.semantics.retry.rescues_last and any(map(_has_remediation, failed_steps)):
+    if step.semantics.retry.remediates_last and any(map(_has_remediation, failed_steps)):
         _start_on_failure_steps(context, waiting)
         return
     message = "its last failure is left as it is" if has_failed else "nothing failed"

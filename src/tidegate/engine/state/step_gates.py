@@ -35,11 +35,11 @@ def enter_gate(context: DecisionContext, step: StepRun) -> None:
 
 def _pass_ungated(context: DecisionContext, step: StepRun) -> None:
     """Pass the objects that keep no gate closed: by policy, or because no step follows."""
-    hooks_only = not step.semantics.gates_last and step.step.last
+    hooks_only = not step.semantics.gates_last and step.step.is_last
     for run in step.items:
-        is_gated = run.item.hook is not None if hooks_only else run.item.gates
+        is_gated = run.item.hook is not None if hooks_only else run.item.is_gating
         if run.state is ItemState.GATING and not is_gated:
-            if run.item.deed is ItemAction.DELETE:
+            if run.item.action is ItemAction.DELETE:
                 context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
             run.state = ItemState.PASSED
             step.gating_count -= 1
@@ -47,10 +47,14 @@ def _pass_ungated(context: DecisionContext, step: StepRun) -> None:
 
 def set_deadline(context: DecisionContext, step: StepRun) -> None:
     """Set the deadline of a step, never shorter than the readiness timeouts of its objects."""
-    foundation_limit = step.semantics.ground_deadline if step.step.ground else Ms(0)
+    foundation_limit = step.semantics.prerequisite_deadline if step.step.is_prerequisite else Ms(0)
     minimum = foundation_limit or _special_timeout(step) or step.semantics.deadline
     if minimum:
-        budgets = () if step.semantics.exact else (run.item.budget for run in step.items)
+        budgets = (
+            ()
+            if step.semantics.is_deadline_exact
+            else (run.item.readiness_timeout for run in step.items)
+        )
         longest = max(budgets, default=minimum)
         step.deadline = Ms(context.now + max(minimum, longest))
         context.set_timer(step.deadline, step)
@@ -59,15 +63,17 @@ def set_deadline(context: DecisionContext, step: StepRun) -> None:
 def _special_timeout(step: StepRun) -> Ms:
     """Return the separate timeout of on-failure steps and tests; 0 if there is none."""
     policy = step.unit.unit.policy
-    if step.step.rescues:
-        return policy.remedy_timeout
+    if step.step.only_on_failure:
+        return policy.remediation_timeout
     return policy.test_timeout if step.step.is_test else Ms(0)
 
 
 def _check_interval(step: StepRun) -> Ms:
     """Return how often a gate is checked; 0 means whenever the health of an object changes."""
-    foundation_interval = step.semantics.ground_every if step.step.ground else Ms(0)
-    return foundation_interval or step.semantics.look_every
+    foundation_interval = (
+        step.semantics.prerequisite_interval if step.step.is_prerequisite else Ms(0)
+    )
+    return foundation_interval or step.semantics.gate_check_interval
 
 
 def handle_health_changed(context: DecisionContext, trigger: messages.HealthChanged) -> None:
@@ -80,7 +86,7 @@ def handle_health_changed(context: DecisionContext, trigger: messages.HealthChan
         step = run.step
         if step.state is not StepState.GATING:
             continue
-        if run.state is ItemState.PASSED and run.item.gates:
+        if run.state is ItemState.PASSED and run.item.is_gating:
             _needs_verification(context, run)
         if run.state is not ItemState.GATING:
             continue
@@ -88,8 +94,8 @@ def handle_health_changed(context: DecisionContext, trigger: messages.HealthChan
         semantics = step.semantics
         if _check_interval(step) or step.next_check_at is not None:
             continue
-        if semantics.look_after:
-            step.next_check_at = Ms(context.now + semantics.look_after)
+        if semantics.gate_check_delay:
+            step.next_check_at = Ms(context.now + semantics.gate_check_delay)
             context.set_timer(step.next_check_at, step)
         else:
             _check_item(context, run)
@@ -161,7 +167,7 @@ def check_gate(context: DecisionContext, step: StepRun) -> None:
 
 
 def _check_item(context: DecisionContext, run: ItemRun) -> None:
-    if run.item.deed is ItemAction.DELETE:
+    if run.item.action is ItemAction.DELETE:
         emit_wait(context, run, "Deleting", "it is being deleted")
     elif not _needs_verification(context, run):
         _apply_result(context, run, evaluate_gate(run, context.now))
@@ -222,7 +228,7 @@ def _fail_item(context: DecisionContext, run: ItemRun, result: GateResult) -> No
         return
     if step.failure is None or result.final:
         step.failure = messages.Failure(result.reason, _failure_message(run, result), result.final)
-    if step.semantics.patient:
+    if step.semantics.settles_before_failing:
         settle_item(context, run, ItemState.FAILED)
     else:
         _finish_gate(context, step)
@@ -254,19 +260,19 @@ def _find_failed_object(context: DecisionContext, step: StepRun) -> messages.Fai
     """Return the failure of an ordinary object in a step that waited only for its hooks."""
     semantics = step.semantics
     has_hooks = any(run.item.hook is not None for run in step.items)
-    if semantics.gates_last or not step.step.last or not has_hooks:
+    if semantics.gates_last or not step.step.is_last or not has_hooks:
         return None
     others = (run for run in step.items if run.item.hook is None and run.written is not None)
     for run in others:
         result = evaluate_gate(run, context.now)
-        if result.decision is GateDecision.FAILS and run.item.deed is not ItemAction.DELETE:
+        if result.decision is GateDecision.FAILS and run.item.action is not ItemAction.DELETE:
             return messages.Failure(result.reason, _failure_message(run, result), result.final)
     return None
 
 
 def _fail_gate(context: DecisionContext, step: StepRun, failure: messages.Failure) -> None:
     retry = step.semantics.retry
-    final = not retry.gates or (failure.final and not retry.whole)
+    final = not retry.retries_gates or (failure.final and not retry.restarts_unit)
     fail_step(context, step, failure.reason, failure.message, final=final)
 
 
@@ -274,7 +280,7 @@ def _pass_gate(context: DecisionContext, step: StepRun) -> None:
     opened_gates = tuple(
         (run.object_ref, run.item.digest, run.written.uid)
         for run in step.items
-        if run.written is not None and run.item.deed is not ItemAction.DELETE
+        if run.written is not None and run.item.action is not ItemAction.DELETE
     )
     hooks = tuple(run.object_ref for run in step.items if run.item.hook is not None and run.written)
     if hooks:
@@ -286,7 +292,7 @@ def _pass_gate(context: DecisionContext, step: StepRun) -> None:
 
 def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
     """Fail a gate that has waited, or has been quiet, for too long; return whether it did."""
-    quiet_limit = step.semantics.quiet
+    quiet_limit = step.semantics.idle_timeout
     is_late = step.deadline is not None and context.now >= step.deadline
     is_quiet = bool(quiet_limit) and context.now >= step.changed_at + quiet_limit
     if (is_late or is_quiet) and not _has_fresh_status(context, step):

@@ -134,7 +134,7 @@ def evaluate_changed(
         live = context.live_cache.objects.get(run.object_ref)
         if (
             live is None
-            or run.item.deed in UNREPORTED_ACTIONS
+            or run.item.action in UNREPORTED_ACTIONS
             or run.object_ref not in context.owners
         ):
             continue
@@ -142,7 +142,7 @@ def evaluate_changed(
             verdicts[run.object_ref] = (
                 yield from context.evaluate_health(run.object_ref, live)
             ).verdict
-    if unit.unit.policy.changed_only:
+    if unit.unit.policy.apply_out_of_sync_only:
         for step, item in _desired_items(context, unit):
             object_ref = ClusterRef(step.cluster, item.ref)
             live = context.live_cache.objects.get(object_ref)
@@ -155,7 +155,7 @@ def evaluate_changed(
 
 def find_unpruned(context: RolloutContext, unit: UnitRun) -> Procedure[tuple[ObjectProgress, ...]]:
     """Return the live objects that Git no longer has, of a unit that does not prune."""
-    if unit.unit.policy.prunes:
+    if unit.unit.policy.prune:
         return ()
     record = context.leases[unit.unit.id].record
     planned_identities = {
@@ -179,7 +179,7 @@ def _object_progress(
 ) -> Iterator[ObjectProgress]:
     for step in (step_run for step_run in unit.steps if not context.is_remediation(step_run.step)):
         for run in step.items:
-            if run.item.deed in UNREPORTED_ACTIONS:
+            if run.item.action in UNREPORTED_ACTIONS:
                 continue
             last_verdict = run.health.verdict if run.health else None
             yield _progress_for_item(
@@ -192,7 +192,7 @@ def _in_sync_progress(
     context: RolloutContext, unit: UnitRun, tracker: UnitTracker
 ) -> Iterator[ObjectProgress]:
     """Yield the in-sync objects that a unit with `ApplyOutOfSyncOnly` has left out."""
-    if not unit.unit.policy.changed_only:
+    if not unit.unit.policy.apply_out_of_sync_only:
         return
     planned_refs = {run.object_ref for step in unit.steps for run in step.items}
     for step, item in _desired_items(context, unit):
@@ -217,7 +217,7 @@ def _desired_items(context: RolloutContext, unit: UnitRun) -> Iterator[tuple[Ste
     plan = context.unit_plans.get(unit.unit.id)
     for step in plan.steps if plan else ():
         for item in step_items(step):
-            if item.hook is None and item.deed not in UNREPORTED_ACTIONS:
+            if item.hook is None and item.action not in UNREPORTED_ACTIONS:
                 yield step, item
 
 
@@ -225,7 +225,7 @@ def _progress_for_item(
     context: RolloutContext, step: StepRun, run: ItemRun, verdict: Verdict | None
 ) -> ObjectProgress:
     item, live = run.item, context.live_cache.objects.get(run.object_ref)
-    is_desired, result = item.deed is not ItemAction.DELETE, _object_result(run)
+    is_desired, result = item.action is not ItemAction.DELETE, _object_result(run)
     failure_message = step.failure.message if result is ObjectResult.FAILED and step.failure else ""
     return ObjectProgress(
         ref=item.ref,
@@ -234,7 +234,7 @@ def _progress_for_item(
         is_hook=item.hook is not None,
         is_desired=is_desired,
         in_sync=is_desired and _is_synced(context, run, live),
-        requires_confirmation=item.asks and not step.unit.unit.policy.consents,
+        requires_confirmation=item.requires_confirmation and not step.unit.unit.policy.confirmed,
         is_live=live is not None,
         is_awaited=run.state is ItemState.GATING and step.state is StepState.GATING,
         result=result,
@@ -260,10 +260,10 @@ def _object_result(run: ItemRun) -> ObjectResult:
     gate_failed = run.step.state is StepState.FAILED and run.state is ItemState.GATING
     if run.state is ItemState.FAILED or gate_failed:
         return ObjectResult.FAILED
-    if run.item.deed is ItemAction.DELETE:
+    if run.item.action is ItemAction.DELETE:
         if run.state is not ItemState.PASSED or run.compare_result is CompareResult.ABSENT:
             return ObjectResult.NONE
-        is_unconfirmed = run.item.asks and not run.step.unit.unit.policy.consents
+        is_unconfirmed = run.item.requires_confirmation and not run.step.unit.unit.policy.confirmed
         return ObjectResult.PRUNE_SKIPPED if is_unconfirmed else ObjectResult.PRUNED
     if run.written is None:
         return ObjectResult.UNCHANGED if run.state is ItemState.PASSED else ObjectResult.NONE

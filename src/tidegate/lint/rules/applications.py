@@ -73,7 +73,7 @@ def children_without_health(context: LintContext) -> Iterator[Diagnostic]:
             continue
         if not parent.kind:
             yield _unused_waves(parent, later)
-        elif not script and context.units[parent].policy.semantics.children is ChildGates.NEVER:
+        elif not script and context.units[parent].policy.semantics.child_gates is ChildGates.NEVER:
             yield _missing_health_check(context, parent, children, later)
         elif script and "sync" not in script and "operationState" not in script:
             yield _stale_health_check(context, parent, later)

@@ -159,7 +159,9 @@ def two_owners(context: LintContext) -> Iterator[Diagnostic]:
         if len(owners) < 2 or len(roots) > 1:  # noqa: PLR2004
             continue  # what begins elsewhere may be for another cluster
         first, *others = owners.values()
-        is_rejected = any(lint_object.unit.policy.refuses_shared for lint_object in owners.values())
+        is_rejected = any(
+            lint_object.unit.policy.fail_on_shared_resource for lint_object in owners.values()
+        )
         is_shared = first.is_kind("", "Namespace")
         severity = (
             Severity.ERROR if is_rejected else Severity.NOTE if is_shared else Severity.WARNING

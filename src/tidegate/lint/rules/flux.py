@@ -183,7 +183,7 @@ def _parse_optional_duration(value: str) -> Ms | None:
 def prunes_data(context: LintContext) -> Iterator[Diagnostic]:
     for unit, objects in context.by_unit.items():
         policy = context.units[unit].policy
-        if policy.tracking is not Tracking.FLUX or not policy.prunes or unit.kind != KUSTOMIZATION:
+        if policy.tracking is not Tracking.FLUX or not policy.prune or unit.kind != KUSTOMIZATION:
             continue
         risky = [lint_object for lint_object in objects if _has_data(lint_object)]
         if risky:

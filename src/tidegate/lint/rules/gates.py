@@ -78,7 +78,7 @@ def _is_default(obj: LintObject) -> bool:
 def _blocks_later_steps(context: LintContext, obj: LintObject, step: Step) -> bool:
     """Return whether a later step waits for the object."""
     semantics = obj.unit.policy.semantics
-    is_gated = not step.last or semantics.gates_last
+    is_gated = not step.is_last or semantics.gates_last
     return is_gated and bool(context.order.outgoing.get(step.id)) and obj.manifest.is_gating
 
 
@@ -163,13 +163,13 @@ def gate_without_check(context: LintContext) -> Iterator[Diagnostic]:
     consumers = _consumers(index)
     for node in context.graph.nodes:
         obj = index.objects.get(node.number)
-        if obj is None or node.step == NO_STEP or obj.unit.policy.semantics.falls_back:
+        if obj is None or node.step == NO_STEP or obj.unit.policy.semantics.uses_generic_health:
             continue
         row = context.catalog.row_of(obj.ref.kind)
         if row is None or not row.ready_when or context.has_check(obj.unit, obj.body):
             continue
         step = context.step_for(obj)
-        if step is None or step.last:
+        if step is None or step.is_last:
             continue
         later = [
             consumer

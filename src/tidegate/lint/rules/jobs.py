@@ -43,7 +43,7 @@ def fragile_job(context: LintContext) -> Iterator[Diagnostic]:
 
 def _replaced_without_force(obj: LintObject) -> Iterator[Diagnostic]:
     object_options = obj.manifest.options
-    if object_options.replaces and not object_options.forces and obj.manifest.hook_policies is None:
+    if object_options.replace and not object_options.force and obj.manifest.hook_policies is None:
         has_annotation = OPTIONS in get_mapping(obj.body, "metadata", "annotations")
         yield Diagnostic(
             message=(

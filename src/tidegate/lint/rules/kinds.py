@@ -263,7 +263,7 @@ def unserved_kind(context: LintContext) -> Iterator[Diagnostic]:
             continue
         is_outside = context.graph.nodes[edge.before].kind is NodeKind.EXTERNAL
         is_argocd = obj.unit.policy.semantics.name == "argocd"
-        if not is_outside or not is_argocd or obj.manifest.options.waits_for_kind:
+        if not is_outside or not is_argocd or obj.manifest.options.skip_missing_kind:
             continue
         operator = _operator_in_unit(index, edge, obj)
         if operator is not None and obj.unit.id in context.complete_units:

@@ -62,28 +62,28 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ref: Ref
     body: bytes = b""
     digest: str = ""
-    deed: ItemAction = ItemAction.APPLY
+    action: ItemAction = ItemAction.APPLY
     origin: str = ""
-    budget: Ms = Ms(0)
+    readiness_timeout: Ms = Ms(0)
     """How long the object may take to become ready, by its own spec."""
     expires: bool = False
     """Whether it deletes itself when it is finished."""
-    suspends: bool = False
+    is_suspended: bool = False
     """Whether Git itself pauses the object."""
     recreates: bool = False
     """Whether it is deleted and created again if an immutable field differs."""
     hook: tuple[HookPolicy, ...] | None = None
     """When the hook is deleted. None if the object is no hook."""
-    generates: bool = False
+    generates_name: bool = False
     """Whether its name is generated when the rollout starts."""
-    asks: bool = False
+    requires_confirmation: bool = False
     """Whether its deletion requires a confirmation."""
-    releases: tuple[str, ...] = ()
+    removed_finalizers: tuple[str, ...] = ()
     """Finalizers to remove before its deletion, because the guarded resources are gone."""
-    gates: bool = True
+    is_gating: bool = True
     """Whether the steps after its step wait for it."""
-    handling: ObjectOptions = ObjectOptions()
-    hidden: tuple[FieldPath, ...] = ()
+    options: ObjectOptions = ObjectOptions()
+    hidden_fields: tuple[FieldPath, ...] = ()
     """Fields with values that must not be shown, although the object is no Secret."""
 
 
@@ -91,7 +91,7 @@ class Barrier(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A reason to delay a step: until a time, or with 0 until it is approved."""
 
     reason: str
-    sentence: str
+    message: str
     until: Ms = Ms(0)
 
 
@@ -112,24 +112,24 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     part: int = 0
     """Its number, if the objects of one wave or stage are split into several steps."""
     batches: tuple[tuple[PlanItem, ...], ...] = ()
-    last: bool = False
+    is_last: bool = False
     """Whether it is the last step of its unit.
 
     If the last step is not gated, only its hooks are awaited.
     """
-    rescues: bool = False
+    only_on_failure: bool = False
     """Whether it runs only after a step of its unit has failed and all of them are final."""
-    expands: str = ""
+    expansion: str = ""
     """The expansion that yields further steps. The step passes when they have passed."""
     barrier: Barrier | None = None
     """A further condition to start."""
-    ground: bool = False
+    is_prerequisite: bool = False
     """Whether the rest of its unit depends on it, whatever the gates of the unit are."""
 
     @property
     def is_placeholder(self) -> bool:
         """Whether the step has no objects, no expansion and no barrier."""
-        return not (self.batches or self.expands or self.barrier)
+        return not (self.batches or self.expansion or self.barrier)
 
     @property
     def is_test(self) -> bool:
@@ -149,7 +149,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_confidential(item: PlanItem) -> bool:
     """Return whether an item holds a value that must not be shown, nor be guessed from a digest."""
-    return bool(item.body) and (bool(item.hidden) or is_secret_kind(item.ref.kind.name))
+    return bool(item.body) and (bool(item.hidden_fields) or is_secret_kind(item.ref.kind.name))
 
 
 def step_items(step: Step) -> list[PlanItem]:
@@ -159,7 +159,7 @@ def step_items(step: Step) -> list[PlanItem]:
 
 def managed_items(step: Step) -> list[PlanItem]:
     """Return the items of a step that belong to its unit, without those that are only awaited."""
-    return [item for item in step_items(step) if item.deed not in AWAIT_ACTIONS]
+    return [item for item in step_items(step) if item.action not in AWAIT_ACTIONS]
 
 
 class EdgeReason(StrEnum):
@@ -179,9 +179,9 @@ class Edge(msgspec.Struct, frozen=True, order=True, gc=False):
 
     before: str
     after: str
-    because: EdgeReason = EdgeReason.WAVE
+    reason: EdgeReason = EdgeReason.WAVE
     strength: Strength = Strength.HARD
-    where: str = ""
+    location: str = ""
     """The location that declares the edge, if any."""
 
 
@@ -232,7 +232,7 @@ class ConcurrencyLimit(msgspec.Struct, frozen=True, gc=False):
 
     group: str
     limit: int
-    rests: bool = False
+    frees_idle_slots: bool = False
     """Whether a unit that has failed, or waits for a retry or for others, does not count."""
 
 
@@ -320,4 +320,4 @@ def _without_secrets(step: Step) -> Step:
         )
         for batch in step.batches
     )
-    return msgspec.structs.replace(step, digest=digest_step(batches, step.expands))
+    return msgspec.structs.replace(step, digest=digest_step(batches, step.expansion))

@@ -43,7 +43,7 @@ class UnitOrigin(msgspec.Struct, frozen=True, gc=False):
         deleted_with_parent: bool = False,
     ) -> UnitOrigin:
         """Return the origin to store for a unit with this policy."""
-        spec, propagation = policy.release, policy.farewell
+        spec, propagation = policy.release, policy.deletion_propagation
         release = msgspec.structs.replace(spec, ignores=()) if spec is not None else None
         return cls(
             unit, parent, policy.cascades, grandparent, deleted_with_parent, propagation, release

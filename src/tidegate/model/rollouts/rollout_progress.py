@@ -328,7 +328,7 @@ def _with_details(wait: GateWait, event: Event) -> GateWait:
 
 def _step_from_plan(step: Step) -> StepProgress:
     unit, name, refs = unit_name(step.unit, step.cluster), step_name(step), _step_refs(step)
-    return StepProgress(step.id, unit, name, step.cluster, refs, step.rescues, step.unit)
+    return StepProgress(step.id, unit, name, step.cluster, refs, step.only_on_failure, step.unit)
 
 
 def _step_from_event(event: Event) -> StepProgress:

@@ -82,7 +82,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
                     parent=unit.parent,
                     wave=waves.get(unit.id),
                     manager=unit.policy.manager,
-                    out_of_sync_only=unit.policy.changed_only,
+                    out_of_sync_only=unit.policy.apply_out_of_sync_only,
                 )
                 for unit in plan.units
             ),
@@ -110,7 +110,7 @@ def _run_step(step: Step) -> RunStep:
         stage=step.stage,
         part=step.part,
         objects=tuple(
-            RunObject(item.ref, item.deed, item.hook is not None, item.gates)
+            RunObject(item.ref, item.action, item.hook is not None, item.is_gating)
             for item in step_items(step)
         ),
     )

@@ -32,21 +32,21 @@ class Permission(StrEnum):
 class ObjectOptions(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Sync options of an object: writing, pruning and deletion."""
 
-    replaces: bool = False
+    replace: bool = False
     """Whether the object is replaced instead of merged."""
-    forces: bool = False
+    force: bool = False
     """Whether the object is deleted and created again if it cannot be updated."""
-    checks: bool = True
+    validate: bool = True
     """Whether the object is validated before it is written."""
-    waits_for_kind: bool = False
+    skip_missing_kind: bool = False
     """Whether its kind may be registered later in the rollout."""
     prune: Permission = Permission.YES
     delete: Permission = Permission.YES
-    last: bool = False
+    prune_last: bool = False
     """Whether it is pruned after everything else."""
     propagation: Propagation = Propagation.FOREGROUND
     """The deletion propagation for pruning and deleting it."""
-    merges: bool = False
+    keep_other_fields: bool = False
     """Whether fields that other writers have added stay with them."""
 
 
@@ -92,49 +92,49 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The name of the health rules for its objects."""
     order: Order = Order.WAVES
     gates: GateScope = GateScope.ALL
-    listed: tuple[Ref, ...] = ()
+    gating_refs: tuple[Ref, ...] = ()
     """The objects that gate, if not all do."""
-    prunes: bool = False
-    consents: bool = False
+    prune: bool = False
+    confirmed: bool = False
     """Whether pruning and deletion of objects that require it were confirmed."""
-    carries_on: bool = False
+    continue_on_failure: bool = False
     """Whether the steps after a failed step start anyway."""
     runs_hooks: bool = False
     """Whether hooks run even if nothing has changed."""
     tracking: Tracking = Tracking.TIDEGATE
     manager: str = "tidegate"
     """The field manager of applied fields."""
-    handling: ObjectOptions = ObjectOptions()
+    object_options: ObjectOptions = ObjectOptions()
     """The default sync options of its objects."""
-    creates_namespace: bool = False
-    changed_only: bool = False
+    create_namespace: bool = False
+    apply_out_of_sync_only: bool = False
     """Whether objects that are in sync are not waited for."""
-    refuses_shared: bool = False
+    fail_on_shared_resource: bool = False
     """Whether objects of another unit are rejected instead of taken over."""
-    deletes_contents: bool = False
+    delete_contents: bool = False
     """Whether deleting a namespace or CRD may delete objects of other owners."""
-    allows_empty: bool = False
+    allow_empty: bool = False
     """Whether it prunes even if it renders no objects."""
-    adopts_name: bool = False
+    adopt_name: bool = False
     """Whether it takes over a unit name that another source had."""
-    leaves_others: bool = False
+    keep_other_appliers: bool = False
     """Whether the fields of earlier appliers stay with them."""
-    keeps_ignored: bool = False
+    respect_ignore_differences: bool = False
     """Whether ignored differences are written with their live values."""
-    ignores: tuple[IgnoreDifference, ...] = ()
+    ignore_differences: tuple[IgnoreDifference, ...] = ()
     identity: ImpersonatedUser | None = None
     """The user to impersonate."""
-    starts: bool = True
+    auto_sync: bool = True
     """Whether its controller syncs it automatically."""
     cascades: bool = False
     """Whether its objects are deleted with the unit resource."""
-    heals: bool = False
+    self_heal: bool = False
     """Whether drift is corrected."""
     timeout: Ms = Ms(0)
     """Replaces the deadline of the semantics, unless 0."""
     retry: Retry | None = None
     """Replaces the retry policy of the semantics, unless None."""
-    asks_readiness: bool = False
+    requires_ready_dependencies: bool = False
     """Whether dependencies must be ready even if they have a readiness expression."""
     expressions: tuple[HealthExpressions, ...] = ()
     """Health expressions of the unit for some kinds."""
@@ -142,40 +142,40 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Groups and kinds that are applied first among the objects that no other object depends on."""
     namespace_labels: tuple[tuple[str, str], ...] = ()
     """Labels of the namespace that it creates."""
-    namespace_notes: tuple[tuple[str, str], ...] = ()
+    namespace_annotations: tuple[tuple[str, str], ...] = ()
     """Annotations of the namespace that it creates."""
     windows: tuple[SyncWindow, ...] = ()
     """When it may be synced."""
-    asked: bool = False
+    is_manual: bool = False
     """Whether a person requested the sync, which some windows allow."""
-    reach: ProjectScope | None = None
+    project_scope: ProjectScope | None = None
     """The project of the unit, with its permissions."""
     instance_label: str = ""
     """A label with the name of the unit on its objects, in addition to the tracking."""
     release: ReleaseSpec | None = None
     """The Helm release of the unit."""
-    asks_late: bool = False
+    regenerates_during_rollout: bool = False
     """Whether its objects depend on live state and are generated again during the rollout.
 
     This happens when the unit starts, and before the rollout ends.
     """
-    asks_first: bool = False
+    uses_lookup: bool = False
     """Whether its objects depend on live state and are generated again before its first step."""
     labels_only: bool = False
     """Whether only the instance label identifies the owner of its objects."""
-    farewell: Propagation | None = None
+    deletion_propagation: Propagation | None = None
     """The propagation for deleting the whole unit. None if it is the same as for pruning."""
     drift: DriftMode | None = None
     """How to handle drift if nothing else changed. None rolls out as usual."""
-    remedy_timeout: Ms = Ms(0)
+    remediation_timeout: Ms = Ms(0)
     """The time limit of a remediation."""
     test_timeout: Ms = Ms(0)
     """The time limit of its tests."""
-    forgives_tests: bool = False
+    ignore_test_failures: bool = False
     """Whether a failed test is only reported, and the remaining tests are skipped."""
-    remedies_tests: bool = False
+    remediate_test_failures: bool = False
     """Whether a failed test is remediated like any other failure."""
-    withdraws: bool = False
+    delete_created_on_rejection: bool = False
     """Whether objects that a remediation created are deleted if one of its writes is rejected."""
 
     @property
@@ -186,11 +186,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def with_force(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - it is all that is said
     """Return the policy, with forced recreation of objects if `forces` is set."""
-    options = policy.handling
-    if not forces or options.forces:
+    options = policy.object_options
+    if not forces or options.force:
         return policy
-    forced_options = msgspec.structs.replace(options, forces=True)
-    return msgspec.structs.replace(policy, handling=forced_options)
+    forced_options = msgspec.structs.replace(options, force=True)
+    return msgspec.structs.replace(policy, object_options=forced_options)
 
 
 class PreflightMode(StrEnum):

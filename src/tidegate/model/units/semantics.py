@@ -33,25 +33,25 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     """How often a failed step is retried, and after which delays."""
 
     limit: int
-    first: Ms
+    backoff: Ms
     factor: int
-    cap: Ms
-    whole: bool = False
+    backoff_limit: Ms
+    restarts_unit: bool = False
     """Whether the whole unit starts again, not only the failed step."""
-    gates: bool = False
+    retries_gates: bool = False
     """Whether a failed gate is retried too. If not, only rejected writes are retried."""
-    refreshes: bool = False
+    uses_current_revision: bool = False
     """Whether a retry uses the current revision of the source."""
-    rescues: bool = False
+    remediates_before_retry: bool = False
     """Whether the remediation runs before each retry."""
-    rescues_last: bool = True
+    remediates_last: bool = True
     """Whether the remediation also runs after the last attempt."""
-    counts_on: bool = False
+    keeps_count: bool = False
     """Whether the count continues when the desired state changes."""
 
     def delay(self, attempt: int) -> Ms:
         """Return the delay before an attempt. The first retry is number 1."""
-        return Ms(min(self.cap, self.first * self.factor ** (attempt - 1)))
+        return Ms(min(self.backoff_limit, self.backoff * self.factor ** (attempt - 1)))
 
 
 class Semantics(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,58 +64,58 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     """The minimum time between the last write of a step and the next step of its unit."""
     gates_last: bool
     """Whether the last step of a unit is gated too."""
-    look_after: Ms
+    gate_check_delay: Ms
     """The time between a change and the evaluation of gates."""
-    look_every: Ms
+    gate_check_interval: Ms
     """The interval at which gates are evaluated."""
-    dependency_every: Ms
+    dependency_interval: Ms
     """The interval at which a unit checks its dependencies."""
-    falls_back: bool
+    uses_generic_health: bool
     """Whether kinds without a health rule are judged by the generic rule."""
-    settle: Ms
+    settle_time: Ms
     """How long Degraded must last until it counts."""
-    proof: Ms
+    status_wait: Ms
     """How long to wait for a status of kinds that cannot prove which version it refers to."""
     deadline: Ms
     """The time limit of a gate, unless its objects request more; 0 is unlimited."""
-    exact: bool
+    is_deadline_exact: bool
     """Whether objects cannot extend `deadline`."""
-    ground_deadline: Ms
+    prerequisite_deadline: Ms
     """Replaces `deadline` for prerequisites of the rest of a unit, unless 0."""
-    ground_every: Ms
-    """Replaces `look_every` for prerequisites of the rest of a unit, unless 0."""
-    suspended: Ms
+    prerequisite_interval: Ms
+    """Replaces `gate_check_interval` for prerequisites of the rest of a unit, unless 0."""
+    suspended_timeout: Ms
     """How long an object may be Suspended."""
     passes_paused: bool
     """Whether an object that Git itself pauses does not block a gate."""
-    quiet: Ms
+    idle_timeout: Ms
     """How long a gate may wait without any change; 0 is unlimited."""
-    vanishing: OnDisappear
-    batch_stops: bool
+    on_disappear: OnDisappear
+    stops_on_rejection: bool
     """Whether a rejected write keeps later batches of its step from starting."""
-    patient: bool
+    settles_before_failing: bool
     """Whether a failed object fails a gate only after the others have settled."""
-    awaits_consent: bool
+    waits_for_confirmation: bool
     """Whether a step waits for the confirmation of deletions.
 
     If not, unconfirmed objects are skipped.
     """
-    children: ChildGates
+    child_gates: ChildGates
     """Whether a unit waits for its child units."""
     retry: Retry
-    forbears: bool = False
+    tolerates_last_degraded: bool = False
     """Whether a Degraded object of the last step, except a hook, may still become healthy."""
-    workers: int = 0
+    max_concurrent_units: int = 0
     """The number of units of one controller that run at once; 0 is unlimited."""
-    heals: bool = False
+    self_heals: bool = False
     """Whether drift is corrected in units that request it."""
-    heal_start: Ms = Ms(0)
+    heal_initial_delay: Ms = Ms(0)
     """The delay of the first attempt after the last sync."""
-    heal_first: Ms = Ms(0)
-    """The delay of the second attempt. It grows by `heal_factor` up to `heal_cap`."""
-    heal_factor: int = 1
-    heal_cap: Ms = Ms(0)
-    refresh_every: Ms = Ms(0)
+    heal_backoff: Ms = Ms(0)
+    """The delay of the second attempt, multiplied by the factor each time up to the limit."""
+    heal_backoff_factor: int = 1
+    heal_backoff_limit: Ms = Ms(0)
+    refresh_interval: Ms = Ms(0)
     """The interval at which a unit checks for a new revision after its rollout; 0 is never."""
     refresh_jitter: Ms = Ms(0)
     """The maximum jitter of the refresh interval."""
@@ -126,8 +126,13 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
         The first attempt is number 0.
         """
         if not attempt:
-            return self.heal_start
-        return Ms(min(self.heal_cap, self.heal_first * self.heal_factor ** (attempt - 1)))
+            return self.heal_initial_delay
+        return Ms(
+            min(
+                self.heal_backoff_limit,
+                self.heal_backoff * self.heal_backoff_factor ** (attempt - 1),
+            )
+        )
 
 
 ZERO = Ms(0)
@@ -138,57 +143,62 @@ TIDEGATE = Semantics(
     fenced=True,
     pause=ZERO,
     gates_last=True,
-    look_after=ZERO,
-    look_every=ZERO,
-    dependency_every=ZERO,
-    falls_back=True,
-    settle=Ms(30 * SECOND),
-    proof=Ms(5 * SECOND),
+    gate_check_delay=ZERO,
+    gate_check_interval=ZERO,
+    dependency_interval=ZERO,
+    uses_generic_health=True,
+    settle_time=Ms(30 * SECOND),
+    status_wait=Ms(5 * SECOND),
     deadline=Ms(10 * MINUTE),
-    exact=False,
-    ground_deadline=ZERO,
-    ground_every=ZERO,
-    suspended=Ms(10 * MINUTE),
+    is_deadline_exact=False,
+    prerequisite_deadline=ZERO,
+    prerequisite_interval=ZERO,
+    suspended_timeout=Ms(10 * MINUTE),
     passes_paused=True,
-    quiet=ZERO,
-    vanishing=OnDisappear.REAPPLY,
-    batch_stops=True,
-    patient=False,
-    awaits_consent=False,
-    children=ChildGates.ALWAYS,
-    retry=Retry(limit=5, first=Ms(5 * SECOND), factor=2, cap=Ms(3 * MINUTE)),
+    idle_timeout=ZERO,
+    on_disappear=OnDisappear.REAPPLY,
+    stops_on_rejection=True,
+    settles_before_failing=False,
+    waits_for_confirmation=False,
+    child_gates=ChildGates.ALWAYS,
+    retry=Retry(limit=5, backoff=Ms(5 * SECOND), factor=2, backoff_limit=Ms(3 * MINUTE)),
 )
 ARGOCD = Semantics(
     name="argocd",
     fenced=False,
     pause=Ms(2 * SECOND),
     gates_last=False,
-    look_after=Ms(5 * SECOND),
-    look_every=ZERO,
-    dependency_every=ZERO,
-    falls_back=False,
-    settle=ZERO,
-    proof=ZERO,
+    gate_check_delay=Ms(5 * SECOND),
+    gate_check_interval=ZERO,
+    dependency_interval=ZERO,
+    uses_generic_health=False,
+    settle_time=ZERO,
+    status_wait=ZERO,
     deadline=ZERO,
-    exact=False,
-    ground_deadline=ZERO,
-    ground_every=ZERO,
-    suspended=ZERO,
+    is_deadline_exact=False,
+    prerequisite_deadline=ZERO,
+    prerequisite_interval=ZERO,
+    suspended_timeout=ZERO,
     passes_paused=False,
-    quiet=ZERO,
-    vanishing=OnDisappear.FAIL,
-    batch_stops=False,
-    patient=True,
-    awaits_consent=True,
-    children=ChildGates.NEVER,
-    heals=True,
-    heal_first=Ms(2 * SECOND),
-    heal_factor=3,
-    heal_cap=Ms(5 * MINUTE),
-    refresh_every=Ms(2 * MINUTE),
+    idle_timeout=ZERO,
+    on_disappear=OnDisappear.FAIL,
+    stops_on_rejection=False,
+    settles_before_failing=True,
+    waits_for_confirmation=True,
+    child_gates=ChildGates.NEVER,
+    self_heals=True,
+    heal_backoff=Ms(2 * SECOND),
+    heal_backoff_factor=3,
+    heal_backoff_limit=Ms(5 * MINUTE),
+    refresh_interval=Ms(2 * MINUTE),
     refresh_jitter=MINUTE,
     retry=Retry(
-        limit=5, first=Ms(10 * SECOND), factor=2, cap=Ms(3 * MINUTE), whole=True, gates=True
+        limit=5,
+        backoff=Ms(10 * SECOND),
+        factor=2,
+        backoff_limit=Ms(3 * MINUTE),
+        restarts_unit=True,
+        retries_gates=True,
     ),
 )
 FLUX = Semantics(
@@ -196,32 +206,32 @@ FLUX = Semantics(
     fenced=False,
     pause=ZERO,
     gates_last=True,
-    look_after=ZERO,
-    look_every=Ms(5 * SECOND),
-    dependency_every=Ms(30 * SECOND),
-    falls_back=True,
-    settle=ZERO,
-    proof=ZERO,
+    gate_check_delay=ZERO,
+    gate_check_interval=Ms(5 * SECOND),
+    dependency_interval=Ms(30 * SECOND),
+    uses_generic_health=True,
+    settle_time=ZERO,
+    status_wait=ZERO,
     deadline=Ms(5 * MINUTE),
-    exact=True,
-    ground_deadline=Ms(60 * SECOND),
-    ground_every=Ms(2 * SECOND),
-    suspended=ZERO,
+    is_deadline_exact=True,
+    prerequisite_deadline=Ms(60 * SECOND),
+    prerequisite_interval=Ms(2 * SECOND),
+    suspended_timeout=ZERO,
     passes_paused=True,
-    quiet=ZERO,
-    vanishing=OnDisappear.FAIL,
-    batch_stops=True,
-    patient=False,
-    awaits_consent=False,
-    children=ChildGates.GATES,
-    workers=4,
+    idle_timeout=ZERO,
+    on_disappear=OnDisappear.FAIL,
+    stops_on_rejection=True,
+    settles_before_failing=False,
+    waits_for_confirmation=False,
+    child_gates=ChildGates.GATES,
+    max_concurrent_units=4,
     retry=Retry(
         limit=UNLIMITED,
-        first=Ms(60 * SECOND),
+        backoff=Ms(60 * SECOND),
         factor=1,
-        cap=Ms(60 * SECOND),
-        whole=True,
-        gates=True,
+        backoff_limit=Ms(60 * SECOND),
+        restarts_unit=True,
+        retries_gates=True,
     ),
 )
 SEMANTICS_BY_NAME = {rules.name: rules for rules in (TIDEGATE, ARGOCD, FLUX)}

@@ -157,19 +157,19 @@ def _worker_group(unit: Unit) -> str:
     """Return the concurrency group of the controller of a unit, or "" if its workers are
     unlimited.
     """
-    has_worker_limit = bool(unit.policy.semantics.workers)
+    has_worker_limit = bool(unit.policy.semantics.max_concurrent_units)
     parts = (unit.policy.manager, unit.id.cluster)
     return " of ".join(filter(None, parts)) if has_worker_limit else ""
 
 
 def _worker_limits(units: Iterable[Unit]) -> Iterator[ConcurrencyLimit]:
     workers_by_group = {
-        _worker_group(unit): unit.policy.semantics.workers
+        _worker_group(unit): unit.policy.semantics.max_concurrent_units
         for unit in units
         if not unit.concurrency_group
     }
     return (
-        ConcurrencyLimit(group, workers, rests=True)
+        ConcurrencyLimit(group, workers, frees_idle_slots=True)
         for group, workers in workers_by_group.items()
         if group
     )
@@ -242,7 +242,7 @@ def _unit_steps(
     steps, child_precedences = with_placeholders(
         set_gates(group_steps, planned, child_keys), manifests_by_step, planned, dependents
     )
-    if unit.policy.asks_late and not steps:
+    if unit.policy.regenerates_during_rollout and not steps:
         steps = [end_step(planned)]  # by then it may bring something
     awaited = dependency_items(unit, provided)
     return [
@@ -266,8 +266,8 @@ def _group_step(unit: PlannedUnit, group: StepGroup, readiness_timeout: Readines
         wave=group.wave,
         stage=group.stage,
         batches=batches,
-        rescues=group.runs_on_failure,
-        ground=group.stage in {*PREREQUISITE_STAGES, CRDS},
+        only_on_failure=group.runs_on_failure,
+        is_prerequisite=group.stage in {*PREREQUISITE_STAGES, CRDS},
     )
 
 

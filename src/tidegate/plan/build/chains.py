@@ -34,7 +34,7 @@ def step_id(unit: PlannedUnit, *position: object) -> str:
 
 def link_chain(steps: Iterable[Step]) -> list[Edge]:
     """Return edges from each step of a unit to the next. Steps that run on failure have none."""
-    chain = (step for step in steps if not step.rescues)
+    chain = (step for step in steps if not step.only_on_failure)
     return [
         Edge(before.id, after.id, edge_reason(before, after)) for before, after in pairwise(chain)
     ]
@@ -56,7 +56,7 @@ def mark_last(steps: Iterable[Step]) -> list[Step]:
     is more than one wave.
     """
     unit_steps = list(steps)
-    chain = [step for step in unit_steps if not step.rescues]
+    chain = [step for step in unit_steps if not step.only_on_failure]
     last = chain[-1] if chain else None
     has_several_waves = len({step.wave_key for step in unit_steps}) > 1
     if (
@@ -66,7 +66,9 @@ def mark_last(steps: Iterable[Step]) -> list[Step]:
     ):
         last = None
     return [
-        step if step.last == (step is last) else msgspec.structs.replace(step, last=step is last)
+        step
+        if step.is_last == (step is last)
+        else msgspec.structs.replace(step, is_last=step is last)
         for step in unit_steps
     ]
 
@@ -79,7 +81,9 @@ def filter_items(step: Step, should_keep: Callable[[PlanItem], bool]) -> Step | 
         return step  # joints stay: without them each unit before one would lead to each behind
     if not batches:
         return None
-    return msgspec.structs.replace(step, batches=batches, digest=digest_step(batches, step.expands))
+    return msgspec.structs.replace(
+        step, batches=batches, digest=digest_step(batches, step.expansion)
+    )
 
 
 def narrow_plan(plan: Plan, narrow_step: Callable[[Step], Step | None]) -> Plan:
@@ -142,12 +146,16 @@ def _bridge_edges(plan: Plan, remaining: dict[str, Step]) -> tuple[Edge, ...]:
 def _join_edges(upstream: Edge, downstream: Edge, units: Mapping[str, UnitId]) -> Edge:
     """Join two consecutive edges: soft if one of them is, with the reason between units."""
     because = (
-        downstream.because if units[upstream.before] == units[upstream.after] else upstream.because
+        downstream.reason if units[upstream.before] == units[upstream.after] else upstream.reason
     )
     is_soft = Strength.SOFT in {upstream.strength, downstream.strength}
     strength = Strength.SOFT if is_soft else Strength.HARD
     return Edge(
-        upstream.before, downstream.after, because, strength, downstream.where or upstream.where
+        upstream.before,
+        downstream.after,
+        because,
+        strength,
+        downstream.location or upstream.location,
     )
 
 
@@ -156,4 +164,4 @@ def _with_new_reason(edge: Edge, remaining: dict[str, Step]) -> Edge:
     before, after = remaining[edge.before], remaining[edge.after]
     if before.unit != after.unit:
         return edge
-    return Edge(before.id, after.id, edge_reason(before, after), edge.strength, edge.where)
+    return Edge(before.id, after.id, edge_reason(before, after), edge.strength, edge.location)

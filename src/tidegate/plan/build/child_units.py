@@ -74,10 +74,12 @@ def with_placeholders(
     awaited = {
         name
         for name, (placeholder, child) in starts.items()
-        if name not in not_awaited and not placeholder.rescues and _is_awaited(child, policy)
+        if name not in not_awaited
+        and not placeholder.only_on_failure
+        and _is_awaited(child, policy)
     }
     placeholders = {starts[name][0].id: starts[name][0] for name in awaited}
-    waits_at_end = policy.semantics.children is ChildGates.GATES
+    waits_at_end = policy.semantics.child_gates is ChildGates.GATES
     next_steps = {
         name: None if waits_at_end else step_after(result, placeholder)
         for name, placeholder in placeholders.items()
@@ -103,7 +105,7 @@ def step_after(steps: Sequence[Step], placeholder: Step) -> Step | None:
         for later_step in islice(steps, position + 1, None)
         if later_step.wave_key != placeholder.wave_key
     )
-    return next((later_step for later_step in later_steps if not later_step.rescues), None)
+    return next((later_step for later_step in later_steps if not later_step.only_on_failure), None)
 
 
 def _split_prerequisites(step: Step) -> tuple[Step | None, Step]:
@@ -126,13 +128,13 @@ def _placeholder(step: Step) -> Step:
 
 
 def _is_awaited(child: Manifest, policy: Policy) -> bool:
-    match policy.semantics.children:
+    match policy.semantics.child_gates:
         case ChildGates.ALWAYS:
             return True
         case ChildGates.GATES if policy.gates is GateScope.ALL:
             return True
         case ChildGates.GATES if policy.gates is GateScope.LISTED:
-            return versionless_key(child.ref) in map(versionless_key, policy.listed)
+            return versionless_key(child.ref) in map(versionless_key, policy.gating_refs)
         case ChildGates.NEVER:
             return child.is_awaited
         case _:

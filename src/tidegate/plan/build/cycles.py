@@ -30,7 +30,9 @@ def sort_steps(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step, 
     if cycle:
         waits = {*pairwise([*cycle, cycle[0]])}
         declared_at = (
-            edge.where for edge in inner_edges if edge.where and (edge.after, edge.before) in waits
+            edge.location
+            for edge in inner_edges
+            if edge.location and (edge.after, edge.before) in waits
         )
         locations = [*map(parse_location, dict.fromkeys(declared_at))]
         raise _cycle_error((steps[name].unit for name in cycle), locations)

@@ -50,18 +50,18 @@ def set_gates(
     if policy.gates is GateScope.ALL:
         return steps
     gating_keys = (
-        {versionless_key(ref) for ref in policy.listed}
+        {versionless_key(ref) for ref in policy.gating_refs}
         if policy.gates is GateScope.LISTED
         else set()
     )
     item_keys = {versionless_key(item.ref) for step in steps for item in step_items(step)}
     external_refs = [
         ref
-        for ref in policy.listed
+        for ref in policy.gating_refs
         if versionless_key(ref) in gating_keys - item_keys - {*children}
     ]
-    chain = [step for step in steps if not step.rescues]
-    if not chain or chain[-1].ground:
+    chain = [step for step in steps if not step.only_on_failure]
+    if not chain or chain[-1].is_prerequisite:
         awaited = [_await_item(ref) for ref in external_refs]
         return [*steps, await_step(unit, CHECK_STAGE, awaited)] if external_refs else steps
     last = next((step for step in chain if step.stage == OBJECTS_STAGE), chain[-1])
@@ -70,7 +70,7 @@ def set_gates(
     )
     if external_refs:
         batches = (*batches, tuple(_await_item(ref) for ref in external_refs))
-    digest = digest_step(batches, last.expands)
+    digest = digest_step(batches, last.expansion)
     gated = msgspec.structs.replace(last, batches=batches, digest=digest)
     return [gated if step is last else step for step in steps]
 
@@ -92,7 +92,7 @@ def with_await_steps(
         items = [
             item for object_ref in object_refs for item in awaited_by_object.get(object_ref, ())
         ]
-        if items and not step.rescues:
+        if items and not step.only_on_failure:
             waiting_step = await_step(unit, AWAIT_STAGE, dict.fromkeys(items))
             name = f"{step.id}/{AWAIT_STAGE}"
             yield msgspec.structs.replace(waiting_step, id=name, phase=step.phase, wave=step.wave)
@@ -109,12 +109,16 @@ def await_step(unit: PlannedUnit, stage: str, items: Iterable[PlanItem]) -> Step
 
 
 def _with_gate(item: PlanItem, gating_keys: set[tuple[str, str, str, str]]) -> PlanItem:
-    is_gating = item.hook is not None or (item.gates and versionless_key(item.ref) in gating_keys)
-    return item if item.gates == is_gating else msgspec.structs.replace(item, gates=is_gating)
+    is_gating = item.hook is not None or (
+        item.is_gating and versionless_key(item.ref) in gating_keys
+    )
+    return (
+        item if item.is_gating == is_gating else msgspec.structs.replace(item, is_gating=is_gating)
+    )
 
 
 def _await_item(ref: Ref, state: AwaitedState = AwaitedState.READY) -> PlanItem:
-    return PlanItem(ref=ref, deed=ACTIONS_BY_STATE[state])
+    return PlanItem(ref=ref, action=ACTIONS_BY_STATE[state])
 
 
 def dependency_items(unit: Unit, provided: Collection[ObjectKey]) -> list[PlanItem]:

@@ -27,7 +27,7 @@ def complete_hook_names(plan: Plan, *, started_at: Mapping[UnitId, Ms], revision
     `started_at`: when the rollout of each unit started. Without a revision, the digest of the unit
     is used.
     """
-    if not any(item.generates for step in plan.steps for item in step_items(step)):
+    if not any(item.generates_name for step in plan.steps for item in step_items(step)):
         return plan
     revisions = {unit.id: _short_revision(revision or unit.digest) for unit in plan.units}
     seconds = {unit.id: started_at[unit.id] // SECOND for unit in plan.units}
@@ -43,14 +43,14 @@ def _short_revision(revision: str) -> str:
 
 
 def _with_names(step: Step, suffix: str) -> Step:
-    if not any(item.generates for item in step_items(step)):
+    if not any(item.generates_name for item in step_items(step)):
         return step
     counts: dict[Ref, int] = {}
     batches = tuple(
         tuple(_with_name(item, suffix.lower(), step.hook_event, counts) for item in batch)
         for batch in step.batches
     )
-    digest = digest_step(batches, step.expands)
+    digest = digest_step(batches, step.expansion)
     return msgspec.structs.replace(step, batches=batches, digest=digest)
 
 
@@ -59,7 +59,7 @@ def _with_name(item: PlanItem, suffix: str, event: str, counts: dict[Ref, int]) 
 
     An object with this name is from an earlier try, and is deleted first.
     """
-    if not item.generates:
+    if not item.generates_name:
         return item
     number = counts[item.ref] = counts.get(item.ref, 0) + 1
     name = item.ref.name + suffix + (f"-{number}" if number > 1 else "")
@@ -73,6 +73,6 @@ def _with_name(item: PlanItem, suffix: str, event: str, counts: dict[Ref, int]) 
         ref=msgspec.structs.replace(item.ref, name=name),
         body=applied_body,
         digest=digest_body(applied_body, item.hook, event),
-        generates=False,
+        generates_name=False,
         hook=tuple(dict.fromkeys((*(item.hook or ()), HookPolicy.BEFORE_CREATION))),
     )

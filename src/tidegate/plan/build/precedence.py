@@ -52,7 +52,8 @@ class _Endpoints:
 
     def __init__(self, chains: Mapping[UnitId, list[Step]], precedences: list[Precedence]) -> None:
         self._chains = {
-            name: [step.id for step in chain if not step.rescues] for name, chain in chains.items()
+            name: [step.id for step in chain if not step.only_on_failure]
+            for name, chain in chains.items()
         }
         object_refs = {
             end
@@ -159,5 +160,5 @@ def _step_part(step: Step, number: int, levels: Mapping[Ref, int]) -> Step:
         id=f"{step.id}.{number + 1}" if number else step.id,
         part=number + 1 if number else 0,
         batches=batches,
-        digest=digest_step(batches, step.expands),
+        digest=digest_step(batches, step.expansion),
     )

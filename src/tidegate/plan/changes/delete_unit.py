@@ -59,7 +59,7 @@ def build_deletion(
         for candidate in (*_pre_delete_candidates(unit_manifests, pre_delete), *live_objects)
     }
     deleted = [
-        _with_propagation(candidates[ref], unit.policy.farewell)
+        _with_propagation(candidates[ref], unit.policy.deletion_propagation)
         for ref in sorted(candidates)
         if candidates[ref].options.delete is not Permission.NO
     ]
@@ -74,7 +74,7 @@ def build_deletion(
             unit, [candidate for candidate in deleted if not is_crd(candidate.ref.kind)]
         )
     steps = (*pre_delete, *deletions, *post_delete)
-    policy = msgspec.structs.replace(unit.policy, prunes=False)  # what stays has not left Git
+    policy = msgspec.structs.replace(unit.policy, prune=False)  # what stays has not left Git
     planned_unit = msgspec.structs.replace(
         unit, digest=_hooks_digest((*pre_delete, *post_delete)), policy=policy
     )
@@ -119,8 +119,8 @@ def _pre_delete_candidates(
     if unit_manifests.unit.policy.release is not None:
         return []
     waves = {manifest.ref: manifest.wave for manifest in unit_manifests.before_deletion}
-    items = (item for step in pre_delete for item in step_items(step) if not item.generates)
-    return [PruneCandidate(item.ref, waves[item.ref], item.handling) for item in items]
+    items = (item for step in pre_delete for item in step_items(step) if not item.generates_name)
+    return [PruneCandidate(item.ref, waves[item.ref], item.options) for item in items]
 
 
 def _with_propagation(candidate: PruneCandidate, propagation: Propagation | None) -> PruneCandidate:
@@ -176,7 +176,7 @@ def _release_hook_steps(
 
 def _deleted_at_end(item: PlanItem) -> PlanItem:
     """Return a hook with a generated name so that it is deleted after everything else."""
-    if not item.generates or item.handling.delete is Permission.NO:
+    if not item.generates_name or item.options.delete is Permission.NO:
         return item
     policies = dict.fromkeys((*(item.hook or ()), HookPolicy.SUCCEEDED))
     return msgspec.structs.replace(item, hook=tuple(policies))

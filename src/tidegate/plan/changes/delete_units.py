@@ -95,7 +95,7 @@ def _with_removed_finalizers(
 ) -> Step:
     def without_finalizers(item: PlanItem) -> PlanItem:
         finalizers = finalizers_by_key.get(versionless_key(item.ref), ())
-        return msgspec.structs.replace(item, releases=finalizers) if finalizers else item
+        return msgspec.structs.replace(item, removed_finalizers=finalizers) if finalizers else item
 
     batches = tuple(tuple(map(without_finalizers, batch)) for batch in step.batches)
     return msgspec.structs.replace(step, batches=batches)

@@ -35,12 +35,12 @@ def without_in_sync(plan: Plan, in_sync: Container[tuple[UnitId, Ref]]) -> Plan:
     Units that apply only out-of-sync objects lose all their in-sync objects. Hooks stay. The digest
     stays, because it covers the desired state.
     """
-    out_of_sync_only = {unit.id for unit in plan.units if unit.policy.changed_only}
+    out_of_sync_only = {unit.id for unit in plan.units if unit.policy.apply_out_of_sync_only}
 
     def narrow_step(step: Step) -> Step | None:
         def should_keep(item: PlanItem) -> bool:
-            is_removable = item.deed is ItemAction.CREATE or (
-                item.deed is ItemAction.APPLY and step.unit in out_of_sync_only
+            is_removable = item.action is ItemAction.CREATE or (
+                item.action is ItemAction.APPLY and step.unit in out_of_sync_only
             )
             return item.hook is not None or not is_removable or (step.unit, item.ref) not in in_sync
 

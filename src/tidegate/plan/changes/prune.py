@@ -100,12 +100,12 @@ def delete_item(
     options, timeout = candidate.options, candidate.deletion_timeout
     return PlanItem(
         ref=candidate.ref,
-        deed=ItemAction.DELETE,
-        asks=requires_confirmation,
-        handling=options,
-        budget=timeout,
-        releases=candidate.removed_finalizers,
-        gates=is_gating,
+        action=ItemAction.DELETE,
+        requires_confirmation=requires_confirmation,
+        options=options,
+        readiness_timeout=timeout,
+        removed_finalizers=candidate.removed_finalizers,
+        is_gating=is_gating,
     )
 
 
@@ -141,7 +141,7 @@ def _prune_in_waves(
     by_wave: dict[int, list[PlanItem]] = {}
     for candidate in sorted(filter(_can_prune, candidates), key=lambda candidate: candidate.ref):
         if not is_crd(candidate.ref.kind):
-            wave = last_wave if candidate.options.last else new_waves[candidate.wave]
+            wave = last_wave if candidate.options.prune_last else new_waves[candidate.wave]
             by_wave.setdefault(wave, []).append(_prune_item(candidate))
     if not by_wave:
         return unit_steps
@@ -238,7 +238,7 @@ def _prune_after_objects(
 
 
 def _with_batches(step: Step, batches: tuple[Batch, ...]) -> Step:
-    digest = digest_step(batches, step.expands)
+    digest = digest_step(batches, step.expansion)
     return msgspec.structs.replace(step, batches=batches, digest=digest)
 
 
@@ -281,8 +281,8 @@ def _child_ends(
     """
     chains = {old[0].unit: new for old, new in changed if old}
     steps = {step.id: step for step in plan.steps}
-    parents = [edge for edge in plan.edges if edge.because is EdgeReason.PARENT]
-    first_steps = {step.unit: step.id for step in reversed(plan.steps) if not step.rescues}
+    parents = [edge for edge in plan.edges if edge.reason is EdgeReason.PARENT]
+    first_steps = {step.unit: step.id for step in reversed(plan.steps) if not step.only_on_failure}
     ends: dict[Edge, tuple[str, str]] = {}
     next_by_child: dict[tuple[UnitId, UnitId], str] = {}
     next_by_placeholder: dict[str, str] = {}
@@ -321,8 +321,8 @@ def _moved_ends(old: list[Step], new: list[Step]) -> dict[tuple[str, bool], str]
     """Map the ends of the old chain to those of the new one; True is for edges that leave the
     chain.
     """
-    old_ids = [step.id for step in old if not step.rescues]
-    new_ids = [step.id for step in new if not step.rescues]
+    old_ids = [step.id for step in old if not step.only_on_failure]
+    new_ids = [step.id for step in new if not step.only_on_failure]
     if not old_ids or not new_ids:
         return {}
     return {(old_ids[-1], True): new_ids[-1], (old_ids[0], False): new_ids[0]}

@@ -34,7 +34,7 @@ CLEANUP_STAGE = "makes room"
 def is_task(item: PlanItem) -> bool:
     """Return whether an item runs to completion: a Job or a hook."""
     kind = item.ref.kind
-    return item.deed is ItemAction.APPLY and (
+    return item.action is ItemAction.APPLY and (
         item.hook is not None or (kind.group, kind.name) == JOB_KIND
     )
 
@@ -76,7 +76,7 @@ def rerun(plan: Plan, step: Step, ref: Ref, deployed_digests: Mapping[UnitId, st
 
 def _partial_unit(unit: PlannedUnit, narrowed: Plan, deployed_digest: str) -> PlannedUnit:
     (partial,) = digest_units((unit,), narrowed.steps)
-    policy = msgspec.structs.replace(unit.policy, prunes=False, runs_hooks=True)
+    policy = msgspec.structs.replace(unit.policy, prune=False, runs_hooks=True)
     digest = unit.digest if deployed_digest == unit.digest else partial.digest
     planned: PlannedUnit = msgspec.structs.replace(
         unit, policy=policy, digest=digest, group="", parent=None
@@ -93,14 +93,14 @@ def _with_cleanup(plan: Plan) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
     for step in plan.steps:
         jobs = tuple(item for item in step_items(step) if is_task(item) and item.hook is None)
         if jobs:
-            batches = (tuple(PlanItem(ref=job.ref, deed=ItemAction.DELETE) for job in jobs),)
+            batches = (tuple(PlanItem(ref=job.ref, action=ItemAction.DELETE) for job in jobs),)
             cleanup = msgspec.structs.replace(
                 step,
                 id=f"{step.id}/{CLEANUP_STAGE}",
                 stage=CLEANUP_STAGE,
                 batches=batches,
                 digest=digest_step(batches),
-                last=False,
+                is_last=False,
             )
             cleanup_steps[step.id] = cleanup
             steps.append(cleanup)
@@ -142,7 +142,9 @@ def _later_ids(plan: Plan, step: Step) -> set[str]:
         if plan_step.id in later_ids or plan_step.id == step.id
     }
     return later_ids | {
-        plan_step.id for plan_step in plan.steps if plan_step.unit in affected and plan_step.rescues
+        plan_step.id
+        for plan_step in plan.steps
+        if plan_step.unit in affected and plan_step.only_on_failure
     }
 
 
@@ -156,7 +158,7 @@ def _rerun_step(step: Step, only: Ref | None = None) -> Step | None:
     if not remaining and step.batches:
         return None
     return msgspec.structs.replace(
-        step, batches=remaining, digest=digest_step(remaining, step.expands)
+        step, batches=remaining, digest=digest_step(remaining, step.expansion)
     )
 
 

@@ -40,7 +40,7 @@ def _order_pairs(
             or after.phase == FAILURE_PHASE
         ):
             continue
-        pair = OrderPair(before=edge.before, after=edge.after, reason=edge.because)
+        pair = OrderPair(before=edge.before, after=edge.after, reason=edge.reason)
         if observed is not None:
             pair = observed.check_pair(pair)
         if recorded is not None:

@@ -228,11 +228,11 @@ def _unit_arrows(graph: Graph, boxes: dict[UnitId, str]) -> Iterator[DiagramArro
         pair = (numbers.get(first.unit, NO_STEP), numbers.get(second.unit, NO_STEP))
         if None in ends or pair in parents or pair[::-1] in parents:
             continue
-        key = (str(ends[0]), str(ends[1]), str(link.because))
+        key = (str(ends[0]), str(ends[1]), str(link.reason))
         if key not in seen:
             seen.add(key)
             yield DiagramArrow(
-                key[0], key[1], key[2], link.strength, title=location_text(link.where)
+                key[0], key[1], key[2], link.strength, title=location_text(link.location)
             )
 
 

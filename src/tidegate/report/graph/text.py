@@ -91,7 +91,7 @@ def _parent_waves(graph: Graph) -> WaveNames:
     """Return by unit and parent the wave in which the unit starts, where waves order it."""
     wave_names: WaveNames = {}
     for edge in graph.order:
-        if edge.because is EdgeReason.PARENT:
+        if edge.reason is EdgeReason.PARENT:
             before, after = (
                 graph.steps[graph.step_numbers[end]] for end in (edge.before, edge.after)
             )
@@ -314,9 +314,9 @@ def _order_document(edge: Edge) -> JsonObject:
     return {
         "before": edge.before,
         "after": edge.after,
-        "reason": edge.because.value,
+        "reason": edge.reason.value,
         "strength": edge.strength.value,
-        "place": location_text(edge.where) or None,
+        "place": location_text(edge.location) or None,
     }
 
 

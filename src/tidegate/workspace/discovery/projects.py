@@ -163,7 +163,7 @@ class Projects(msgspec.Struct):
         refusals = [*_refusals(unit, project_request, scope)]
         policy = structs.replace(
             unit.policy,
-            reach=scope,
+            project_scope=scope,
             windows=sync_windows_for(scope.project, project_request, unit.id.name),
         )
         if self._impersonates and policy.identity is None:

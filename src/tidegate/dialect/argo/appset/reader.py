@@ -58,11 +58,11 @@ def application_set_unit(
         semantics=ARGOCD,
         manager=MANAGER,
         order=Order.NONE,
-        prunes=policy.can_delete and is_complete,
+        prune=policy.can_delete and is_complete,
         cascades=policy.can_delete,
-        ignores=ignored_fields(appset, policy),
-        keeps_ignored=True,
-        asks_late=uses_clusters(appset),
+        ignore_differences=ignored_fields(appset, policy),
+        respect_ignore_differences=True,
+        regenerates_during_rollout=uses_clusters(appset),
     )
     return Unit(
         id=UnitId(KIND, "", appset.namespace, appset.name),

@@ -229,7 +229,7 @@ def _set_failed(
     conditions.set(READY, "False", reason, message)
     retry = release_spec.action_spec.retry
     if stopped or (retry is not None and retry.limit == UNLIMITED):
-        delay = format_go_duration(retry.first) if retry is not None else ""
+        delay = format_go_duration(retry.backoff) if retry is not None else ""
         retry_message = why if stopped else f"retrying after {delay}"
         conditions.set(RECONCILING, "True", RETRYING, retry_message)
         conditions.drop(STALLED)

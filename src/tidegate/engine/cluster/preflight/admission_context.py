@@ -66,7 +66,7 @@ class AdmissionContext(msgspec.Struct):
         """Register the CRDs, namespaces and admission configurations among planned items."""
         for object_ref, item in items.items():
             kind = object_ref.ref.kind
-            if item.deed in UNWRITTEN_ACTIONS:
+            if item.action in UNWRITTEN_ACTIONS:
                 continue
             if kind == CRD:
                 self._unparsed_crds.append((object_ref, item))

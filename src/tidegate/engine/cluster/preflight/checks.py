@@ -123,7 +123,7 @@ class PreflightChecker(msgspec.Struct):
     def _needs_check(self, compared_item: ComparedItem) -> bool:
         _, item, compared = compared_item
         is_checked = (compared.object_ref, item.digest) in self._checked
-        return item.handling.checks and not is_checked and not _is_immutable(compared_item)
+        return item.options.validate and not is_checked and not _is_immutable(compared_item)
 
     def _check_candidates(
         self, candidates: list[DryRunCandidate], *, is_last_check: bool
@@ -302,7 +302,7 @@ class PreflightChecker(msgspec.Struct):
 def will_be_written(compared_item: ComparedItem) -> bool:
     """Return whether an object would be written."""
     _, item, compared = compared_item
-    return compared.result in WRITE_RESULTS and item.deed not in UNWRITTEN_ACTIONS
+    return compared.result in WRITE_RESULTS and item.action not in UNWRITTEN_ACTIONS
 
 
 def _is_immutable(compared_item: ComparedItem) -> bool:

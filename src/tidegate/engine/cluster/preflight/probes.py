@@ -175,7 +175,7 @@ class _WebhookProbe(msgspec.Struct):
         kinds = self.live_cache.served_kinds.get(self.cluster, {})
         for item, unit in self.planned:
             served = kinds.get(item.ref.kind)
-            if served is None or item.deed is ItemAction.DELETE:
+            if served is None or item.action is ItemAction.DELETE:
                 continue
             trial = self._trial(item, unit, served)
             if trial is not None and self._selects(msgspec.json.decode(item.body)):
