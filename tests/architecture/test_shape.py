@@ -86,6 +86,12 @@ def test_a_gerund_is_found() -> None:
     assert gerunds(["replanning", "replan", "finding"]) == ["replanning"]
 
 
+def test_a_package_has_at_most_one_module_of_types() -> None:
+    packages = Counter(path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("types.py"))
+
+    assert [package for package, count in packages.items() if count > 1] == []
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_no_name_hides_what_it_means(path: Path) -> None:
     tree = ast.parse(path.read_text())
