@@ -7,31 +7,44 @@ import sys
 
 from bench import (
     conform,
+    controllers,
     discovery,
     documents,
-    door,
     engine,
     graph,
     jq,
     lint,
     live,
     live_rollout,
-    living,
     lua,
     preflight,
     releases,
     render,
     sandbox,
     sets,
-    simulating,
-    starting,
+    simulate,
+    startup,
     units,
+    world,
 )
 from tidegate.cli.main import GC_THRESHOLDS
 
 ALL = (
-    *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
-    *(starting, live, live_rollout, preflight, door, engine, conform, releases),
+    *(
+        documents,
+        sandbox,
+        controllers,
+        units,
+        sets,
+        simulate,
+        discovery,
+        render,
+        lua,
+        jq,
+        graph,
+        lint,
+    ),
+    *(lint, startup, live, live_rollout, preflight, world, engine, conform, releases),
 )
 BENCHES = {bench.__name__.removeprefix("bench."): bench for bench in ALL}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from bench.spending import spent_by_programs
+from bench.cpu_time import spent_by_programs
 from tests.support.tidegate_command import Tidegate
 
 SIZES = (100, 1_000, 5_000)

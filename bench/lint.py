@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.spending import spent_by_programs
+from bench.cpu_time import spent_by_programs
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets
 from tidegate.linting.run import LintOptions, lint_workspace

@@ -7,8 +7,8 @@ import statistics
 import time
 from collections import Counter
 
-from bench.door import bare_lap, bodies, encoded
 from bench.engine.cluster import Bench
+from bench.world import bare_lap, bodies, encoded
 from tests.support.builders import a_plan, a_unit
 from tests.support.rollout_audit import is_own_write
 from tidegate.model.plans.plan import Plan

@@ -1,10 +1,10 @@
-"""A desk at the door: the simple verbs, and waiting for what a watch tells.
+"""A small client of a World: the verbs of the API, and waits for watch events.
 
     async with real_world(kubeconfig=path) as world:
-        desk = Desk(Exchange(Line(world)), namespace="shop")
+        desk = Desk(Dispatcher(ResilientWorld(world)), namespace="shop")
         outcome = await desk.apply({"apiVersion": "v1", "kind": "ConfigMap", ...})
 
-Works alike on every world. Bodies are plain dicts; those without a namespace get the desk's.
+It works on every World. Bodies are plain dicts; the default namespace is that of the client.
 """
 
 from __future__ import annotations

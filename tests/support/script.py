@@ -1,4 +1,4 @@
-"""A world that says what a test told it to say: for what stands above the door."""
+"""A World with scripted messages, for tests of the client layers."""
 
 from __future__ import annotations
 

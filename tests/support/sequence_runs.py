@@ -1,4 +1,4 @@
-"""Write sequences sent through the door of a world, many at once."""
+"""Write sequences sent to a World, many at once."""
 
 from __future__ import annotations
 

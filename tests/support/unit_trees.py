@@ -1,4 +1,4 @@
-"""A unit by itself, rendered for its cluster, as flows take units."""
+"""A single unit, rendered for its cluster, as a unit tree."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from tidegate.clusters.diffing import (
+from tidegate.clusters.diff import (
     build_adoption_patch,
     build_payload,
     describe_overwritten_fields,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tidegate.clusters.connect import Worker, find_target, open_world
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.clusters.pacing import PacedWorld
+from tidegate.clusters.pace import PacedWorld
 from tidegate.clusters.sandboxes import (
     SimulationConfig,
     add_sandbox_clusters,

@@ -25,7 +25,7 @@ from tidegate.engine.state.completion import (
     handle_stop_requested,
     handle_unblocked,
 )
-from tidegate.engine.state.replanning import (
+from tidegate.engine.state.replan import (
     handle_lease_acquired,
     handle_plan_superseded,
     handle_step_expanded,

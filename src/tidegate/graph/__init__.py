@@ -14,7 +14,7 @@ is linear in objects and references.
         is RelativePosition.AFTER
         and not edge.is_optional
     ]
-    unmet = find_unmet_dependencies(graph)              graph.unmet_dependencies
+    unmet = find_unmet_dependencies(graph)              graph.missing
     cycles = find_cycles(graph)                         graph.cycles
     path = find_critical_path(graph, duration_of)       graph.paths
     links = explain_wait(graph, node, other)            graph.paths

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.clusters.diffing import UNCHANGED, find_difference, is_replaced
+from tidegate.clusters.diff import UNCHANGED, find_difference, is_replaced
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.session import Session
 from tidegate.engine.cluster.writes import object_body

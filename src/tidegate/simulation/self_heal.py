@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidegate.clusters.diffing import describe_overwritten_fields, find_difference
+from tidegate.clusters.diff import describe_overwritten_fields, find_difference
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.session import Session
 from tidegate.engine.cluster.writes import object_body

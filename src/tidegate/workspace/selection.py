@@ -20,7 +20,7 @@ from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.units import UnitRow
 from tidegate.workspace.discovery.discover import matches_name
-from tidegate.workspace.discovery.ordering import child_waves, document_waves, sort_key
+from tidegate.workspace.discovery.order import child_waves, document_waves, sort_key
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, require_rendered
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult
 

@@ -44,7 +44,7 @@ ARGO = CasePage(
 """Those that can be told of without an Application, and what sets generate."""
 FLUX = CasePage(
     DOCS / "flux-cases.md",
-    HERE / "flux",
+    HERE.parent / "flux",
     "each_flux",
     (*range(1, 7), 8, *range(10, 54), *range(55, 66)),
     frozenset({23, 28, 36, 38, 40, 41, 42, 43, 44, 46}),

@@ -1,4 +1,4 @@
-module tidegate.dev/tests/oracles/sealing
+module tidegate.dev/tests/support/sealing
 
 go 1.26
 

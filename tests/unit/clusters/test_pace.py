@@ -7,7 +7,7 @@ import asyncio
 from tests.support.builders import a_config_map, a_deployment, a_plan
 from tests.support.rollout_runs import settings_of
 from tidegate.clusters.evaluator import DefaultEvaluator
-from tidegate.clusters.pacing import PacedWorld
+from tidegate.clusters.pace import PacedWorld
 from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
 from tidegate.knowledge.reader import builtin

@@ -24,7 +24,7 @@ from tidegate.model.units.chart_request import (
     Parameter,
 )
 from tidegate.render.helm import DependencyError, helm_workers, render
-from tidegate.render.helm.worker import staging
+from tidegate.render.helm.worker import chart_copy
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
 
@@ -200,7 +200,7 @@ async def test_a_chart_that_nobody_may_write_to_is_staged_all_the_same(
     make_read_only(tmp_path / "web")
 
     copy = tmp_path / "copy"
-    staging.copy_chart(tmp_path / "web", copy)
+    chart_copy.copy_chart(tmp_path / "web", copy)
     modes = [path.stat().st_mode for path in (copy, *copy.rglob("*"))]
     fetched = {QUEUE: read_only / "queue", MAIL: read_only / "mail"}
     documents = await render(offline(tmp_path, fetched=fetched), workers)

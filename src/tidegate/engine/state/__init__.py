@@ -11,8 +11,8 @@
     WriteFinished, HealthChanged of wave 1    step.passed, unit.ended
                                               rollout.ended
 
-`order` decides which step starts when, `start_conditions` what else it waits for, `writes`
-writes its objects, `gates` checks them with `gate_evaluation`, `completion` ends units one by
-one, `replanning` adds expanded steps and switches to newer plans, and `step_graph` adds steps
-and edges. They are the only modules that change the state in `rollout`.
+`start_order` decides which step starts when, `start_conditions` what else a step waits for.
+`apply` writes the objects of a step, `step_gates` checks them with `gates`, `completion` ends units
+one by one, `replan` adds expanded steps and switches to newer plans, and `links` adds steps and
+edges. They are the only modules that change the state in `rollout`.
 """

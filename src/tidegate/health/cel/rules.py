@@ -38,7 +38,7 @@ class CelRules(msgspec.Struct, frozen=True):
         return self.known.get((kind.group, kind.name)) or self.known.get((kind.group, ""))
 
     def request(self, body: dict[str, Json], *, jobs: bool = True) -> RunWorker | None:
-        """What to send through the door before an object can be judged by its expressions.
+        """Return the request that evaluates the expressions for an object; None without any.
 
         `jobs`: they are judged so as well; Flux's own rule for them comes first where it runs with
         its own rights.

@@ -71,7 +71,7 @@ class LuaRules(msgspec.Struct, frozen=True):
         return self.lookup(kind.group, kind.name)
 
     def request(self, body: dict[str, Json], now: Ms) -> RunWorker | None:
-        """What to send through the door before an object can be judged, where a script is for it.
+        """Return the request that runs the script for an object; None without a script.
 
         Scripts that ask for the time are told `now`.
         """

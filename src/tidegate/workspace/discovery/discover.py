@@ -59,7 +59,7 @@ from tidegate.workspace.discovery.controller_settings import (
     without_excluded,
 )
 from tidegate.workspace.discovery.findings import repository_findings
-from tidegate.workspace.discovery.ordering import narrow_tree
+from tidegate.workspace.discovery.order import narrow_tree
 from tidegate.workspace.discovery.projects import Projects
 from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
 from tidegate.workspace.discovery.self_repository import RepositoryAliases, find_repository_aliases

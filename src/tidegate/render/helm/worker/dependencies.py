@@ -23,8 +23,8 @@ from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.units.chart_request import LOCAL_PREFIX, ChartDependency, ChartRequest
 from tidegate.render.helm.worker import sdk
+from tidegate.render.helm.worker.chart_copy import copy_chart
 from tidegate.render.helm.worker.files import check_chart, find, read_text
-from tidegate.render.helm.worker.staging import copy_chart
 from tidegate.render.helm.worker_replies import needs_fetching
 
 LOCKS = ("Chart.lock", "requirements.lock")

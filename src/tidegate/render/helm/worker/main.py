@@ -21,7 +21,7 @@ from tidegate.errors import Location, RenderError, sanitize
 from tidegate.external.worker_main import serve
 from tidegate.model.units.chart_request import ChartDependency, ChartRequest, GoTemplateRequest
 from tidegate.render.helm.parameters import Values
-from tidegate.render.helm.worker import dependencies, sdk, staging, template_rows
+from tidegate.render.helm.worker import chart_copy, dependencies, sdk, template_rows
 from tidegate.render.helm.worker.errors import explain, inside_chart
 from tidegate.render.helm.worker.files import check_chart, inside
 from tidegate.render.helm.worker.integers import NAME, restore, template_below
@@ -77,7 +77,7 @@ def render(release: ChartRequest) -> Templated:
     with ExitStack() as stack:
         shown = chart
         if integers or release.defaults or release.skip_schema or release.artifact:
-            shown = stack.enter_context(staging.staged(chart, release.root))
+            shown = stack.enter_context(chart_copy.staged(chart, release.root))
             _change(shown, chart=chart, integers=integers, release=release)
         handle = stack.enter_context(sdk.loaded(shown))
         metadata = sdk.metadata_of(handle)
@@ -85,7 +85,7 @@ def render(release: ChartRequest) -> Templated:
         absent = sdk.absent_dependencies(handle, metadata)
         if absent:
             if shown == chart:
-                shown = stack.enter_context(staging.staged(chart, release.root))
+                shown = stack.enter_context(chart_copy.staged(chart, release.root))
             _complete(shown, chart=chart, absent=absent, integers=integers, release=release)
             handle = stack.enter_context(sdk.loaded(shown))
             _check_dependencies(handle, metadata, release)
@@ -139,13 +139,13 @@ def _check(metadata: sdk.ChartMetadata, release: ChartRequest) -> None:
 def _change(copy: Path, *, chart: Path, integers: str, release: ChartRequest) -> None:
     """Whatever is asked of the chart that is not in its directory."""
     if release.skip_schema:
-        staging.drop_schemas(copy)
+        chart_copy.drop_schemas(copy)
     if release.defaults:
         start = chart if chart.is_dir() else copy
         values = merge_files(release.defaults, release=release, start=start, read=sdk.read_values)
-        staging.put(copy, "values.yaml", json.dumps(values))
+        chart_copy.put(copy, "values.yaml", json.dumps(values))
     if integers:
-        staging.put(copy, template_below(staging.depth_of(copy)), integers)
+        chart_copy.put(copy, template_below(chart_copy.depth_of(copy)), integers)
     if release.artifact:
         _stamp(copy, release)
 
@@ -156,7 +156,7 @@ def _stamp(copy: Path, release: ChartRequest) -> None:
     if file.is_file():
         told = sdk.read_values(file.read_text(encoding="utf-8"), where.name)
         version = stamped_version(str(told.get("version", "")), release.artifact, where)
-        staging.put(copy, "Chart.yaml", json.dumps({**told, "version": version}))
+        chart_copy.put(copy, "Chart.yaml", json.dumps({**told, "version": version}))
 
 
 def _complete(

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.spending import spent_by_programs
+from bench.cpu_time import spent_by_programs
 
 ROUNDS = 5
 FIRST = str(Path(__file__).parents[1] / "examples" / "first")

@@ -1,4 +1,4 @@
-"""Applies through the door beside a bare loop of the same HTTP client, on a real API server.
+"""Applies through a World compared with a bare loop of the same HTTP client, on a real API server.
 
 Both write the same ConfigMaps with the same bytes, in turns, so that a noisy neighbour is shared.
 The bare loop keeps 16 requests in flight and reads each answer to its end, nothing else.
@@ -103,7 +103,7 @@ async def bare_lap(
     return watchman.lap
 
 
-async def door_lap(line: ResilientWorld, turn: int) -> Lap:
+async def world_lap(line: ResilientWorld, turn: int) -> Lap:
     work = encoded(bodies(turn))
     with Watchman() as watchman:
         for ticket, (name, body) in enumerate(work, start=1):
@@ -133,27 +133,27 @@ async def run(target: KubeTarget) -> tuple[list[Lap], list[Lap]]:
         }
         live_of(await Desk(Dispatcher(line)).apply(namespace))
         await bare_lap(session, target, encoded(bodies(0)))
-        await door_lap(line, 1)
-        bare, door = [], []
+        await world_lap(line, 1)
+        bare, through_world = [], []
         for turn in range(ROUNDS):
             bare.append(await bare_lap(session, target, encoded(bodies(2 * turn + 2))))
-            door.append(await door_lap(line, 2 * turn + 3))
-        return bare, door
+            through_world.append(await world_lap(line, 2 * turn + 3))
+        return bare, through_world
 
 
 def measure() -> dict[str, float]:
     """Medians over the rounds; the ratio is of neighbours in time."""
     with ControlPlane.start() as plane:
         target = load_target(kubeconfig=str(plane.kubeconfig("tidegate")), environ=os.environ)
-        bare, door = asyncio.run(run(target))
+        bare, through_world = asyncio.run(run(target))
     return {
         "bare loop, applies/s": statistics.median(lap.rate for lap in bare),
-        "door, applies/s": statistics.median(lap.rate for lap in door),
-        "door / bare, rate": statistics.median(
-            mine.rate / theirs.rate for mine, theirs in zip(door, bare, strict=True)
+        "World, applies/s": statistics.median(lap.rate for lap in through_world),
+        "World / bare, rate": statistics.median(
+            mine.rate / theirs.rate for mine, theirs in zip(through_world, bare, strict=True)
         ),
         "bare loop, CPU us/apply": statistics.median(lap.cpu_us for lap in bare),
-        "door, CPU us/apply": statistics.median(lap.cpu_us for lap in door),
+        "World, CPU us/apply": statistics.median(lap.cpu_us for lap in through_world),
     }
 
 
