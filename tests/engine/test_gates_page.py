@@ -15,7 +15,7 @@ from tidegate.model.units.semantics import TIDEGATE
 
 PAGE = Path("docs/concepts/gates.md").read_text()
 ENGINE = Path(next(iter(tidegate.engine.__path__)))
-REASONS = re.compile(r"(?:Trouble|Doubt|Weighed)\(\s*(?:Weight\.WAITS, )?\"(\w+)\"")
+REASONS = re.compile(r"(?:Failure|FenceReason|GateResult)\(\s*(?:GateDecision\.WAITS, )?\"(\w+)\"")
 
 
 def rows_under(heading: str) -> list[tuple[str, ...]]:

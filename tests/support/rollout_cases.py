@@ -160,11 +160,11 @@ def _fault() -> st.SearchStrategy[Fault]:
     effects: st.SearchStrategy[CallEffect] = st.one_of(
         st.just(Rejection(ERROR)),
         st.just(Rejection(too_many_requests())),
-        st.builds(ResponseLoss, performed=st.booleans()),
-        st.builds(Delay, by=st.integers(0, 3_000).map(Ms)),
+        st.builds(ResponseLoss, is_performed=st.booleans()),
+        st.builds(Delay, duration=st.integers(0, 3_000).map(Ms)),
         st.builds(StreamDrop, after=st.integers(0, 2_000).map(Ms)),
         st.builds(
-            StreamSilence, span=st.integers(0, 9_000).map(Ms), after=st.integers(0, 2_000).map(Ms)
+            StreamSilence, duration=st.integers(0, 9_000).map(Ms), after=st.integers(0, 2_000).map(Ms)
         ),
     )
     often = st.builds(Frequency, probability=st.sampled_from([0.1, 0.3]), until=st.just(FAULTS_END))
