@@ -90,7 +90,11 @@ async def test_what_helm_uninstalled_is_installed_again(harbour: ReleaseHarbour)
 
 
 async def kill_helm(harbour: ReleaseHarbour, version: str) -> None:
-    """Helm begins a release, and is killed while it waits for a hook that never ends."""
+    """Helm begins a release, and is killed while it waits for a hook that never ends.
+
+    A Job of an earlier hook is deleted first: helm would delete it while we wait for the new one.
+    """
+    await asyncio.to_thread(harbour.kubectl, "delete", "job", "slow", "--ignore-not-found")
     harbour.shop.put("templates/hook.yaml", hook("slow", "pre-install,pre-upgrade", pod=HANGS))
     words = harbour.words("upgrade", "--install", "web", harbour.chart)
     helm = await asyncio.create_subprocess_exec(
