@@ -17,13 +17,13 @@ from tidegate.model.operators.rows import KindRow, WorkloadSelector
 from tidegate.model.text.lazy_regex import lazy_regex
 
 NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
-TRADES = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
+OPERATOR_WORDS = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
 """What workloads that serve kinds call themselves."""
-EMPTY_WORDS = frozenset(
+GENERIC_WORDS = frozenset(
     {"api", "apis", "app", "apps", "cloud", "config", "core", "k8s", "x-k8s", "operator", "v1"}
 )
 """Parts of groups that name nobody."""
-CHARTS = {
+CHART_OPERATORS = {
     "base": "istio",
     "connect": "onepassword",
     "gateway-helm": "gateway-api",
@@ -35,11 +35,11 @@ CHARTS = {
     "victoria-metrics-k8s-stack": "victoria-metrics-operator",
 }
 """Charts that are not called as the operator whose definitions they bring."""
-SHORTEST = 3
+MIN_WORD_LENGTH = 3
 _WORD = lazy_regex(r"[a-z0-9]+")
 
 
-def serves(served_by: WorkloadSelector, workload: JsonObject) -> bool:
+def selects_workload(served_by: WorkloadSelector, workload: JsonObject) -> bool:
     """Whether a workload, or a pod, is the one that is meant."""
     paths = (("metadata", "labels"), ("spec", "template", "metadata", "labels"))
     labels = [get_mapping(workload, *path) for path in paths]
@@ -47,24 +47,24 @@ def serves(served_by: WorkloadSelector, workload: JsonObject) -> bool:
     return (
         any(wanted.items() <= known.items() for wanted in served_by.labels for known in labels)
         or any(fnmatchcase(name, pattern) for pattern in served_by.names)
-        or any(part in image for image in images_of(workload) for part in served_by.images)
+        or any(part in image for image in list_images(workload) for part in served_by.images)
     )
 
 
-def images_of(workload: JsonObject) -> list[str]:
+def list_images(workload: JsonObject) -> list[str]:
     """The images of its containers, without tag and digest."""
-    containers = containers_of(workload)
+    containers = list_containers(workload)
     images = (get_text(container, "image").partition("@")[0] for container in containers)
     return [re.sub(r":[^/:]*$", "", image) for image in images]
 
 
-def containers_of(workload: JsonObject) -> list[JsonObject]:
+def list_containers(workload: JsonObject) -> list[JsonObject]:
     """The containers of a workload's template, or of a pod."""
     template = get_mapping(workload, "spec", "template")
     return get_mappings(template or workload, "spec", "containers")
 
 
-def speaks_for(workload: JsonObject, kind: Kind) -> bool:
+def looks_like_operator(workload: JsonObject, kind: Kind) -> bool:
     """A guess: whether a workload looks like the operator of a kind that has no row.
 
     It does if its name, an image or a naming label says
@@ -76,7 +76,7 @@ def speaks_for(workload: JsonObject, kind: Kind) -> bool:
     said = _said(workload)
     if first and first in said:
         return True
-    trades = TRADES & frozenset(_WORD.findall(said))
+    trades = OPERATOR_WORDS & frozenset(_WORD.findall(said))
     return bool(trades) and any(word in said for word in others)
 
 
@@ -84,7 +84,7 @@ def speaks_for(workload: JsonObject, kind: Kind) -> bool:
 def _callings(kind: Kind) -> tuple[str, tuple[str, ...]]:
     """The word that is enough, and those that need a trade beside them."""
     *parts, _ = kind.group.split(".")
-    named = [part for part in parts if len(part) >= SHORTEST and part not in EMPTY_WORDS]
+    named = [part for part in parts if len(part) >= MIN_WORD_LENGTH and part not in GENERIC_WORDS]
     first = parts[0] if parts[1:] and parts[0] in named else ""
     return first, (*(part for part in named if part != first), kind.name.lower())
 
@@ -93,11 +93,11 @@ def _said(workload: JsonObject) -> str:
     """All that a workload calls itself."""
     known = get_mapping(workload, "metadata", "labels")
     labels = [str(known.get(label, "")) for label in NAMING_LABELS]
-    paths = (image.split("/", 1)[-1] for image in images_of(workload))
+    paths = (image.split("/", 1)[-1] for image in list_images(workload))
     return " ".join([get_text(workload, "metadata", "name"), *labels, *paths]).lower()
 
 
-class KnownRows(msgspec.Struct, frozen=True):
+class KindCatalog(msgspec.Struct, frozen=True):
     """Rows, found by group and kind."""
 
     rows: dict[tuple[str, str], KindRow]
@@ -105,7 +105,7 @@ class KnownRows(msgspec.Struct, frozen=True):
     """Who serves the kinds of a group whose rows say so."""
 
     @classmethod
-    def of(cls, rows: Iterable[KindRow]) -> KnownRows:
+    def from_rows(cls, rows: Iterable[KindRow]) -> KindCatalog:
         """Of two rows for a kind the last counts: users' come behind those that tidegate brings."""
         known = {(row.group, kind): row for row in rows for kind in row.kinds}
         groups: dict[str, tuple[WorkloadSelector, ...]] = {}
@@ -114,34 +114,34 @@ class KnownRows(msgspec.Struct, frozen=True):
                 groups[group] = (*groups.get(group, ()), row.served_by)
         return cls(known, groups)
 
-    def row_of(self, kind: Kind) -> KindRow | None:
+    def find_row(self, kind: Kind) -> KindRow | None:
         """The row of a kind, if it has one of its own."""
         return self.rows.get((kind.group, kind.name))
 
-    def comes_with(self, chart: str, kind: Kind) -> bool:
+    def is_operator_chart(self, chart: str, kind: Kind) -> bool:
         """Whether a chart, known by its name alone, is that of the operator of a custom kind.
 
         A kind of which no operator is known has that of its group: `flagger` for `flagger.app`.
         """
-        row = self.row_of(kind)
+        row = self.find_row(kind)
         rows = [row] if row else [one for one in self.rows.values() if one.group == kind.group]
         operators = {one.operator for one in rows if one.operator}
         if operators:
-            return CHARTS.get(chart, chart) in operators
-        return chart in {*kind.group.split(".")[:-1]} - EMPTY_WORDS
+            return CHART_OPERATORS.get(chart, chart) in operators
+        return chart in {*kind.group.split(".")[:-1]} - GENERIC_WORDS
 
-    def is_server(self, workload: dict[str, Json], kind: Kind) -> bool:
+    def is_operator(self, workload: dict[str, Json], kind: Kind) -> bool:
         """Whether a workload is the operator of a custom kind, available or not.
 
         A kind whose row does not say has the operator of its group's other kinds, if theirs do.
         """
-        row = self.row_of(kind)
+        row = self.find_row(kind)
         if row is not None and row.served_by != WorkloadSelector():
-            return serves(row.served_by, workload)
+            return selects_workload(row.served_by, workload)
         siblings = self.groups.get(kind.group, ())
         if siblings:
-            return any(serves(served_by, workload) for served_by in siblings)
-        return speaks_for(workload, kind)
+            return any(selects_workload(served_by, workload) for served_by in siblings)
+        return looks_like_operator(workload, kind)
 
 
 def is_ready(row: KindRow, body: dict[str, Json]) -> bool:

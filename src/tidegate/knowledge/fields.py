@@ -16,43 +16,45 @@ from typing import NamedTuple, TypeAlias
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.k8s.paths import PathStep, parse_path
 
-DEEP = ".**."
-STAR = "*"
+ANY_DEPTH = ".**."
+ANY_KEY = "*"
 
 
-class Places(NamedTuple):
+class FieldPattern(NamedTuple):
     """A path in parts: between two of them are the items of a list; `deep` is a key's pattern."""
 
     parts: tuple[tuple[PathStep, ...], ...]
     deep: str = ""
 
 
-Found: TypeAlias = tuple[FieldPath, Json]
+FieldValue: TypeAlias = tuple[FieldPath, Json]
 
 
 @cache
-def parse_places(text: str) -> Places:
+def parse_field_pattern(text: str) -> FieldPattern:
     """Raises ValueError for what is no path."""
-    head, sign, pattern = text.partition(DEEP)
+    head, sign, pattern = text.partition(ANY_DEPTH)
     if sign and (not pattern or "." in pattern):
         raise ValueError(f"`{text}` is no path: behind `**` comes the pattern of one key")
     pieces = head.split("[*]")
     parts = [parse_path(one.removeprefix(".")) if one.strip(".") else () for one in pieces]
     if not parts[0]:
         raise ValueError(f"`{text}` is no path")
-    return Places(tuple(parts), pattern)
+    return FieldPattern(tuple(parts), pattern)
 
 
-def find_all(body: Json, text: str) -> Iterator[Found]:
+def find_fields(body: Json, text: str) -> Iterator[FieldValue]:
     """What stands at the places that a path leads to, in the order of the object."""
-    places = parse_places(text)
+    places = parse_field_pattern(text)
     found = _walk(body, places.parts, ())
     if not places.deep:
         return found
     return (one for path, value in found for one in _deeper(value, places.deep, path))
 
 
-def _walk(body: Json, parts: tuple[tuple[PathStep, ...], ...], path: FieldPath) -> Iterator[Found]:
+def _walk(
+    body: Json, parts: tuple[tuple[PathStep, ...], ...], path: FieldPath
+) -> Iterator[FieldValue]:
     first, *rest = parts
     for there, value in _step(body, first, path):
         if not rest:
@@ -62,11 +64,11 @@ def _walk(body: Json, parts: tuple[tuple[PathStep, ...], ...], path: FieldPath) 
                 yield from _walk(item, tuple(rest), (*there, place))
 
 
-def _step(body: Json, steps: Iterable[PathStep], path: FieldPath) -> Iterator[Found]:
+def _step(body: Json, steps: Iterable[PathStep], path: FieldPath) -> Iterator[FieldValue]:
     """What stands at the end of some steps; a star goes through all keys."""
     steps = tuple(steps)
     for at, step in enumerate(steps):
-        if step == STAR:
+        if step == ANY_KEY:
             for key, value in body.items() if isinstance(body, dict) else ():
                 yield from _step(value, steps[at + 1 :], (*path, key))
             return
@@ -94,7 +96,7 @@ def _chosen(body: Json, key: str, value: str) -> int:
     return next(fits, -1)
 
 
-def _deeper(value: Json, pattern: str, path: FieldPath) -> Iterator[Found]:
+def _deeper(value: Json, pattern: str, path: FieldPath) -> Iterator[FieldValue]:
     if isinstance(value, dict):
         for key, one in value.items():
             if fnmatchcase(key, pattern):
@@ -105,13 +107,13 @@ def _deeper(value: Json, pattern: str, path: FieldPath) -> Iterator[Found]:
             yield from _deeper(one, pattern, (*path, at))
 
 
-def texts_of(value: Json, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
+def list_texts(value: Json, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
     """Every text in an object, with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
         for key, one in value.items():
-            yield from texts_of(one, (*path, key))
+            yield from list_texts(one, (*path, key))
     elif isinstance(value, list):
         for at, one in enumerate(value):
-            yield from texts_of(one, (*path, at))
+            yield from list_texts(one, (*path, at))

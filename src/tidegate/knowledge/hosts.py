@@ -19,8 +19,8 @@ LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 HOST = lazy_regex(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
 USER_OF_URL = lazy_regex(r"://[^/@\s]*@")
 URL_HOST = lazy_regex(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
-BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
-AFTER_OPTION = lazy_regex(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
+HOST_PREFIX = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
+AFTER_OPTION = lazy_regex(rf"(?:{HOST_PREFIX})({LABEL})(?![\w.-])", re.IGNORECASE)
 BEFORE_PORT = lazy_regex(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
 WITH_PORT = lazy_regex(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
 HOST_VARIABLE = lazy_regex(r"(?:^|_|PG|DB|SQL|REDIS|MONGO)HOST$|_HOSTNAME$", re.IGNORECASE)
@@ -42,9 +42,9 @@ _COMMANDS = lazy_regex(r"[\n;|&]+")
 _SILENT = lazy_regex(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
 """Lines of a script that call nobody: comments, what is printed, and texts of objects."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
-LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
+IGNORED_HOSTS = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
 """Hosts that are no Services of the plan; the last stands where an operator would write one."""
-MOST_TEXT = 100_000
+MAX_TEXT_LENGTH = 100_000
 """Texts that are longer are no settings."""
 
 
@@ -52,17 +52,17 @@ class Host(NamedTuple):
     """A host that is named. A sure one is a Service even if no such Service is there."""
 
     name: str
-    sure: bool
+    is_certain: bool
 
 
-class Services(Protocol):
+class ServiceLookup(Protocol):
     """What is known of a cluster's Services and namespaces."""
 
     def has_service(self, namespace: str, name: str) -> bool: ...
     def has_namespace(self, name: str) -> bool: ...
 
 
-def aliases_of(spec: Json) -> frozenset[str]:
+def list_host_aliases(spec: Json) -> frozenset[str]:
     """Hosts that a pod's spec gives addresses to by itself."""
     return frozenset(
         name
@@ -72,7 +72,7 @@ def aliases_of(spec: Json) -> frozenset[str]:
     )
 
 
-def command_of(container: Json) -> str:
+def join_command(container: Json) -> str:
     words = [*get_list(container, "command"), *get_list(container, "args")]
     return " ".join(word for word in words if isinstance(word, str))
 
@@ -82,19 +82,19 @@ def is_own_address(variable: str, telemetry: tuple[str, ...]) -> bool:
     return bool(OWN_ADDRESS.search(variable)) or is_telemetry(variable, telemetry)
 
 
-def hosts_in(
+def find_hosts(
     written: str, variable: str, aliases: Collection[str], telemetry: tuple[str, ...]
 ) -> Iterator[Host]:
     """The hosts in one text; of a variable if it has a name, else of a command."""
-    written = USER_OF_URL.sub("://", written if variable else spoken(written))
+    written = USER_OF_URL.sub("://", written if variable else strip_inactive_lines(written))
     sure = set(URL_HOST.findall(written)) | _called(written, variable)
     is_host = bool(HOST_VARIABLE.search(variable))
     for name in (*sorted(sure), *_names_in(written, variable)):
-        if name not in LOCAL and name not in aliases and not is_telemetry(name, telemetry):
+        if name not in IGNORED_HOSTS and name not in aliases and not is_telemetry(name, telemetry):
             yield Host(name, name in sure or is_host or name.endswith(CLUSTER_SUFFIX))
 
 
-def spoken(script: str) -> str:
+def strip_inactive_lines(script: str) -> str:
     """What of a script is done; a command of one line is all done."""
     return _SILENT.sub("", script) if "\n" in script else script
 
@@ -111,21 +111,21 @@ def _called(written: str, variable: str) -> set[str]:
     return found
 
 
-def addresses_in(written: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
+def find_addresses(written: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
     """The hosts in a text of which nobody knows what it is for: those of URLs, and Services' own.
 
     A word in passing is none.
     """
-    if len(written) > MOST_TEXT or ("://" not in written and ".svc" not in written):
+    if len(written) > MAX_TEXT_LENGTH or ("://" not in written and ".svc" not in written):
         return
     written = USER_OF_URL.sub("://", written)
     named = (word for word in HOST.findall(written) if word.endswith(CLUSTER_SUFFIX))
     for name in dict.fromkeys((*URL_HOST.findall(written), *named)):
-        if name not in LOCAL and not is_telemetry(name, telemetry):
-            yield Host(name, sure=name.endswith(CLUSTER_SUFFIX))
+        if name not in IGNORED_HOSTS and not is_telemetry(name, telemetry):
+            yield Host(name, is_certain=name.endswith(CLUSTER_SUFFIX))
 
 
-def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None:
+def resolve_service(host: Host, home: str, known: ServiceLookup) -> tuple[str, str] | None:
     """The namespace and the name of the Service that a host means, seen from a namespace."""
     name = host.name
     for suffix in CLUSTER_SUFFIX:
@@ -135,16 +135,16 @@ def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None
     labels = name.split(".")
     if len(labels) == 1:
         is_word = name.isdigit() or name in ("true", "false")
-        is_meant = known.has_service(home, name) or (host.sure and not is_word)
+        is_meant = known.has_service(home, name) or (host.is_certain and not is_word)
         return (home, name) if is_meant else None
     if len(labels) == 2:  # noqa: PLR2004 - service and namespace
-        is_sure = host.sure and known.has_namespace(labels[1])
+        is_sure = host.is_certain and known.has_namespace(labels[1])
         is_meant = known.has_service(labels[1], labels[0]) or is_sure
         return (labels[1], labels[0]) if is_meant else None
     return None
 
 
-def port_of(host: Host, written: str) -> str:
+def find_port(host: Host, written: str) -> str:
     """The port that a text names behind a host; empty where it names none, or several."""
     if f"{host.name}:" not in written:
         return ""
@@ -152,11 +152,11 @@ def port_of(host: Host, written: str) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def scripts_of(
+def list_mounted_scripts(
     container: Json, pod: Json, find: Callable[[str], Json]
 ) -> Iterator[tuple[str, str]]:
     """Files of ConfigMaps that a container's command names, by their paths; `find` gets these."""
-    words = command_of(container)
+    words = join_command(container)
     volumes = {get_text(one, "name"): one for one in get_mappings(pod, "volumes")}
     for mount in get_mappings(container, "volumeMounts"):
         source = get_mapping(volumes.get(get_text(mount, "name"), {}), "configMap")
@@ -182,7 +182,7 @@ def _is_named(place: str, words: str) -> bool:
     return re.search(rf"(?<![\w./-]){re.escape(place)}(?![\w-])", words) is not None
 
 
-def fits_any(words: str, patterns: Iterable[str]) -> bool:
+def matches_any(words: str, patterns: Iterable[str]) -> bool:
     """Whether one of these patterns is found in a text, in any case."""
     return any(_compiled(pattern).search(words) for pattern in patterns)
 

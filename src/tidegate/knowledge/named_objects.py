@@ -11,10 +11,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.knowledge.catalog import KnownRows, images_of
-from tidegate.knowledge.fields import find_all
-from tidegate.knowledge.references import Made, Needed, make_products, needs_of, products_of
-from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
+from tidegate.knowledge.catalog import KindCatalog, list_images
+from tidegate.knowledge.fields import find_fields
+from tidegate.knowledge.references import (
+    NeededObject,
+    ProducedObject,
+    list_needs,
+    list_products,
+    render_products,
+)
+from tidegate.knowledge.templates import TemplateOption, make_scope, parse_text, render_text
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
 from tidegate.model.k8s.paths import find_value, follow_path, parse_path
@@ -32,7 +38,7 @@ KindName = tuple[str, str]
 POD = ("", "Pod")
 
 
-class Mention(NamedTuple):
+class Reference(NamedTuple):
     """One object that another names. With `keys`, these of its keys must be there."""
 
     group: str
@@ -46,7 +52,7 @@ class Mention(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-class Pods(NamedTuple):
+class PodTemplate(NamedTuple):
     """The spec of an object's pods, where it stands, and their labels."""
 
     row: PodsRow
@@ -55,17 +61,17 @@ class Pods(NamedTuple):
     labels: JsonObject
 
 
-class Naming(msgspec.Struct, frozen=True):
+class ReferenceFinder(msgspec.Struct, frozen=True):
     """Rows about references, by the kinds that they are of."""
 
-    rows: KnownRows
+    rows: KindCatalog
     of_pods: tuple[ReferenceRow, ...]
     of_kinds: dict[KindName, tuple[ReferenceRow, ...]]
     pods: dict[KindName, PodsRow]
     producers: dict[KindName, tuple[ProducerRow, ...]]
 
     @classmethod
-    def of(cls, known: Knowledge) -> Naming:
+    def from_knowledge(cls, known: Knowledge) -> ReferenceFinder:
         of_kinds: dict[KindName, tuple[ReferenceRow, ...]] = {}
         for row in known.references:
             for kind in row.of_kinds:
@@ -76,14 +82,14 @@ class Naming(msgspec.Struct, frozen=True):
                 name = (producer.group, kind)
                 producers[name] = (*producers.get(name, ()), producer)
         return cls(
-            KnownRows.of(known.rows),
+            KindCatalog.from_rows(known.rows),
             tuple(row for row in known.references if row.pods),
             of_kinds,
             {(row.group, kind): row for row in known.pods for kind in row.kinds},
             producers,
         )
 
-    def pods_of(self, body: JsonObject, kind: Kind) -> Pods | None:
+    def find_pod_template(self, body: JsonObject, kind: Kind) -> PodTemplate | None:
         """The pods of an object, if objects of its kind have some."""
         row = self.pods.get((kind.group, kind.name))
         if row is None:
@@ -91,18 +97,18 @@ class Naming(msgspec.Struct, frozen=True):
         spec = find_value(body, row.at)
         labels = find_value(body, row.labels) if row.labels else None
         path = tuple(step for step in parse_path(row.at) if isinstance(step, str | int))
-        return Pods(
+        return PodTemplate(
             row,
             path,
             spec if isinstance(spec, dict) else {},
             labels if isinstance(labels, dict) else {},
         )
 
-    def mentions_of(  # noqa: C901 - one loop for each sort of row
-        self, body: JsonObject, kind: Kind, pods: Pods | None = None
-    ) -> Iterator[Mention]:
+    def find_references(  # noqa: C901 - one loop for each sort of row
+        self, body: JsonObject, kind: Kind, pods: PodTemplate | None = None
+    ) -> Iterator[Reference]:
         """All that an object names; what nobody can tell the name of is left out."""
-        scope = scope_of(body, kind)
+        scope = make_scope(body, kind)
         named: set[tuple[str, str, str]] = set()
         for row in self.of_kinds.get((kind.group, kind.name), ()):
             for one in _mentions(row, body, scope):
@@ -113,12 +119,12 @@ class Naming(msgspec.Struct, frozen=True):
                 for one in _mentions(row, pods.spec, scope):
                     effect = _effect_on_pods(one.effect, pods.row, kind)
                     yield one._replace(field=(*pods.path, *one.field), effect=effect)
-        if (known := self.rows.row_of(kind)) is not None:
-            for needed in needs_of(known, body, kind):
+        if (known := self.rows.find_row(kind)) is not None:
+            for needed in list_needs(known, body, kind):
                 same = (needed.group, needed.kind, needed.name)
                 if not needed.need.unmet and same in named:
                     continue  # a row about references says what comes of it
-                yield Mention(
+                yield Reference(
                     needed.group,
                     needed.kind,
                     needed.namespace,
@@ -128,40 +134,40 @@ class Naming(msgspec.Struct, frozen=True):
                     needed.need.until,
                 )
 
-    def products_of(self, body: JsonObject, kind: Kind) -> Iterator[Made]:
+    def list_products(self, body: JsonObject, kind: Kind) -> Iterator[ProducedObject]:
         """All that is made of an object: by its operator, or because somebody else looks for it."""
-        row = self.rows.row_of(kind)
+        row = self.rows.find_row(kind)
         producers = self.producers.get((kind.group, kind.name), ())
         if row is None and not producers:
             return
-        scope = scope_of(body, kind)
-        told: list[Made] = []
+        scope = make_scope(body, kind)
+        told: list[ProducedObject] = []
         for producer in producers:
             parts = producer.images
-            if not parts or any(part in image for image in images_of(body) for part in parts):
-                told += make_products(producer.produces, scope)
+            if not parts or any(part in image for image in list_images(body) for part in parts):
+                told += render_products(producer.produces, scope)
         names = [_name_of(one) for one in told]
         if row is not None:
-            yield from (one for one in products_of(row, scope) if _name_of(one) not in names)
+            yield from (one for one in list_products(row, scope) if _name_of(one) not in names)
         yield from told
 
 
-def _name_of(made: Made) -> tuple[Json, Json, Json]:
+def _name_of(made: ProducedObject) -> tuple[Json, Json, Json]:
     """What tells one object that is made from another."""
     metadata = get_mapping(made.body, "metadata")
     return made.body.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
-def _mentions(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterator[Mention]:
+def _mentions(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterator[Reference]:
     for places in row.at:
-        for path, item in find_all(body, places):
+        for path, item in find_fields(body, places):
             inner = {**scope, "item": item}
             if not all_checks_pass(row.when, inner):
                 continue
             name = render_text(row.name, inner)
             kind = render_text(row.kind, inner)
             if name and kind:
-                yield Mention(
+                yield Reference(
                     render_text(row.group, inner),
                     kind,
                     render_text(row.namespace, inner),
@@ -176,7 +182,7 @@ def _mentions(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterato
 
 def _keys(paths: Iterable[str], item: Json) -> Iterator[str]:
     for path in paths:
-        yield from (key for _, key in find_all(item, path) if isinstance(key, str))
+        yield from (key for _, key in find_fields(item, path) if isinstance(key, str))
 
 
 def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
@@ -187,7 +193,7 @@ def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
     return Effect.BLOCKED if effect is Effect.REJECTED and not is_pod else effect
 
 
-def _field_of(needed: Needed, scope: JsonObject) -> FieldPath:
+def _field_of(needed: NeededObject, scope: JsonObject) -> FieldPath:
     """The field that a need takes its name from."""
     need = needed.need
     at = (needed.at,) if isinstance(needed.at, str | int) else ()
@@ -201,7 +207,7 @@ def _field_of(needed: Needed, scope: JsonObject) -> FieldPath:
     return start
 
 
-def _path_of(option: Option, scope: JsonObject) -> FieldPath:
+def _path_of(option: TemplateOption, scope: JsonObject) -> FieldPath:
     is_there = bool(option.path) and follow_path(scope, option.path) is not None
     path = _plain(option.path) if is_there else ()
     return ("metadata", *path) if path in (("name",), ("namespace",)) else path

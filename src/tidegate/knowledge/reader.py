@@ -10,36 +10,38 @@ from typing import cast
 from tidegate.documents.decoder import FileProblem, decode
 from tidegate.documents.precompiled import read_precompiled
 from tidegate.errors import KnowledgeError, sanitize
-from tidegate.knowledge.fields import parse_places
-from tidegate.knowledge.templates import FOR, check_template, shows
+from tidegate.knowledge.fields import parse_field_pattern
+from tidegate.knowledge.templates import FOR, check_template, status_matches
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.operators.checks import case_errors, check_errors
 from tidegate.model.operators.rows import Check, KindRow, Knowledge, Product, ReferenceRow
 
-ROWS = Path(__file__).with_name("rows")
-READY = ROWS.with_suffix(".ready")
+ROWS_DIRECTORY = Path(__file__).with_name("rows")
+PRECOMPILED_FILE = ROWS_DIRECTORY.with_suffix(".ready")
 
 
 @cache
-def builtin() -> Knowledge:
+def load_builtin_knowledge() -> Knowledge:
     """What tidegate brings."""
-    texts = row_texts()
-    return read_precompiled(READY.read_bytes(), texts, Knowledge) or read_rows(texts)
+    texts = read_row_files()
+    return read_precompiled(PRECOMPILED_FILE.read_bytes(), texts, Knowledge) or parse_row_files(
+        texts
+    )
 
 
-def row_texts() -> dict[str, bytes]:
+def read_row_files() -> dict[str, bytes]:
     """The files that tidegate brings, by name."""
-    return {file.name: file.read_bytes() for file in sorted(ROWS.glob("*.yaml"))}
+    return {file.name: file.read_bytes() for file in sorted(ROWS_DIRECTORY.glob("*.yaml"))}
 
 
-def read_rows(texts: dict[str, bytes]) -> Knowledge:
+def parse_row_files(texts: dict[str, bytes]) -> Knowledge:
     known = Knowledge()
     for name, text in texts.items():
-        known = known.merged_with(read_knowledge(text, name))
+        known = known.merged_with(parse_knowledge(text, name))
     return known
 
 
-def read_knowledge(text: bytes, name: str) -> Knowledge:
+def parse_knowledge(text: bytes, name: str) -> Knowledge:
     """What a file knows. Raises one ExceptionGroup with an error for each mistake."""
     known = Knowledge()
     for one in decode(text, name, Knowledge, noun="file of rows", check=_flaws):
@@ -77,7 +79,7 @@ def _wrong_reference(row: ReferenceRow) -> Iterator[FileProblem]:
     for place, path in enumerate((*row.at, *row.keys)):
         key = ("at", place) if place < len(row.at) else ("keys", place - len(row.at))
         try:
-            parse_places(path)
+            parse_field_pattern(path)
         except ValueError as error:
             yield key, KnowledgeError("operators.path", sanitize(str(error)))
     for field in ("kind", "name", "group", "namespace"):
@@ -111,7 +113,7 @@ def _wrong_stages(row: KindRow) -> Iterator[FileProblem]:
         yield ("stages",), KnowledgeError("operators.value", "a row needs at least one stage")
     for place, stage in enumerate(row.stages):
         for later in row.stages[place + 1 :]:
-            if shows(cast("Json", stage.writes), cast("Json", later.writes)):
+            if status_matches(cast("Json", stage.writes), cast("Json", later.writes)):
                 names = f"`{sanitize(stage.name)}` and `{sanitize(later.name)}`"
                 problem = f"the stages {names} write the same status"
                 hint = "let them differ: only the status tells how far an object has come"

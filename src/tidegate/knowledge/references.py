@@ -10,33 +10,35 @@ import base64
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tidegate.knowledge.templates import items_of, render, render_text, scope_of
+from tidegate.knowledge.templates import list_item_scopes, make_scope, render, render_text
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.checks import all_checks_pass
 from tidegate.model.operators.rows import KindRow, Need, Product, RequiredState, ServiceProduct
 
 SECRET = Kind("", "v1", "Secret")
-DEFINITION = "CustomResourceDefinition"
+CRD_KIND_NAME = "CustomResourceDefinition"
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
-def settings_of(spec: JsonObject, namespace: str) -> Iterator[Ref]:
+def list_required_configs(spec: JsonObject, namespace: str) -> Iterator[Ref]:
     """All Secrets and ConfigMaps that pods of this spec cannot start without."""
     containers = (*get_mappings(spec, "initContainers"), *get_mappings(spec, "containers"))
-    found = [pair for container in containers for pair in whole_sources(container)]
+    found = [pair for container in containers for pair in list_env_from_sources(container)]
     found += [
         (kind, reference)
         for container in containers
-        for _, kind, reference in single_sources(container)
+        for _, kind, reference in list_env_key_sources(container)
     ]
-    found += [pair for volume in get_mappings(spec, "volumes") for pair in volume_sources(volume)]
+    found += [
+        pair for volume in get_mappings(spec, "volumes") for pair in list_volume_sources(volume)
+    ]
     for kind, reference in found:
         if not reference.get("optional"):
             yield Ref(kind, namespace, get_text(reference, "name"))
 
 
-def whole_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
+def list_env_from_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
     """What all keys become variables of."""
     for entry in get_mappings(container, "envFrom"):
         if reference := get_mapping(entry, "configMapRef"):
@@ -45,7 +47,7 @@ def whole_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
             yield SECRET, reference
 
 
-def single_sources(container: Json) -> Iterator[tuple[str, Kind, JsonObject]]:
+def list_env_key_sources(container: Json) -> Iterator[tuple[str, Kind, JsonObject]]:
     """Each variable that is one key of something, with its name."""
     for variable in get_mappings(container, "env"):
         origin = get_mapping(variable, "valueFrom")
@@ -55,7 +57,7 @@ def single_sources(container: Json) -> Iterator[tuple[str, Kind, JsonObject]]:
             yield get_text(variable, "name"), SECRET, reference
 
 
-def volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
+def list_volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
     """What is mounted."""
     if secret := get_mapping(volume, "secret"):
         yield SECRET, {**secret, "name": secret.get("secretName")}
@@ -68,7 +70,7 @@ def volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
             yield CONFIG_MAP, settings
 
 
-class Needed(NamedTuple):
+class NeededObject(NamedTuple):
     """One object that another needs."""
 
     need: Need
@@ -88,26 +90,26 @@ class Needed(NamedTuple):
         }
 
 
-class Made(NamedTuple):
+class ProducedObject(NamedTuple):
     """One object that is produced, and whether it goes with its maker.
 
     A Service that `answers` does so by itself as soon as its maker is ready.
     """
 
     body: JsonObject
-    owned: bool
-    answers: bool = False
+    is_owned: bool
+    answers_when_ready: bool = False
 
 
-def needs_of(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[Needed]:
+def list_needs(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[NeededObject]:
     """What an object needs; nothing where it names nothing."""
-    whole = scope_of(body, kind)
+    whole = make_scope(body, kind)
     for need in row.needs:
-        for scope in items_of(whole, need.each):
+        for scope in list_item_scopes(whole, need.each):
             if not all_checks_pass(need.when, scope):
                 continue
             parts = (need.group, need.kind, need.namespace, need.name)
-            needed = Needed(need, *(render_text(part, scope) for part in parts))
+            needed = NeededObject(need, *(render_text(part, scope) for part in parts))
             needed = needed._replace(at=scope.get("key")) if need.each else needed
             # A host without a namespace means nothing to an object that is in none.
             is_nowhere = need.until is RequiredState.SERVING and not needed.namespace
@@ -115,31 +117,33 @@ def needs_of(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[Needed]:
                 yield needed
 
 
-def products_of(row: KindRow, scope: JsonObject, upto: int | None = None) -> Iterator[Made]:
+def list_products(
+    row: KindRow, scope: JsonObject, upto: int | None = None
+) -> Iterator[ProducedObject]:
     """What an object has produced when it reaches a stage; all of it unless one is given."""
     for service in row.services:
         yield from _service(service, scope)
     for stage in row.stages if upto is None else row.stages[: upto + 1]:
-        yield from make_products(stage.produces, scope)
+        yield from render_products(stage.produces, scope)
 
 
-def definitions_of(row: KindRow | None, body: JsonObject, kind: Kind) -> list[JsonObject]:
+def list_produced_crds(row: KindRow | None, body: JsonObject, kind: Kind) -> list[JsonObject]:
     """What is made of an object to define kinds, as Gatekeeper does with a template."""
     products = (one for stage in row.stages for one in stage.produces) if row else ()
-    if not any(one.makes.get("kind") == DEFINITION for one in products):
+    if not any(one.makes.get("kind") == CRD_KIND_NAME for one in products):
         return []
-    made = products_of(row, scope_of(body, kind)) if row else ()
-    return [one.body for one in made if one.body.get("kind") == DEFINITION]
+    made = list_products(row, make_scope(body, kind)) if row else ()
+    return [one.body for one in made if one.body.get("kind") == CRD_KIND_NAME]
 
 
-def make_products(products: Iterable[Product], whole: JsonObject) -> Iterator[Made]:
+def render_products(products: Iterable[Product], whole: JsonObject) -> Iterator[ProducedObject]:
     """What these products come to for an object; nothing where they have no name."""
     for product in products:
-        for scope in items_of(whole, product.each):
+        for scope in list_item_scopes(whole, product.each):
             if all_checks_pass(product.when, scope):
                 made = _object(product, scope)
                 if get_mapping(made, "metadata").get("name"):
-                    yield Made(made, product.owned)
+                    yield ProducedObject(made, product.owned)
 
 
 def _object(product: Product, scope: JsonObject) -> JsonObject:
@@ -165,7 +169,7 @@ def _with_bytes(made: JsonObject) -> JsonObject:
     return {**{key: value for key, value in made.items() if key != "stringData"}, "data": data}
 
 
-def _service(service: ServiceProduct, scope: JsonObject) -> Iterator[Made]:
+def _service(service: ServiceProduct, scope: JsonObject) -> Iterator[ProducedObject]:
     name = render_text(service.name, scope)
     if not name or not all_checks_pass(service.when, scope):
         return
@@ -183,4 +187,4 @@ def _service(service: ServiceProduct, scope: JsonObject) -> Iterator[Made]:
         "metadata": {"name": name},
         "spec": spec,
     }
-    yield Made(_at_home(body, scope), owned=True, answers=True)
+    yield ProducedObject(_at_home(body, scope), is_owned=True, answers_when_ready=True)

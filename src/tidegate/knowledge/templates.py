@@ -40,11 +40,11 @@ IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 _HOLE = lazy_regex(r"\$\{([^}]*)\}")
 _CALL = lazy_regex(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
 _ADDRESS = lazy_regex(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
-PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
+PUBLIC_DOMAINS = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
 """Second halves of hosts of two parts that are domains, not namespaces."""
 
 
-class Option(NamedTuple):
+class TemplateOption(NamedTuple):
     """One way to get a value: a fixed text, or a path, through a function if one is named."""
 
     fixed: str | int | None
@@ -53,10 +53,10 @@ class Option(NamedTuple):
     argument: str = ""
 
 
-Piece: TypeAlias = str | tuple[Option, ...]
+TemplatePart: TypeAlias = str | tuple[TemplateOption, ...]
 
 
-def scope_of(body: JsonObject, kind: Kind) -> JsonObject:
+def make_scope(body: JsonObject, kind: Kind) -> JsonObject:
     """What a template may speak of: the object, and short names for what is asked for most."""
     metadata = get_mapping(body, "metadata")
     return {
@@ -93,7 +93,7 @@ def render_text(template: str, scope: JsonObject) -> str:
     return made if isinstance(made, str) else "" if made is None else str(made)
 
 
-def items_of(scope: JsonObject, path: str) -> Iterator[JsonObject]:
+def list_item_scopes(scope: JsonObject, path: str) -> Iterator[JsonObject]:
     """A scope for each item at a path; the scope itself where no path is given.
 
     A text is a list of words with commas between them.
@@ -126,7 +126,7 @@ def check_template(template: object) -> None:
 
 
 @cache
-def parse_text(text: str) -> tuple[Piece, ...]:
+def parse_text(text: str) -> tuple[TemplatePart, ...]:
     """A text as fixed parts and holes. Raises ValueError for a hole that cannot be filled."""
     return tuple(
         tuple(_parse_option(one.strip()) for one in part.split("|")) if is_hole else part
@@ -135,18 +135,18 @@ def parse_text(text: str) -> tuple[Piece, ...]:
     )
 
 
-def _parse_option(text: str) -> Option:
+def _parse_option(text: str) -> TemplateOption:
     if len(text) > 1 and text[0] == text[-1] == "'":
-        return Option(text[1:-1])
+        return TemplateOption(text[1:-1])
     if text.isdigit():
-        return Option(int(text))
+        return TemplateOption(int(text))
     called = _CALL.fullmatch(text)
     if called is None:
-        return Option(None, parse_path(text))
+        return TemplateOption(None, parse_path(text))
     if called[1] not in FUNCTIONS:
         known = ", ".join(sorted(FUNCTIONS))
         raise ValueError(f"there is no function `{called[1]}`, only {known}")
-    return Option(None, parse_path(called[2]), called[1], called[3] or "")
+    return TemplateOption(None, parse_path(called[2]), called[1], called[3] or "")
 
 
 def _fill(text: str, scope: JsonObject) -> Json:
@@ -165,7 +165,7 @@ def _written(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _first(options: tuple[Option, ...], scope: JsonObject) -> Json:
+def _first(options: tuple[TemplateOption, ...], scope: JsonObject) -> Json:
     for option in options:
         if option.fixed is not None:
             return option.fixed
@@ -190,7 +190,7 @@ def _render_mapping(template: dict[str, object], scope: JsonObject) -> Json:
 
 
 def _render_each(template: dict[str, object], scope: JsonObject) -> Json:
-    scopes = items_of(scope, str(template[FOR]))
+    scopes = list_item_scopes(scope, str(template[FOR]))
     if ITEM in template:
         items = (render(template[ITEM], inner) for inner in scopes)
         return [item for item in items if item is not None]
@@ -213,7 +213,7 @@ def _called(address: Json) -> tuple[str, str]:
     match parts:
         case [service]:
             return service, ""
-        case [service, namespace] if namespace not in PUBLIC:
+        case [service, namespace] if namespace not in PUBLIC_DOMAINS:
             return service, namespace
         case [service, namespace, "svc", *_]:
             return service, namespace
@@ -249,7 +249,7 @@ FUNCTIONS: dict[str, Callable[[Json, str], Json]] = {
 }
 
 
-def shows(status: Json, wanted: Json) -> bool:
+def status_matches(status: Json, wanted: Json) -> bool:
     """Whether a status is this one: it agrees somewhere and differs nowhere."""
     return bool(_agreement(wanted, status))
 
@@ -267,7 +267,7 @@ def _agreement(wanted: Json, actual: Json) -> int | None:
         if not isinstance(actual, list) or len(actual) != len(wanted):
             return None
         return _together(
-            [(one, partner_of(one, place, actual)) for place, one in enumerate(wanted)]
+            [(one, find_counterpart(one, place, actual)) for place, one in enumerate(wanted)]
         )
     return 1 if wanted == actual and type(wanted) is type(actual) else None
 
@@ -278,7 +278,7 @@ def _together(pairs: list[tuple[Json, Json]]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def partner_of(item: Json, place: int, actual: list[Json]) -> Json:
+def find_counterpart(item: Json, place: int, actual: list[Json]) -> Json:
     """Conditions are found by their type, whatever order a server keeps them in."""
     if isinstance(item, dict) and "type" in item:
         same = (one for one in actual if isinstance(one, dict) and one.get("type") == item["type"])

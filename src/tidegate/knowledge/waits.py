@@ -13,32 +13,37 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
-from tidegate.knowledge.hosts import MOST_TEXT
+from tidegate.knowledge.hosts import MAX_TEXT_LENGTH
 from tidegate.model.times import SECOND, Ms, parse_duration
 
 PROGRAM = re.compile(r"(?:^|/)kubectl$")
-CONTINUED = re.compile(r"\\\n")
+LINE_CONTINUATION = re.compile(r"\\\n")
 LOOP = re.compile(
     r"\bfor\s+(\w+)\s+in\s+([^;\n]+)[;\n]\s*do\b((?:(?!\bfor\s).)*?)\bdone\b", re.DOTALL
 )
-MOST_LOOPS, MOST_WORDS = 10, 50
+MAX_LOOPS, MAX_LOOP_WORDS = 10, 50
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 SHELL_SCRIPT = re.compile(r"-\w*c\w*")
-ENDS_AT_ONCE = re.compile(r"(?m)(?:^|[;&])\s*set\s+-\w*e|\A#!.*\s-\w*e")
+SETS_ERREXIT = re.compile(r"(?m)(?:^|[;&])\s*set\s+-\w*e|\A#!.*\s-\w*e")
 SEPARATORS = frozenset({";", "&&", "||", "|", "&", "(", ")", ";;"})
-PASSED_OVER = frozenset({"do", "then", "else", "{", "exec", "time"})
-VALUED = frozenset(
+IGNORED_WORDS = frozenset({"do", "then", "else", "{", "exec", "time"})
+OPTIONS_WITH_VALUE = frozenset(
     {"-n", "--namespace", "--for", "--timeout", "-l", "--selector", "--context", "--kubeconfig"}
     | {"-o", "--output", "--field-selector", "-f", "--filename", "--request-timeout", "--revision"}
 )
-LONG = {"-n": "--namespace", "-l": "--selector", "-f": "--filename", "-A": "--all-namespaces"}
-DEFAULT = Ms(30 * SECOND)
+LONG_OPTIONS = {
+    "-n": "--namespace",
+    "-l": "--selector",
+    "-f": "--filename",
+    "-A": "--all-namespaces",
+}
+DEFAULT_TIMEOUT = Ms(30 * SECOND)
 WEEK = Ms(7 * 24 * 3600 * SECOND)
 """How long `kubectl wait` waits with a negative timeout."""
 PATH = re.compile(r"\{?\.?([\w-]+(?:\.[\w-]+)*)\}?")
 
 
-class Aim(Enum):
+class WaitCondition(Enum):
     """What is waited for."""
 
     CONDITION = "condition"
@@ -48,7 +53,7 @@ class Aim(Enum):
     ROLLED_OUT = "rollout"
 
 
-class Overrun(Enum):
+class OnWaitTimeout(Enum):
     """What a script does when its time is up: it fails, it goes on, or it begins to wait again."""
 
     FAILS = "fails"
@@ -67,54 +72,56 @@ class KubectlWait(NamedTuple):
     name: str
     namespace: str
     selector: str
-    aim: Aim
+    condition: WaitCondition
     key: str
     value: str
     timeout: Ms | None
-    overrun: Overrun
+    on_timeout: OnWaitTimeout
 
     @property
     def target(self) -> str:
         return f"{self.resource}/{self.name}" if self.name else self.resource
 
 
-def waits_of(command: Iterable[str], variables: Mapping[str, str]) -> tuple[KubectlWait, ...]:
+def find_command_waits(
+    command: Iterable[str], variables: Mapping[str, str]
+) -> tuple[KubectlWait, ...]:
     """What a container with this command waits for, one after another."""
     words = [_filled(word, variables) for word in command]
     if words and PROGRAM.search(words[0]):
-        return tuple(_read(words, Overrun.FAILS))
+        return tuple(_read(words, OnWaitTimeout.FAILS))
     for option, script in pairwise(words):
         if SHELL_SCRIPT.fullmatch(option):
-            return waits_in(script, variables, is_strict="e" in option)
+            return find_script_waits(script, variables, is_strict="e" in option)
     return ()
 
 
-def waits_in(
+def find_script_waits(
     script: str, variables: Mapping[str, str], *, is_strict: bool = False
 ) -> tuple[KubectlWait, ...]:
     """What a script waits for. A strict one ends when one of its commands fails."""
-    if len(script) > MOST_TEXT or "kubectl" not in script:
+    if len(script) > MAX_TEXT_LENGTH or "kubectl" not in script:
         return ()
-    is_strict = is_strict or ENDS_AT_ONCE.search(script) is not None
-    lines = _unrolled(CONTINUED.sub(" ", script)).strip().splitlines()
+    is_strict = is_strict or SETS_ERREXIT.search(script) is not None
+    lines = _unrolled(LINE_CONTINUATION.sub(" ", script)).strip().splitlines()
     found: list[KubectlWait] = []
     for number, line in enumerate(lines, 1):
         for said, follower in _commands(_filled(line, variables)):
             fails = (is_strict or number == len(lines)) and follower != "||"
-            words, overrun = _called(said, Overrun.FAILS if fails else Overrun.GOES_ON)
+            words, overrun = _called(said, OnWaitTimeout.FAILS if fails else OnWaitTimeout.GOES_ON)
             if words and PROGRAM.search(words[0]):
                 found += _read(words, overrun)
     return tuple(found)
 
 
-def _called(said: list[str], overrun: Overrun) -> tuple[list[str], Overrun]:
+def _called(said: list[str], overrun: OnWaitTimeout) -> tuple[list[str], OnWaitTimeout]:
     """A command without the shell's words before it."""
-    while said and said[0] in PASSED_OVER:
+    while said and said[0] in IGNORED_WORDS:
         said = said[1:]
     if said[:1] == ["until"]:
-        return said[1:], Overrun.STAYS
+        return said[1:], OnWaitTimeout.STAYS
     if said[:2] == ["while", "!"]:
-        return said[2:], Overrun.STAYS
+        return said[2:], OnWaitTimeout.STAYS
     return said, overrun
 
 
@@ -124,13 +131,13 @@ def _unrolled(script: str) -> str:
     def written_out(found: re.Match[str]) -> str:
         name, items, body = found.groups()
         words = items.split()
-        if len(words) > MOST_WORDS or "$" in items or "`" in items:
+        if len(words) > MAX_LOOP_WORDS or "$" in items or "`" in items:
             return body
         return "\n".join(_filled(body, {name: word.strip("'\"")}) for word in words)
 
-    for _ in range(MOST_LOOPS):
+    for _ in range(MAX_LOOPS):
         script, count = LOOP.subn(written_out, script)
-        if not count or len(script) > MOST_TEXT:
+        if not count or len(script) > MAX_TEXT_LENGTH:
             break
     return script
 
@@ -161,7 +168,7 @@ def _commands(line: str) -> Iterator[tuple[list[str], str]]:
     yield words, ""
 
 
-def _read(words: list[str], overrun: Overrun) -> Iterator[KubectlWait]:
+def _read(words: list[str], overrun: OnWaitTimeout) -> Iterator[KubectlWait]:
     """What one call of kubectl waits for."""
     if any("$" in word or "`" in word for word in words):
         return
@@ -175,36 +182,38 @@ def _read(words: list[str], overrun: Overrun) -> Iterator[KubectlWait]:
 
 
 def _waiting(
-    said: list[str], options: Mapping[str, str], overrun: Overrun
+    said: list[str], options: Mapping[str, str], overrun: OnWaitTimeout
 ) -> Iterator[KubectlWait]:
     aim = _aim(options.get("--for", ""))
     if aim is None or "--filename" in options:
         return
-    timeout = _span(options.get("--timeout", "")) if "--timeout" in options else DEFAULT
+    timeout = _span(options.get("--timeout", "")) if "--timeout" in options else DEFAULT_TIMEOUT
     chosen = [*_targets(said)]
     if len(said) == 1 and "/" not in said[0] and {"--all", "--selector"} & options.keys():
         chosen = [(said[0], "")]
     for resource, name in chosen:
         found = _wait(resource, name, options, overrun)
         yield found._replace(
-            aim=aim[0],
+            condition=aim[0],
             key=aim[1],
             value=aim[2],
             timeout=WEEK if timeout is not None and timeout < 0 else timeout,
         )
 
 
-def _wait(resource: str, name: str, options: Mapping[str, str], overrun: Overrun) -> KubectlWait:
+def _wait(
+    resource: str, name: str, options: Mapping[str, str], overrun: OnWaitTimeout
+) -> KubectlWait:
     return KubectlWait(
         resource=resource.lower(),
         name=name,
         namespace="*" if "--all-namespaces" in options else options.get("--namespace", ""),
         selector=options.get("--selector", ""),
-        aim=Aim.ROLLED_OUT,
+        condition=WaitCondition.ROLLED_OUT,
         key="",
         value="",
-        timeout=DEFAULT,
-        overrun=overrun,
+        timeout=DEFAULT_TIMEOUT,
+        on_timeout=overrun,
     )
 
 
@@ -218,11 +227,11 @@ def _parted(words: list[str]) -> tuple[dict[str, str], list[str]]:
         if not word.startswith("-"):
             said.append(word)
         elif sign:
-            options[LONG.get(name, name)] = value
-        elif word in VALUED:
-            options[LONG.get(word, word)] = next(rest, "")
+            options[LONG_OPTIONS.get(name, name)] = value
+        elif word in OPTIONS_WITH_VALUE:
+            options[LONG_OPTIONS.get(word, word)] = next(rest, "")
         else:
-            options[LONG.get(word, word)] = ""
+            options[LONG_OPTIONS.get(word, word)] = ""
     return options, said
 
 
@@ -236,19 +245,19 @@ def _targets(said: list[str]) -> Iterator[tuple[str, str]]:
         yield from ((said[0], name) for name in said[1:])
 
 
-def _aim(written: str) -> tuple[Aim, str, str] | None:
+def _aim(written: str) -> tuple[WaitCondition, str, str] | None:
     """What `--for` asks for; None where it cannot be read."""
     word, _, rest = written.partition("=")
     match word:
         case "condition" if rest:
             key, _, value = rest.partition("=")
-            return Aim.CONDITION, key, value or "True"
+            return WaitCondition.CONDITION, key, value or "True"
         case "jsonpath":
             path, _, value = rest.partition("=")
             found = PATH.fullmatch(path)
-            return (Aim.FIELD, found[1], value) if found else None
+            return (WaitCondition.FIELD, found[1], value) if found else None
         case "create" | "delete" if not rest:
-            return Aim(word), "", ""
+            return WaitCondition(word), "", ""
     return None
 
 

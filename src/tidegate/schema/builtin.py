@@ -21,8 +21,8 @@ from tidegate.model.k8s.objects import Kind, ServedKind
 from tidegate.schema.shape import ANY, DEDUCED, Merge, Shape, Type
 
 FILE = Path(__file__).with_name("kubernetes-1.36.json")
-Asked = Callable[[], Shape]
-LEFT_OUT = frozenset({"CustomResourceDefinition", "ResourceSlice"})
+ShapeFactory = Callable[[], Shape]
+EXCLUDED_KINDS = frozenset({"CustomResourceDefinition", "ResourceSlice"})
 """Definitions hold schemas, whose names are anybody's, and slices are written by drivers."""
 
 
@@ -74,18 +74,18 @@ def served_kinds() -> tuple[ServedKind, ...]:
 
 
 @cache
-def shape_of(kind: Kind) -> Shape | None:
+def find_shape(kind: Kind) -> Shape | None:
     """What an object of this kind is; None for kinds that Kubernetes does not bring."""
     root = _roots().get(kind)
     return None if root is None else _definition(root)
 
 
-def release() -> str:
+def kubernetes_release() -> str:
     """The Kubernetes that all of this was read from: `v1.36.4`."""
     return _read().release
 
 
-def object_meta() -> Shape:
+def object_meta_shape() -> Shape:
     """`metadata`, which is the same for all kinds."""
     return _definition("meta.v1.ObjectMeta")
 
@@ -114,7 +114,7 @@ def _definition(name: str, *, is_granular: bool = False) -> Shape:
     )
 
 
-def _place(place: object) -> Asked:
+def _place(place: object) -> ShapeFactory:
     match place:
         case str() if place.startswith("@"):
             return partial(_definition, place[1:])
@@ -147,29 +147,33 @@ def _collection(place: object) -> Shape:
             raise TypeError(place)
 
 
-class Merging(NamedTuple):
+class MergeStrategy(NamedTuple):
     """By which fields the items of a list are told apart; whether it is a set; or in one piece."""
 
     keys: tuple[str, ...] = ()
     is_set: bool = False
-    is_one_piece: bool = False
+    is_atomic: bool = False
 
 
-UNKNOWN = Merging()
+UNKNOWN_STRATEGY = MergeStrategy()
 
 
-def merging_of(parent: str, name: str) -> Merging:
+def find_merge_strategy(parent: str, name: str) -> MergeStrategy:
     """How the field `name` of what stands in `parent` merges."""
-    return _places().get((parent, name), UNKNOWN)
+    return _places().get((parent, name), UNKNOWN_STRATEGY)
 
 
 @cache
-def _places() -> dict[tuple[str, str], Merging]:
-    found: dict[tuple[str, str], Merging] = {}
+def _places() -> dict[tuple[str, str], MergeStrategy]:
+    found: dict[tuple[str, str], MergeStrategy] = {}
     seen: set[tuple[str, str]] = set()
     for served in served_kinds():
-        shape = shape_of(served.kind)
-        if shape is not None and "create" in served.verbs and served.kind.name not in LEFT_OUT:
+        shape = find_shape(served.kind)
+        if (
+            shape is not None
+            and "create" in served.verbs
+            and served.kind.name not in EXCLUDED_KINDS
+        ):
             _note_fields("", shape, found, seen)
     return found
 
@@ -177,7 +181,7 @@ def _places() -> dict[tuple[str, str], Merging]:
 def _note_fields(
     parent: str,
     shape: Shape,
-    found: dict[tuple[str, str], Merging],
+    found: dict[tuple[str, str], MergeStrategy],
     seen: set[tuple[str, str]],
 ) -> None:
     """Note what is below a place that is not in one piece itself."""
@@ -191,12 +195,12 @@ def _note_fields(
         if inner.type in {Type.ARRAY, Type.OBJECT}:
             own = _merging(inner)
             is_same = found.setdefault((parent, name), own) == own
-            found[parent, name] = own if is_same else UNKNOWN
+            found[parent, name] = own if is_same else UNKNOWN_STRATEGY
         if inner.merge is not Merge.ATOMIC:
             _note_fields(name, inner if inner.items is None else inner.items(), found, seen)
 
 
-def _merging(shape: Shape) -> Merging:
+def _merging(shape: Shape) -> MergeStrategy:
     if shape.type is Type.ARRAY:
-        return Merging(shape.keys, is_set=shape.merge is Merge.SET)
-    return Merging(is_one_piece=shape.merge is Merge.ATOMIC)
+        return MergeStrategy(shape.keys, is_set=shape.merge is Merge.SET)
+    return MergeStrategy(is_atomic=shape.merge is Merge.ATOMIC)

@@ -15,10 +15,10 @@ import msgspec
 from tidegate.model.k8s.objects import Json
 from tidegate.world.messages import Cause
 
-NOWHERE = "<nil>"
+NO_FIELD = "<nil>"
 """How the server names the field of a problem that it cannot place."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-LEAST_POWER, GREATEST_POWER = -4, 6
+MIN_EXPONENT, MAX_EXPONENT = -4, 6
 """Beyond these powers of ten, Go writes floats with an exponent."""
 
 
@@ -29,21 +29,21 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def invalid(field: str, value: Json, detail: str) -> Cause:
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}")
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {format_value(value)}: {detail}")
 
 
 def type_invalid(field: str, value: Json, detail: str) -> Cause:
-    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}")
+    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {format_value(value)}: {detail}")
 
 
 def unsupported(field: str, value: Json, allowed: Iterable[str]) -> Cause:
-    listed = ", ".join(quoted(each) for each in allowed)
-    message = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    listed = ", ".join(quote(each) for each in allowed)
+    message = f"Unsupported value: {format_value(value)}: supported values: {listed}"
     return Cause(field, "FieldValueNotSupported", message)
 
 
 def duplicate(field: str, value: Json) -> Cause:
-    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {format_value(value)}")
 
 
 def forbidden(field: str, detail: str) -> Cause:
@@ -51,7 +51,7 @@ def forbidden(field: str, detail: str) -> Cause:
 
 
 def not_found(field: str, value: Json) -> Cause:
-    return Cause(field, "FieldValueNotFound", f"Not found: {shown(value)}")
+    return Cause(field, "FieldValueNotFound", f"Not found: {format_value(value)}")
 
 
 def too_long(field: str, limit: int) -> Cause:
@@ -65,7 +65,7 @@ def too_many(field: str, count: int, limit: int) -> Cause:
     return Cause(field, "FieldValueTooMany", message)
 
 
-def shown(value: Json) -> str:
+def format_value(value: Json) -> str:
     """A value inside a message."""
     match value:
         case bool():
@@ -73,30 +73,30 @@ def shown(value: Json) -> str:
         case int():
             return str(value)
         case float():
-            return number(value)
+            return format_float(value)
         case str():
-            return quoted(value)
+            return quote(value)
         case _:
-            return as_json(value)
+            return format_json(value)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     return '"' + "".join(_escaped(mark) for mark in text) + '"'
 
 
-def number(value: float) -> str:
+def format_float(value: float) -> str:
     """A float as Go prints it: `0.5`, `3`, `1e+06`."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     exact = Decimal(repr(value)).normalize()
     power = exact.adjusted()
-    if LEAST_POWER <= power < GREATEST_POWER:
+    if MIN_EXPONENT <= power < MAX_EXPONENT:
         return f"{exact:f}"
     mantissa = f"{exact.scaleb(-power).normalize():f}"
     return f"{mantissa}e{power:+03d}"
 
 
-def as_json(value: Json) -> str:
+def format_json(value: Json) -> str:
     """Compact, keys sorted, angle brackets escaped: as Go writes JSON."""
     text = msgspec.json.encode(value, order="sorted").decode()
     for mark in "<>&":

@@ -51,7 +51,7 @@ _is_moment = re.compile(
 ).fullmatch
 
 
-def find_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
+def find_crd_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
     """Everything that is wrong with an object, sorted."""
     return tuple(sorted(set(_problems(body, shape, ""))))
 
@@ -108,7 +108,7 @@ def _range_problems(value: float, shape: Shape, path: str, told: str) -> Iterato
     bound = _RANGES.get(shape.format, _RANGES["int64"])
     is_whole = told != "boolean" and float(value).is_integer() and -bound <= value < bound
     if told != "boolean" and not is_whole:
-        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, shape.format))
+        yield causes.invalid(causes.NO_FIELD, "", _out_of_range(path, shape.format))
 
 
 def _out_of_range(path: str, written: str) -> str:
@@ -118,7 +118,7 @@ def _out_of_range(path: str, written: str) -> str:
 
 def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[Cause]:
     if rules.enum and not any(_is_same(value, each) for each in rules.enum):
-        named = [each if isinstance(each, str) else causes.as_json(each) for each in rules.enum]
+        named = [each if isinstance(each, str) else causes.format_json(each) for each in rules.enum]
         yield causes.unsupported(path, value, named)
     if rules.is_spelled_out and told not in {"integer", "string"}:
         yield from _either_problems(path, told)
@@ -137,10 +137,10 @@ def _rule_problems(value: Json, rules: Rules, path: str, told: str) -> Iterator[
 
 
 def _either_problems(path: str, told: str) -> Iterator[Cause]:
-    yield causes.invalid(causes.NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+    yield causes.invalid(causes.NO_FIELD, "", f'"{path}" must validate at least one schema (anyOf)')
     yield _type_problem(path, "integer", told)
     if told == "number":
-        yield causes.invalid(causes.NOWHERE, "", _out_of_range(path, ""))
+        yield causes.invalid(causes.NO_FIELD, "", _out_of_range(path, ""))
 
 
 def _is_same(value: Json, other: Json) -> bool:
@@ -160,7 +160,7 @@ def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
         yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
 
 
-def is_readable(pattern: str) -> bool:
+def is_supported_pattern(pattern: str) -> bool:
     """Whether a pattern can be asked here; where not, only a server can tell."""
     return _compiled(pattern) is not None
 
@@ -191,7 +191,7 @@ def _number_problems(value: float, rules: Rules, path: str) -> Iterator[Cause]:
         bound = int(limit) if isinstance(value, int) else limit
         if sign * value < sign * bound or (is_strict and value == bound):
             words = f"{word} than" if is_strict else f"{word} than or equal to"
-            told = str(bound) if isinstance(bound, int) else causes.number(bound)
+            told = str(bound) if isinstance(bound, int) else causes.format_float(bound)
             yield causes.invalid(path, value, f"{path} in body should be {words} {told}")
 
 
@@ -240,7 +240,7 @@ def _duplicates(values: list[Json], path: str) -> Iterator[Cause]:
     """Told once for each value, at its second place."""
     seen: dict[tuple[type[object], str], int] = {}
     for place, value in enumerate(values):
-        identity = (type(value), causes.as_json(value))
+        identity = (type(value), causes.format_json(value))
         seen[identity] = seen.get(identity, 0) + 1
         if seen[identity] == 2:  # noqa: PLR2004
             yield causes.duplicate(f"{path}[{place}]", value)

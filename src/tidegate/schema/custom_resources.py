@@ -17,22 +17,22 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, Kind
-from tidegate.schema.builtin import object_meta
-from tidegate.schema.causes import NOWHERE
-from tidegate.schema.defaulting import unknown_fields
-from tidegate.schema.shape import Shape, child
-from tidegate.schema.structural import Schema, shape_from
+from tidegate.schema.builtin import object_meta_shape
+from tidegate.schema.causes import NO_FIELD
+from tidegate.schema.defaulting import list_unknown_fields
+from tidegate.schema.shape import Shape, find_child_shape
+from tidegate.schema.structural import Schema, shape_from_schema
 from tidegate.schema.types import find_decode_problem
-from tidegate.schema.violations import find_unmet_custom
+from tidegate.schema.violations import find_custom_resource_problems
 
 FILE = Path(__file__).with_suffix(".json")
 NESTED = ("items", "additionalProperties")
 """Where a schema holds another one, but for its fields."""
-UNKNOWN = "unknown field"
+UNKNOWN_FIELD = "unknown field"
 _item = re.compile(r"\[(\d+)\]").match
 
 
-class Flaw(NamedTuple):
+class SchemaProblem(NamedTuple):
     """What is wrong with a field: it is refused, or unknown and dropped without a word.
 
     `source` is the module whose CRD says so, empty where none has that version of the kind; `near`
@@ -42,8 +42,8 @@ class Flaw(NamedTuple):
     path: FieldPath
     problem: str
     source: str = ""
-    dropped: bool = False
-    near: str = ""
+    is_dropped: bool = False
+    suggestion: str = ""
 
 
 class _Book(msgspec.Struct, frozen=True):
@@ -52,18 +52,18 @@ class _Book(msgspec.Struct, frozen=True):
     schemas: tuple[msgspec.Raw, ...]
 
 
-def check_object(body: dict[str, Json]) -> tuple[Flaw, ...]:
+def check_custom_resource(body: dict[str, Json]) -> tuple[SchemaProblem, ...]:
     """Everything that a creation of the object meets; nothing for kinds of others.
 
     Rules in CEL (`x-kubernetes-validations`) are not evaluated, and a status is not looked at.
     """
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    versions = known_versions().get((kind.group, kind.name))
+    versions = list_versions().get((kind.group, kind.name))
     if versions is None:
         return ()
     if kind.version not in versions:
         listed = ", ".join(f"`{kind.group}/{version}`" for version in versions)
-        return (Flaw(("apiVersion",), f"{kind.name} is not served so, but as {listed}"),)
+        return (SchemaProblem(("apiVersion",), f"{kind.name} is not served so, but as {listed}"),)
     shape, source = _known(kind)
     refused = _refused(kind, body, shape, source)
     dropped = _dropped(body, shape, source)
@@ -71,16 +71,16 @@ def check_object(body: dict[str, Json]) -> tuple[Flaw, ...]:
 
 
 @cache
-def shape_of(kind: Kind, *path: str) -> Shape | None:
+def find_field_shape(kind: Kind, *path: str) -> Shape | None:
     """What a field of a kind may hold; None where there is no such field."""
     shape: Shape | None = _known(kind)[0]
     for name in path:
-        shape = shape and child(shape, name)
+        shape = shape and find_child_shape(shape, name)
     return shape
 
 
 @cache
-def known_versions() -> Mapping[tuple[str, str], tuple[str, ...]]:
+def list_versions() -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Versions of each group and kind; what today's modules serve comes first."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
     for group, version, name, _, _ in _read().kinds:
@@ -88,28 +88,28 @@ def known_versions() -> Mapping[tuple[str, str], tuple[str, ...]]:
     return versions
 
 
-def _refused(kind: Kind, body: Schema, shape: Shape, source: str) -> dict[FieldPath, Flaw]:
+def _refused(kind: Kind, body: Schema, shape: Shape, source: str) -> dict[FieldPath, SchemaProblem]:
     """One flaw for each field."""
-    flaws: dict[FieldPath, Flaw] = {}
-    if problem := find_decode_problem(body.get("metadata"), object_meta()):
-        flaws["metadata",] = Flaw(("metadata",), problem, source)
-    causes = find_unmet_custom(kind, body, shape, applied=False)
-    for cause in [one for one in causes if one.field != NOWHERE] or causes:
-        path = () if cause.field == NOWHERE else _path_of(body, f".{cause.field}")
-        flaws.setdefault(path, Flaw(path, cause.message, source))
+    flaws: dict[FieldPath, SchemaProblem] = {}
+    if problem := find_decode_problem(body.get("metadata"), object_meta_shape()):
+        flaws["metadata",] = SchemaProblem(("metadata",), problem, source)
+    causes = find_custom_resource_problems(kind, body, shape, applied=False)
+    for cause in [one for one in causes if one.field != NO_FIELD] or causes:
+        path = () if cause.field == NO_FIELD else _path_of(body, f".{cause.field}")
+        flaws.setdefault(path, SchemaProblem(path, cause.message, source))
     return flaws
 
 
-def _is_below(flaws: Mapping[FieldPath, Flaw], path: FieldPath) -> bool:
+def _is_below(flaws: Mapping[FieldPath, SchemaProblem], path: FieldPath) -> bool:
     """Whether the place itself is not what it must be, so that its fields say nothing."""
     return any(path[:end] in flaws for end in range(1, len(path)))
 
 
-def _dropped(body: Schema, shape: Shape, source: str) -> Iterator[Flaw]:
-    for field in unknown_fields(body, shape):
+def _dropped(body: Schema, shape: Shape, source: str) -> Iterator[SchemaProblem]:
+    for field in list_unknown_fields(body, shape):
         path = _path_of(body, f".{field}")
         near = get_close_matches(str(path[-1]), _names_beside(shape, path), n=1)
-        yield Flaw(path, UNKNOWN, source, dropped=True, near="".join(near))
+        yield SchemaProblem(path, UNKNOWN_FIELD, source, is_dropped=True, suggestion="".join(near))
 
 
 def _path_of(body: Json, field: str) -> FieldPath:
@@ -128,7 +128,11 @@ def _path_of(body: Json, field: str) -> FieldPath:
 def _names_beside(shape: Shape, path: FieldPath) -> list[str]:
     """The fields that are known where a path ends."""
     for step in path[:-1]:
-        below = child(shape, step) if isinstance(step, str) else shape.items and shape.items()
+        below = (
+            find_child_shape(shape, step)
+            if isinstance(step, str)
+            else shape.items and shape.items()
+        )
         if below is None:
             return []
         shape = below
@@ -145,7 +149,7 @@ def _known(kind: Kind) -> tuple[Shape, str]:
     """The shape of a kind, and who says so."""
     rows = {Kind(*row[:3]): row[3:] for row in _read().kinds}
     module, number = rows[kind]
-    return shape_from(_schema(number)), _read().modules[module]
+    return shape_from_schema(_schema(number)), _read().modules[module]
 
 
 @cache

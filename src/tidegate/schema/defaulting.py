@@ -13,11 +13,11 @@ from operator import is_
 from tidegate.model.k8s.objects import Json
 from tidegate.schema.shape import ANY, Merge, Shape, Type
 
-NOTHING = Shape(type=Type.ANY, merge=Merge.FIELDS, is_nullable=True, is_lenient=True)
+UNSPECIFIED = Shape(type=Type.ANY, merge=Merge.FIELDS, is_nullable=True, is_lenient=True)
 """A place of which a schema says that there is something, and not what: its fields are dropped."""
 
 
-def unknown_fields(body: Json, shape: Shape) -> tuple[str, ...]:
+def list_unknown_fields(body: Json, shape: Shape) -> tuple[str, ...]:
     """The unknown fields of an object: `spec.template.spec.containers[0].imag`."""
     return tuple(_unknown(body, shape, ""))
 
@@ -31,12 +31,12 @@ def prune(body: Json, shape: Shape) -> Json:
             return _pruned_object(body, shape)
         case list():
             items = _items(shape)
-            return unless_same(body, [prune(item, items) for item in body])
+            return reuse_if_unchanged(body, [prune(item, items) for item in body])
         case _:
             return body
 
 
-def unless_same(value: list[Json], kept: list[Json]) -> list[Json]:
+def reuse_if_unchanged(value: list[Json], kept: list[Json]) -> list[Json]:
     """What was made of a list: the very same list where none of its items is another."""
     return value if len(kept) == len(value) and all(map(is_, kept, value)) else kept
 
@@ -69,7 +69,7 @@ def _known(shape: Shape, name: str) -> Shape | None:
 def _items(shape: Shape) -> Shape:
     if shape.items is not None:
         return shape.items()
-    return ANY if shape.is_open else NOTHING
+    return ANY if shape.is_open else UNSPECIFIED
 
 
 def _pruned_object(value: dict[str, Json], shape: Shape) -> Json:
@@ -102,7 +102,7 @@ def _walk(
             return _along(change_own(body, shape), shape, change_part)
         case list() if shape.items is not None:
             items = shape.items()
-            return unless_same(body, [change_part(item, items) for item in body])
+            return reuse_if_unchanged(body, [change_part(item, items) for item in body])
         case _:
             return body
 

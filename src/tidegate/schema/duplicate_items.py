@@ -11,8 +11,8 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, Kind
-from tidegate.schema.builtin import shape_of
-from tidegate.schema.shape import Merge, Shape, child
+from tidegate.schema.builtin import find_shape
+from tidegate.schema.shape import Merge, Shape, find_child_shape
 
 KINDS = frozenset(
     [
@@ -30,19 +30,19 @@ KINDS = frozenset(
 """Kinds with lists in which people repeat themselves."""
 
 
-def find_repeats(kind: Kind, body: bytes) -> list[str]:
+def find_duplicate_items(kind: Kind, body: bytes) -> list[str]:
     """The lists with entries of one key, as `spec.containers[0].env: A`."""
-    shape = shape_of(kind) if (kind.group, kind.name) in KINDS else None
+    shape = find_shape(kind) if (kind.group, kind.name) in KINDS else None
     if shape is None:
         return []
     spec = get_mapping(msgspec.json.decode(body), "spec")
-    return list(_repeats(spec, child(shape, "spec"), "spec"))
+    return list(_repeats(spec, find_child_shape(shape, "spec"), "spec"))
 
 
 def _repeats(value: Json, shape: Shape | None, path: str) -> Iterator[str]:
     if isinstance(value, dict) and shape is not None:
         for name, inner in value.items():
-            yield from _repeats(inner, child(shape, name), f"{path}.{name}")
+            yield from _repeats(inner, find_child_shape(shape, name), f"{path}.{name}")
     elif isinstance(value, list) and shape is not None:
         if shape.merge is Merge.KEYED:
             yield from _repeated(value, shape, path)

@@ -21,28 +21,28 @@ from tidegate.schema.causes import forbidden
 from tidegate.world.messages import Cause
 
 FILE = Path(__file__).with_suffix(".yaml")
-Names: TypeAlias = tuple[str, ...]
+FieldNames: TypeAlias = tuple[str, ...]
 """The fields that lead to a place; items of lists are not told apart."""
 Condition: TypeAlias = Callable[[JsonObject, JsonObject], bool]
 IMMUTABLE = "field is immutable"
-OUT_OF_STEP = "can only be modified in tandem with spec.parallelism"
+ONLY_WITH_PARALLELISM = "can only be modified in tandem with spec.parallelism"
 
 
-class Frozen(msgspec.Struct, frozen=True, kw_only=True):
+class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
     """A place that stays, as long as `when(live, wanted)`."""
 
-    place: Names
-    free: tuple[Names, ...]
+    path: FieldNames
+    free: tuple[FieldNames, ...]
     when: Condition
     message: str
     field: str
     """What the server calls the place."""
     unsaid: Json
     """What stands there where nothing is said, and nothing stands `beside` either."""
-    beside: Names
+    beside: FieldNames
 
     def cause(self) -> Cause:
-        if self.message in {IMMUTABLE, OUT_OF_STEP}:
+        if self.message in {IMMUTABLE, ONLY_WITH_PARALLELISM}:
             return Cause(self.field, "FieldValueInvalid", f"Invalid value: {self.message}")
         return forbidden(self.field, self.message)
 
@@ -58,23 +58,23 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def frozen_rows() -> dict[tuple[str, str], tuple[Frozen, ...]]:
+def read_immutable_fields() -> dict[tuple[str, str], tuple[ImmutableField, ...]]:
     """By group and kind."""
     (document,) = read_documents(FILE.read_bytes(), FILE.name)
-    found: dict[tuple[str, str], tuple[Frozen, ...]] = {}
+    found: dict[tuple[str, str], tuple[ImmutableField, ...]] = {}
     for kind, rows in msgspec.convert(document.body, dict[str, tuple[_Row, ...]]).items():
         group, _, name = kind.rpartition("/")
         found[group, name] = tuple(one for row in rows for one in _frozen(row))
     return found
 
 
-def _frozen(row: _Row) -> Iterator[Frozen]:
+def _frozen(row: _Row) -> Iterator[ImmutableField]:
     for place in row.places:
         names = _names(place)
-        yield Frozen(
-            place=names,
+        yield ImmutableField(
+            path=names,
             free=tuple(map(_names, row.free)),
-            when=_is_set(names) if row.when == "set" else QUESTIONS[row.when],
+            when=_is_set(names) if row.when == "set" else CONDITIONS[row.when],
             message=row.message,
             field=row.field or place,
             unsaid=cast("Json", row.unsaid),
@@ -82,11 +82,11 @@ def _frozen(row: _Row) -> Iterator[Frozen]:
         )
 
 
-def _names(path: str) -> Names:
+def _names(path: str) -> FieldNames:
     return tuple(path.split(".")) if path else ()
 
 
-def _is_set(place: Names) -> Condition:
+def _is_set(place: FieldNames) -> Condition:
     return lambda live, _wanted: bool(get_value(live, *place))
 
 
@@ -144,7 +144,7 @@ def _is_of_another_length(live: JsonObject, wanted: JsonObject) -> bool:
     return before != after
 
 
-QUESTIONS: dict[str, Condition] = {
+CONDITIONS: dict[str, Condition] = {
     "always": lambda _live, _wanted: True,
     "another-length": _is_of_another_length,
     "balanced": _stays_balanced,
@@ -162,45 +162,45 @@ QUESTIONS: dict[str, Condition] = {
 }
 
 
-def find_frozen(
-    changed: Iterable[Names], live: JsonObject, wanted: JsonObject
-) -> tuple[Names, ...]:
+def find_immutable(
+    changed: Iterable[FieldNames], live: JsonObject, wanted: JsonObject
+) -> tuple[FieldNames, ...]:
     """Those of the changed places that cannot be changed."""
     standing = [*_standing(live, wanted)]
     return tuple(names for names in changed if any(_stays(names, row) for row in standing))
 
 
-def find_changed(before: JsonObject, after: JsonObject) -> tuple[Cause, ...]:
+def find_immutable_changes(before: JsonObject, after: JsonObject) -> tuple[Cause, ...]:
     """What a server says of an object that would become another one. It is asked of whole bodies.
 
     A spec that is the same one has not changed.
     """
     is_same = before.get("spec") is after.get("spec")
-    rows = (row for row in _standing(before, after) if not (is_same and row.place[0] == "spec"))
+    rows = (row for row in _standing(before, after) if not (is_same and row.path[0] == "spec"))
     causes = (row.cause() for row in rows if _kept(before, row) != _kept(after, row))
     return tuple(dict.fromkeys(causes))
 
 
-def _standing(live: JsonObject, wanted: JsonObject) -> Iterator[Frozen]:
+def _standing(live: JsonObject, wanted: JsonObject) -> Iterator[ImmutableField]:
     kind = Kind.of(get_text(wanted, "apiVersion"), get_text(wanted, "kind"))
-    rows = frozen_rows().get((kind.group, kind.name), ())
+    rows = read_immutable_fields().get((kind.group, kind.name), ())
     return (row for row in rows if row.when(live, wanted))
 
 
-def _stays(names: Names, row: Frozen) -> bool:
-    is_touched = names[: len(row.place)] == row.place or row.place[: len(names)] == names
+def _stays(names: FieldNames, row: ImmutableField) -> bool:
+    is_touched = names[: len(row.path)] == row.path or row.path[: len(names)] == names
     return is_touched and not any(names[: len(free)] == free for free in row.free)
 
 
-def _kept(body: JsonObject, row: Frozen) -> Json:
+def _kept(body: JsonObject, row: ImmutableField) -> Json:
     """What stands at the place, without what may change."""
-    value = get_value(body, *row.place)
+    value = get_value(body, *row.path)
     if value is None:
         return row.unsaid if not row.beside or get_value(body, *row.beside) is None else None
-    return _without(value, [free[len(row.place) :] for free in row.free])
+    return _without(value, [free[len(row.path) :] for free in row.free])
 
 
-def _without(value: Json, free: list[Names]) -> Json:
+def _without(value: Json, free: list[FieldNames]) -> Json:
     if not free:
         return value
     if isinstance(value, list):

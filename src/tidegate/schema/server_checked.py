@@ -18,19 +18,19 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
-from tidegate.schema.builtin import shape_of
-from tidegate.schema.validation.cross_fields import TEMPLATES
-from tidegate.schema.validation.requirements import MOST_DATA
+from tidegate.schema.builtin import find_shape
+from tidegate.schema.validation.cross_fields import POD_SPEC_PATHS
+from tidegate.schema.validation.requirements import MAX_DATA_BYTES
 
-Settle = Callable[[Json], Json]
+Reduce = Callable[[Json], Json]
 """What is left of a value."""
-RIGHT = "\0"
+VALID = "\0"
 """Stands for what is right; no document can hold it."""
-PLAIN_LIMIT = 50
+MAX_NAME_LENGTH = 50
 """As long as this, a name is right for every kind; some append to it."""
-ROOMY = 200 * 1024
+MAX_ANNOTATION_BYTES = 200 * 1024
 """Bytes of annotations that are few enough; a server takes 256 KiB."""
-MOST_REPLICAS = 10_000
+MAX_REPLICAS = 10_000
 _is_plain = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _is_host = re.compile(
     r"[a-z]([-a-z0-9]{0,60}[a-z0-9])?(\.[a-z]([-a-z0-9]{0,60}[a-z0-9])?)+"
@@ -49,49 +49,49 @@ _THEIRS = ("kubernetes.io", "k8s.io")
 class _OpenRules(msgspec.Struct):
     """What is asked of a value, and of what stands in it."""
 
-    settle: Settle | None = None
+    settle: Reduce | None = None
     fields: dict[str, _OpenRules] = msgspec.field(default_factory=dict)
 
-    def enter(self, path: str, settle: Settle) -> None:
+    def enter(self, path: str, settle: Reduce) -> None:
         rules = self
         for name in path.replace("[]", ".[]").split("."):
             rules = rules.fields.setdefault(name, _OpenRules())
         rules.settle = settle
 
 
-NOTHING = _OpenRules()
+NO_RULES = _OpenRules()
 
 
-def open_part(kind: Kind, body: JsonObject) -> JsonObject:
+def server_checked_part(kind: Kind, body: JsonObject) -> JsonObject:
     """What only a server can judge of an object of a built-in kind; empty: nothing."""
-    rules = RULES.get((kind.group, kind.name), OTHERS)
-    if body.get("type") in REGISTRIES:
-        rules = OTHERS
+    rules = RULES.get((kind.group, kind.name), DEFAULT_RULES)
+    if body.get("type") in REGISTRY_SECRET_TYPES:
+        rules = DEFAULT_RULES
     whole = {"metadata": {}, **body}
     left = {name: _left(name, value, rules) for name, value in whole.items() if name not in _HEAD}
-    return {} if all(value == RIGHT for value in left.values()) else left
+    return {} if all(value == VALID for value in left.values()) else left
 
 
-REGISTRIES = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
+REGISTRY_SECRET_TYPES = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 """What Secrets of these types hold, servers read."""
 _HEAD = frozenset({"apiVersion", "kind", "status"})
 _SERVERS = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
 """What a server itself writes into an object's head."""
 
 
-def open_word(kind: Kind, body: JsonObject, live: JsonObject | None) -> bytes:
+def server_checked_digest(kind: Kind, body: JsonObject, live: JsonObject | None) -> bytes:
     """A word for what is open of an object, given what lives of it; empty: nothing is.
 
     What a server says of a change depends on both. Of kinds that Kubernetes does not bring, their
     CRD tells.
     """
-    if shape_of(kind) is None:
+    if find_shape(kind) is None:
         return b""
-    left: list[Json] = [open_part(kind, body)]
+    left: list[Json] = [server_checked_part(kind, body)]
     if live is not None and (left[0] or not _fits_beside(body, live)):
         head = get_mapping(live, "metadata")
         own: JsonObject = {name: value for name, value in head.items() if name not in _SERVERS}
-        left.append(open_part(kind, {**live, "metadata": own}))
+        left.append(server_checked_part(kind, {**live, "metadata": own}))
     if not any(left):
         return b""
     return blake2b(msgspec.json.encode(left, order="sorted"), digest_size=16).digest()
@@ -100,11 +100,11 @@ def open_word(kind: Kind, body: JsonObject, live: JsonObject | None) -> bytes:
 def _fits_beside(body: JsonObject, live: JsonObject) -> bool:
     """Whether what others have put into it leaves room for ours."""
     parts = (get_mapping(one, name) for one in (live, body) for name in ("data", "stringData"))
-    return _fit({key: text for part in parts for key, text in part.items()}, MOST_DATA)
+    return _fit({key: text for part in parts for key, text in part.items()}, MAX_DATA_BYTES)
 
 
 def _left(name: str, value: Json, around: _OpenRules) -> Json:
-    rules = around.fields.get(name, NOTHING)
+    rules = around.fields.get(name, NO_RULES)
     if rules.settle is not None:
         value = rules.settle(value)
     match value:
@@ -118,43 +118,43 @@ def _left(name: str, value: Json, around: _OpenRules) -> Json:
             return value
 
 
-def _where(holds: Callable[[Json], bool]) -> Settle:
-    return lambda value: RIGHT if holds(value) else value
+def _where(holds: Callable[[Json], bool]) -> Reduce:
+    return lambda value: VALID if holds(value) else value
 
 
 def _name(value: Json) -> Json:
-    is_right = isinstance(value, str) and len(value) <= PLAIN_LIMIT and _is_plain(value)
-    return RIGHT if is_right else value
+    is_right = isinstance(value, str) and len(value) <= MAX_NAME_LENGTH and _is_plain(value)
+    return VALID if is_right else value
 
 
 def _host(value: Json) -> Json:
-    is_right = isinstance(value, str) and len(value) <= 2 * PLAIN_LIMIT and _is_host(value)
-    return RIGHT if is_right else value
+    is_right = isinstance(value, str) and len(value) <= 2 * MAX_NAME_LENGTH and _is_host(value)
+    return VALID if is_right else value
 
 
 def _text(value: Json) -> Json:
-    return RIGHT if isinstance(value, str) else value
+    return VALID if isinstance(value, str) else value
 
 
 def _texts(value: Json) -> Json:
     is_right = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return RIGHT if is_right else value
+    return VALID if is_right else value
 
 
 def _image(value: Json) -> Json:
-    return RIGHT if isinstance(value, str) and _is_image(value) else value
+    return VALID if isinstance(value, str) and _is_image(value) else value
 
 
 def _count(value: Json) -> Json:
-    is_right = type(value) is int and 0 <= value <= MOST_REPLICAS
-    return RIGHT if is_right else value
+    is_right = type(value) is int and 0 <= value <= MAX_REPLICAS
+    return VALID if is_right else value
 
 
 def _labels(value: Json) -> Json:
     """Labels, and selectors that are written like them: keys are looked at, values are settled."""
     if not isinstance(value, dict):
         return value
-    return {key: RIGHT if _is_right_label(inner) else inner for key, inner in value.items()}
+    return {key: VALID if _is_right_label(inner) else inner for key, inner in value.items()}
 
 
 def _is_right_label(value: Json) -> bool:
@@ -163,7 +163,7 @@ def _is_right_label(value: Json) -> bool:
 
 def _annotations(value: Json) -> Json:
     """Those that a server may ask about."""
-    if not isinstance(value, dict) or not _fit(value, ROOMY):
+    if not isinstance(value, dict) or not _fit(value, MAX_ANNOTATION_BYTES):
         return value
     return {key: inner for key, inner in value.items() if not _is_free(key) or inner is None}
 
@@ -190,26 +190,30 @@ def _is_plain_head(metadata: Json) -> bool:
         and all(_is_key(key) and _is_right_label(value) for key, value in labels.items())
         and isinstance(notes, dict)
         and all(map(_is_key, notes))
-        and _fit(notes, ROOMY)
+        and _fit(notes, MAX_ANNOTATION_BYTES)
     )
 
 
 def _is_data(value: Json) -> bool:
     """Whether keys are right, and all is text; rules ask how much and what it is."""
-    return isinstance(value, dict) and all(map(_is_data_key, value)) and _fit(value, 2 * MOST_DATA)
+    return (
+        isinstance(value, dict)
+        and all(map(_is_data_key, value))
+        and _fit(value, 2 * MAX_DATA_BYTES)
+    )
 
 
-def _references(*paths: str) -> Iterable[tuple[str, Settle]]:
+def _references(*paths: str) -> Iterable[tuple[str, Reduce]]:
     return ((path, _name) for path in paths)
 
 
-_METADATA: tuple[tuple[str, Settle], ...] = (
+_METADATA: tuple[tuple[str, Reduce], ...] = (
     ("metadata.name", _name),
     ("metadata.namespace", _text),
     ("metadata.labels", _labels),
     ("metadata.annotations", _annotations),
 )
-_CONTAINER: tuple[tuple[str, Settle], ...] = (
+_CONTAINER: tuple[tuple[str, Reduce], ...] = (
     *_references(
         "name",
         "env[].valueFrom.secretKeyRef.name",
@@ -222,7 +226,7 @@ _CONTAINER: tuple[tuple[str, Settle], ...] = (
     ("command", _texts),
     ("args", _texts),
 )
-_POD: tuple[tuple[str, Settle], ...] = (
+_POD: tuple[tuple[str, Reduce], ...] = (
     *((f"containers[].{path}", settle) for path, settle in _CONTAINER),
     *((f"initContainers[].{path}", settle) for path, settle in _CONTAINER),
     *_references(
@@ -235,9 +239,9 @@ _POD: tuple[tuple[str, Settle], ...] = (
     ),
 )
 _BINDING = (*_METADATA, *_references("roleRef.name", "subjects[].name", "subjects[].namespace"))
-_WHOLE: tuple[tuple[str, Settle], ...] = (("metadata", _where(_is_plain_head)),)
+_WHOLE: tuple[tuple[str, Reduce], ...] = (("metadata", _where(_is_plain_head)),)
 _IS_FLAG = _where(lambda value: isinstance(value, bool))
-_KINDS: dict[tuple[str, str], tuple[tuple[str, Settle], ...]] = {
+_KINDS: dict[tuple[str, str], tuple[tuple[str, Reduce], ...]] = {
     ("", "ConfigMap"): (
         *_WHOLE,
         ("data", _where(_is_data)),
@@ -276,7 +280,7 @@ _KINDS: dict[tuple[str, str], tuple[tuple[str, Settle], ...]] = {
 }
 
 
-def _rules_of(rows: Iterable[tuple[str, Settle]]) -> _OpenRules:
+def _rules_of(rows: Iterable[tuple[str, Reduce]]) -> _OpenRules:
     rules = _OpenRules()
     for path, settle in rows:
         rules.enter(path, settle)
@@ -292,7 +296,7 @@ def _workload(path: str) -> _OpenRules:
     return _rules_of((*_METADATA, ("spec.replicas", _count), *pods))
 
 
-OTHERS = _rules_of(_METADATA)
+DEFAULT_RULES = _rules_of(_METADATA)
 RULES = {kind: _rules_of(rows) for kind, rows in _KINDS.items()} | {
-    kind: _workload(path) for kind, path in TEMPLATES.items()
+    kind: _workload(path) for kind, path in POD_SPEC_PATHS.items()
 }

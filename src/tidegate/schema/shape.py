@@ -98,7 +98,7 @@ DEDUCED = Shape(type=Type.ANY, merge=Merge.FIELDS, is_open=True)
 """A place that is what its value is: maps are owned field by field, all else as one field."""
 
 
-def child(shape: Shape, name: str) -> Shape | None:
+def find_child_shape(shape: Shape, name: str) -> Shape | None:
     """What a field of an object or a value of a map is; None where the name is not known."""
     found = shape.fields.get(name)
     if found is not None:

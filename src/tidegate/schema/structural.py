@@ -11,8 +11,8 @@ from functools import cache, partial
 
 from tidegate.model.k8s.json_fields import get_list, get_mapping
 from tidegate.model.k8s.objects import Json
-from tidegate.schema.builtin import object_meta
-from tidegate.schema.defaulting import NOTHING
+from tidegate.schema.builtin import object_meta_shape
+from tidegate.schema.defaulting import UNSPECIFIED
 from tidegate.schema.shape import Merge, Rules, Shape, Type
 
 Schema = dict[str, Json]
@@ -35,24 +35,24 @@ _RULES = {
 _HEAD: Mapping[str, Callable[[], Shape]] = {
     "apiVersion": lambda: _TEXT,
     "kind": lambda: _TEXT,
-    "metadata": object_meta,
+    "metadata": object_meta_shape,
 }
 
 
-def shapes_of(spec: Json) -> dict[str, Shape]:
+def shapes_from_crd(spec: Json) -> dict[str, Shape]:
     """The shape of every version of a CRD, by its name; `spec` is the CRD's."""
     return {
-        str(version.get("name")): shape_from(get_mapping(schema_in(version)))
+        str(version.get("name")): shape_from_schema(get_mapping(get_version_schema(version)))
         for version in map(get_mapping, get_list(spec, "versions"))
     }
 
 
-def shape_from(schema: Schema) -> Shape:
+def shape_from_schema(schema: Schema) -> Shape:
     """The shape of a kind with this schema."""
     return _shape({**schema, "type": "object"}, is_lenient=False, head=_HEAD)
 
 
-def schema_in(version: Schema) -> Json:
+def get_version_schema(version: Schema) -> Json:
     """Where a version of a CRD has its schema."""
     return get_mapping(version, "schema").get("openAPIV3Schema")
 
@@ -136,7 +136,7 @@ def _values(rest: Json, *, is_lenient: bool) -> Callable[[], Shape] | None:
         case dict():
             return _later(rest, is_lenient=is_lenient)
         case True:
-            return lambda: NOTHING
+            return lambda: UNSPECIFIED
         case _:
             return None
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.quantity import parse_quantity
-from tidegate.schema.causes import as_json, number, quoted, shown
-from tidegate.schema.shape import Merge, Shape, Type, child
+from tidegate.schema.causes import format_float, format_json, format_value, quote
+from tidegate.schema.shape import Merge, Shape, Type, find_child_shape
 from tidegate.world.messages import Cause
 
 UNKNOWN = ("unknown", "unknown field")
@@ -74,7 +74,7 @@ def _typed(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
     elif isinstance(value, dict):
         for name, part in value.items():
             place = f"{path}.{name}" if path else name
-            known = child(shape, name)
+            known = find_child_shape(shape, name)
             if known is None:
                 yield Cause(place, *UNKNOWN)
             else:
@@ -126,7 +126,7 @@ def _item_problem(item: Json, shape: Shape) -> str:
         case Merge.KEYED, dict():
             if shape.key_defaults or any(key in item for key in shape.keys):
                 return ""
-            keys = " ".join(quoted(key) for key in shape.keys)
+            keys = " ".join(quote(key) for key in shape.keys)
             missing = "(and doesn't have default values for any key fields)"
             start = "associative list with keys has an element that omits all key fields"
             return f"{start} [{keys}] {missing}"
@@ -159,7 +159,7 @@ def _key_text(value: Json) -> str:
         case list():
             return "[" + ",".join(_key_text(item) for item in value) + "]"
         case _:
-            return shown(value)
+            return format_value(value)
 
 
 def _plain(value: Json) -> str:
@@ -170,7 +170,7 @@ def _plain(value: Json) -> str:
         case str():
             return value
         case float():
-            return number(value)
+            return format_float(value)
         case list():
             return "[" + " ".join(_plain(item) for item in value) + "]"
         case dict():
@@ -178,7 +178,7 @@ def _plain(value: Json) -> str:
                 "map[" + " ".join(f"{name}:{_plain(value[name])}" for name in sorted(value)) + "]"
             )
         case _:
-            return as_json(value)
+            return format_json(value)
 
 
 def _spelled(value: Json) -> str:
@@ -189,10 +189,10 @@ def _spelled(value: Json) -> str:
         case list():
             return "[]interface {}{" + ", ".join(_spelled(item) for item in value) + "}"
         case dict():
-            parts = (f"{quoted(name)}:{_spelled(value[name])}" for name in sorted(value))
+            parts = (f"{quote(name)}:{_spelled(value[name])}" for name in sorted(value))
             return "map[string]interface {}{" + ", ".join(parts) + "}"
         case str():
-            return quoted(value)
+            return quote(value)
         case _:
             return _plain(value)
 
@@ -221,7 +221,7 @@ def _scalar_problems(
 ) -> Iterator[_Misreading]:
     if shape.format == "quantity":
         try:
-            parse_quantity(value if isinstance(value, str) else as_json(value))
+            parse_quantity(value if isinstance(value, str) else format_json(value))
         except ValueError as error:
             yield _Misreading(str(error), is_final=True)
     elif isinstance(value, str) and shape.type is Type.STRING:
@@ -254,7 +254,7 @@ def _misread(value: Json, shape: Shape) -> str:
 def _text_problems(value: str, written: str) -> Iterator[_Misreading]:
     if written == "date-time" and not _is_moment(value):
         layout = "2006-01-02T15:04:05Z07:00"
-        told = f'parsing time {quoted(value)} as "{layout}": cannot parse {quoted(value)} as "2006"'
+        told = f'parsing time {quote(value)} as "{layout}": cannot parse {quote(value)} as "2006"'
         yield _Misreading(told, is_final=True)
     elif written == "byte":
         text = value.rstrip("=")

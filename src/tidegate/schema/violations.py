@@ -14,25 +14,22 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
-from tidegate.schema.builtin import object_meta, shape_of
-from tidegate.schema.crd_validation import find_problems, is_readable
-from tidegate.schema.defaulting import drop_nulls, fill_defaults, prune, unknown_fields
+from tidegate.schema.builtin import find_shape, object_meta_shape
+from tidegate.schema.crd_validation import find_crd_problems
+from tidegate.schema.defaulting import drop_nulls, fill_defaults, list_unknown_fields, prune
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import INT_OR_STRING, Schema, schema_in, shapes_of
+from tidegate.schema.structural import shapes_from_crd
 from tidegate.schema.types import find_decode_problem, find_typed_problems
-from tidegate.schema.validation.definitions import find_definition_problems, nodes_of
-from tidegate.schema.validation.requirements import find_unmet
+from tidegate.schema.validation.definitions import find_definition_problems
+from tidegate.schema.validation.requirements import find_requirement_problems
 from tidegate.world.messages import Cause
 
-DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-UNCHECKED = ("x-kubernetes-validations", "allOf", "oneOf", "not", "multipleOf")
-"""What a CRD can ask for and only a server can answer."""
-PLAIN_FORMATS = frozenset({"", "date-time", "double", "float", "int32", "int64", "password"})
-READ = 256
-"""How many definitions are kept read; a plan that brings more of them reads some twice."""
+CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+MAX_CACHED_CRDS = 256
+"""How many CRDs are cached; a plan with more of them reads some twice."""
 
 
-class Misfit(msgspec.Struct, frozen=True):
+class SchemaViolations(msgspec.Struct, frozen=True):
     """What is wrong with a body; nothing, where all is empty.
 
     `unreadable`: it is not of its kind. `invalid`: it lacks something, or holds a value that may
@@ -41,40 +38,43 @@ class Misfit(msgspec.Struct, frozen=True):
 
     unreadable: tuple[Cause, ...] = ()
     invalid: tuple[Cause, ...] = ()
-    partial: bool = False
 
 
-def find_misfit(
+def find_schema_violations(
     kind: Kind, body: JsonObject, *, definition: bytes = b"", applied: bool = True
-) -> Misfit | None:
+) -> SchemaViolations | None:
     """What is wrong with a body that is to be applied, or else created; None: nothing is known.
 
     `definition` is the CRD of a kind that Kubernetes does not bring.
     """
-    own = shape_of(kind)
+    own = find_shape(kind)
     if own is not None:
         unreadable = _unreadable(body, own, body, own, applied=applied)
-        return Misfit(unreadable, () if unreadable else _unmet(kind, body))
-    found = read_definition(definition).get(kind) if definition else None
+        return SchemaViolations(unreadable, () if unreadable else _unmet(kind, body))
+    found = read_crd(definition).get(kind) if definition else None
     if found is None:
         return None
-    shape, partial = found
-    unreadable = _unreadable(body, shape, body.get("metadata"), object_meta(), applied=applied)
-    invalid = () if unreadable else find_unmet_custom(kind, body, shape, applied=applied)
-    return Misfit(unreadable, invalid, partial)
+    shape = found
+    unreadable = _unreadable(
+        body, shape, body.get("metadata"), object_meta_shape(), applied=applied
+    )
+    invalid = (
+        () if unreadable else find_custom_resource_problems(kind, body, shape, applied=applied)
+    )
+    return SchemaViolations(unreadable, invalid)
 
 
-@lru_cache(maxsize=READ)
-def read_definition(definition: bytes) -> Mapping[Kind, tuple[Shape, bool]]:
+@lru_cache(maxsize=MAX_CACHED_CRDS)
+def read_crd(definition: bytes) -> Mapping[Kind, Shape]:
     """The kinds of a CRD: their shapes, and whether a schema says more than is checked."""
     spec = get_mapping(msgspec.json.decode(definition), "spec")
-    shapes = shapes_of(spec)
-    kinds: dict[Kind, tuple[Shape, bool]] = {}
+    shapes = shapes_from_crd(spec)
+    kinds: dict[Kind, Shape] = {}
     for version in get_mappings(spec, "versions"):
         name = get_text(version, "name")
         if version.get("served") is True and name in shapes:
             kind = Kind(get_text(spec, "group"), name, get_text(spec, "names", "kind"))
-            kinds[kind] = shapes[name], _says_more(get_mapping(schema_in(version)))
+            kinds[kind] = shapes[name]
     return kinds
 
 
@@ -85,39 +85,26 @@ def _unreadable(
     if applied:
         causes = find_typed_problems(body, shape)
     else:
-        unknown = sorted(unknown_fields(body, shape))
+        unknown = sorted(list_unknown_fields(body, shape))
         causes = tuple(Cause(field, "unknown", "unknown field") for field in unknown)
     problem = "" if causes else find_decode_problem(typed, type_)
     return (Cause("", "type", problem),) if problem else causes
 
 
 def _unmet(kind: Kind, body: JsonObject) -> tuple[Cause, ...]:
-    causes = find_unmet(kind, _without_status(body))
-    return causes + find_definition_problems(body) if kind == DEFINITION else causes
+    causes = find_requirement_problems(kind, _without_status(body))
+    return causes + find_definition_problems(body) if kind == CRD else causes
 
 
-def find_unmet_custom(
+def find_custom_resource_problems(
     kind: Kind, body: JsonObject, shape: Shape, *, applied: bool
 ) -> tuple[Cause, ...]:
     """What a server asks of a custom object that it can read, sorted; a status is left out."""
     known = prune(_without_status(body), shape)
     whole = fill_defaults(known if applied else drop_nulls(known, shape), shape)
-    return find_unmet(kind, whole) + find_problems(whole, shape)
+    return find_requirement_problems(kind, whole) + find_crd_problems(whole, shape)
 
 
 def _without_status(body: JsonObject) -> JsonObject:
     """Those who write an object do not write its status."""
     return {name: part for name, part in body.items() if name != "status"}
-
-
-def _says_more(schema: Schema) -> bool:
-    return bool(get_mapping(schema, "properties", "metadata", "properties")) or any(
-        _is_beyond(each) for each, _ in nodes_of(schema, "")
-    )
-
-
-def _is_beyond(schema: Schema) -> bool:
-    either = "anyOf" in schema and schema.get(INT_OR_STRING) is not True
-    is_formatted = str(schema.get("format", "")) not in PLAIN_FORMATS
-    is_strange = not is_readable(str(schema.get("pattern", "")))
-    return either or is_formatted or is_strange or any(name in schema for name in UNCHECKED)

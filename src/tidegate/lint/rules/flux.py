@@ -29,7 +29,7 @@ MIN_TIMEOUT = Ms(30 * SECOND)
 
 def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
     """Return whether an object is not ready as soon as it is applied."""
-    row = context.catalog.row_of(obj.ref.kind)
+    row = context.catalog.find_row(obj.ref.kind)
     return obj.ref.kind.name in KINDS_WITH_READINESS or bool(row and row.ready_when)
 
 

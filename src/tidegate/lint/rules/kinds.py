@@ -200,7 +200,7 @@ def _by_chart(
     context: LintContext, obj: LintObject, child_units: dict[UnitId, LintObject]
 ) -> UnitId | None:
     """Return the release whose chart is the operator of a kind, unless its CRD is deployed."""
-    row = context.catalog.row_of(obj.ref.kind)
+    row = context.catalog.find_row(obj.ref.kind)
     if row is None or not row.operator:
         return None
     defined_kinds = {

@@ -75,7 +75,7 @@ def parallel_definitions_by_name(context: LintContext) -> Iterator[Diagnostic]:
         providers = [
             unit
             for unit, names in sorted(incomplete_units.items())
-            if any(context.catalog.comes_with(source_name, kind) for source_name in names)
+            if any(context.catalog.is_operator_chart(source_name, kind) for source_name in names)
         ]
         if not providers or any(
             _is_deployed_first(context, obj, provider) for provider in providers

@@ -14,7 +14,7 @@ from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.world.messages import Cause
 
-TEMPLATES = {
+POD_SPEC_PATHS = {
     ("", "Pod"): "spec",
     ("apps", "DaemonSet"): "spec.template.spec",
     ("apps", "Deployment"): "spec.template.spec",
@@ -26,10 +26,10 @@ TEMPLATES = {
 """Where a kind has the spec of its Pods."""
 _UNSELECTED = {"DaemonSet": "daemonset", "StatefulSet": "statefulset"}
 _CRON_FIELDS = 5
-LAST_PORT = 65535
+MAX_PORT = 65535
 
 
-def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
+def list_fields(body: Json, path: str) -> Iterator[tuple[str, Json]]:
     """Every place that a path means, with what stands there; None where nothing does.
 
     `[]` means every item, and a `?` that what follows is not asked for where nothing stands.
@@ -37,7 +37,7 @@ def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
     return _each(body, _parts(path), "")
 
 
-def at(body: Json, path: str) -> Json:
+def get_field(body: Json, path: str) -> Json:
     """What stands at a path without `[]`; None where nothing does."""
     return get_value(body, *path.split("."))
 
@@ -71,17 +71,17 @@ def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
     """Whether a selector finds its template, and whether its Pods may end."""
     if kind.group == "apps":
         yield from _selector_problems(kind, body)
-        policy = at(body, "spec.template.spec.restartPolicy")
+        policy = get_field(body, "spec.template.spec.restartPolicy")
         if policy in {"Never", "OnFailure"}:
             yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
     elif kind.group == "batch":
-        field = f"{TEMPLATES[kind.group, kind.name]}.restartPolicy"
-        policy = at(body, field)
+        field = f"{POD_SPEC_PATHS[kind.group, kind.name]}.restartPolicy"
+        policy = get_field(body, field)
         if policy in {None, "", "Always"}:
             yield required(field, 'valid values: "OnFailure", "Never"')
         elif policy not in {"OnFailure", "Never"}:
             yield unsupported(field, policy, ("OnFailure", "Never"))
-        schedule = at(body, "spec.schedule")
+        schedule = get_field(body, "spec.schedule")
         if isinstance(schedule, str) and schedule:
             fields = schedule.split()
             if not schedule.startswith("@") and len(fields) != _CRON_FIELDS:
@@ -89,17 +89,21 @@ def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
                 yield invalid("spec.schedule", schedule, detail)
 
 
-def pods_of(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+def list_pod_specs(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Where a kind has the spec of its Pods, and that spec.
 
     Like the server, it puts the volumes of a StatefulSet's claims before the others, and so counts
     the others from there.
     """
-    for path, found in each(body, TEMPLATES[kind.group, kind.name]):
+    for path, found in list_fields(body, POD_SPEC_PATHS[kind.group, kind.name]):
         pod = found if isinstance(found, dict) else {}
-        named = each(body, "spec.volumeClaimTemplates[].metadata.name")
+        named = list_fields(body, "spec.volumeClaimTemplates[].metadata.name")
         claims = [*dict.fromkeys(str(name or "") for _, name in named)]
-        own = [volume for _, volume in each(pod, "volumes[]") if at(volume, "name") not in claims]
+        own = [
+            volume
+            for _, volume in list_fields(pod, "volumes[]")
+            if get_field(volume, "name") not in claims
+        ]
         made: list[Json] = [
             {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims
         ]
@@ -108,13 +112,15 @@ def pods_of(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 def pod_problems(pod: JsonObject, path: str) -> Iterator[Cause]:
     """Names that stand twice, and mounts of volumes that are not there."""
-    containers = [*each(pod, "containers[]"), *each(pod, "initContainers[]")]
-    yield from _duplicates([(f"{path}.{place}.name", at(one, "name")) for place, one in containers])
-    volumes = [*each(pod, "volumes[].name")]
+    containers = [*list_fields(pod, "containers[]"), *list_fields(pod, "initContainers[]")]
+    yield from _duplicates(
+        [(f"{path}.{place}.name", get_field(one, "name")) for place, one in containers]
+    )
+    volumes = [*list_fields(pod, "volumes[].name")]
     yield from _duplicates([(f"{path}.{place}", name) for place, name in volumes])
     known = [name for _, name in volumes]
     for place, container in containers:
-        for mount, name in each(container, "volumeMounts[].name"):
+        for mount, name in list_fields(container, "volumeMounts[].name"):
             if name and name not in known:
                 yield not_found(f"{path}.{place}.{mount}", name)
 
@@ -128,14 +134,14 @@ def _duplicates(named: list[tuple[str, Json]]) -> Iterator[Cause]:
 
 
 def _selector_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
-    selector = at(body, "spec.selector")
-    told = at(body, "spec.template.metadata.labels")
+    selector = get_field(body, "spec.selector")
+    told = get_field(body, "spec.template.metadata.labels")
     # A null is read as an empty string.
     labels: JsonObject = {key: value or "" for key, value in get_mapping(told).items()}
     if selector is None and kind.name != "DaemonSet":
         yield required("spec.selector")
     is_open = selector is not None and all(
-        is_empty(at(selector, part)) for part in ("matchLabels", "matchExpressions")
+        is_empty(get_field(selector, part)) for part in ("matchLabels", "matchExpressions")
     )
     if is_open:
         whom = _UNSELECTED.get(kind.name, "deployment")
@@ -148,12 +154,14 @@ def _selector_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
 
 def service_problems(body: JsonObject) -> Iterator[Cause]:
     """Ports, or a name elsewhere."""
-    if at(body, "spec.type") == "ExternalName":
-        if is_empty(at(body, "spec.externalName")):
+    if get_field(body, "spec.type") == "ExternalName":
+        if is_empty(get_field(body, "spec.externalName")):
             yield required("spec.externalName")
         return
-    ports = [port if isinstance(port, dict) else {} for _, port in each(body, "spec.ports[]")]
-    if not ports and at(body, "spec.clusterIP") != "None":
+    ports = [
+        port if isinstance(port, dict) else {} for _, port in list_fields(body, "spec.ports[]")
+    ]
+    if not ports and get_field(body, "spec.clusterIP") != "None":
         yield required("spec.ports")
     names = [port.get("name") for port in ports]
     for place, port in enumerate(ports):
@@ -167,15 +175,15 @@ def service_problems(body: JsonObject) -> Iterator[Cause]:
 
 def ingress_problems(body: JsonObject) -> Iterator[Cause]:
     """Somewhere to go, and a way there."""
-    if is_empty(at(body, "spec.rules")) and is_empty(at(body, "spec.defaultBackend")):
+    if is_empty(get_field(body, "spec.rules")) and is_empty(get_field(body, "spec.defaultBackend")):
         yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
-    for field, path in each(body, "spec.rules[].http?.paths[]"):
-        told, kind = at(path, "path") or "", at(path, "pathType")
+    for field, path in list_fields(body, "spec.rules[].http?.paths[]"):
+        told, kind = get_field(path, "path") or "", get_field(path, "pathType")
         is_free = not told and kind in {None, "ImplementationSpecific"}
         if not str(told).startswith("/") and not is_free:
             yield invalid(f"{field}.path", told, "must be an absolute path")
-        yield from _backend_problems(at(path, "backend"), f"{field}.backend")
-    default = at(body, "spec.defaultBackend")
+        yield from _backend_problems(get_field(path, "backend"), f"{field}.backend")
+    default = get_field(body, "spec.defaultBackend")
     if not is_empty(default):
         yield from _backend_problems(default, "spec.defaultBackend")
 
@@ -183,22 +191,22 @@ def ingress_problems(body: JsonObject) -> Iterator[Cause]:
 def _number_problems(port: JsonObject, field: str) -> Iterator[Cause]:
     """A port without a target is its own, and so wrong twice."""
     number = port.get("port") or 0
-    if isinstance(number, int) and not 0 < number <= LAST_PORT:
-        detail = f"must be between 1 and {LAST_PORT}, inclusive"
+    if isinstance(number, int) and not 0 < number <= MAX_PORT:
+        detail = f"must be between 1 and {MAX_PORT}, inclusive"
         yield invalid(f"{field}.port", number, detail)
         if not port.get("targetPort"):
             yield invalid(f"{field}.targetPort", number, detail)
 
 
 def _backend_problems(backend: Json, field: str) -> Iterator[Cause]:
-    service = at(backend, "service")
+    service = get_field(backend, "service")
     if service is None:
-        if at(backend, "resource") is None:
+        if get_field(backend, "resource") is None:
             yield invalid(field, "", "resource or service backend is required")
         return
-    if is_empty(at(service, "name")):
+    if is_empty(get_field(service, "name")):
         yield required(f"{field}.service.name")
-    name, number = at(service, "port.name"), at(service, "port.number")
+    name, number = get_field(service, "port.name"), get_field(service, "port.number")
     if is_empty(name) and is_empty(number):
         yield required(field, "port name or number is required")
     elif not is_empty(name) and not is_empty(number):

@@ -14,7 +14,7 @@ import msgspec
 from tidegate.model.k8s.json_fields import get_list, get_mapping
 from tidegate.model.k8s.objects import Json
 from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
-from tidegate.schema.crd_validation import find_problems
+from tidegate.schema.crd_validation import find_crd_problems
 from tidegate.schema.defaulting import prune
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import (
@@ -25,8 +25,8 @@ from tidegate.schema.structural import (
     MAP_TYPE,
     PRESERVE,
     Schema,
-    schema_in,
-    shape_from,
+    get_version_schema,
+    shape_from_schema,
 )
 from tidegate.world.messages import Cause
 
@@ -50,7 +50,7 @@ def find_definition_problems(body: Json) -> tuple[Cause, ...]:
     """Everything that is wrong with a CRD, sorted."""
     spec = get_mapping(body, "spec")
     causes = [*_name_problems(get_mapping(body), spec), *_version_problems(spec)]
-    schemas = [schema_in(get_mapping(each)) for each in get_list(spec, "versions")]
+    schemas = [get_version_schema(get_mapping(each)) for each in get_list(spec, "versions")]
     is_one = all(schema == schemas[0] for schema in schemas)
     for place, schema in enumerate(schemas):
         path = f"spec.versions[{place}].schema.openAPIV3Schema"
@@ -104,21 +104,33 @@ def _version_problems(spec: Schema) -> Iterator[Cause]:
 def _schema_problems(schema: Schema, path: str) -> list[Cause]:
     """In three rounds, each only when the one before found nothing, as the server does."""
     return (
-        [cause for each, at in nodes_of(schema, path) for cause in _form_problems(each, at)]
+        [
+            cause
+            for each, at in list_schema_nodes(schema, path)
+            for cause in _form_problems(each, at)
+        ]
         or [*_root_problems(schema, path)]
-        + [cause for each, at in nodes_of(schema, path) for cause in _structure_problems(each, at)]
-        or [cause for each, at in nodes_of(schema, path) for cause in _default_problems(each, at)]
+        + [
+            cause
+            for each, at in list_schema_nodes(schema, path)
+            for cause in _structure_problems(each, at)
+        ]
+        or [
+            cause
+            for each, at in list_schema_nodes(schema, path)
+            for cause in _default_problems(each, at)
+        ]
     )
 
 
-def nodes_of(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
+def list_schema_nodes(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
     """A schema and all below it, with where they stand."""
     yield schema, path
     for name, part in get_mapping(schema, "properties").items():
-        yield from nodes_of(get_mapping(part), f"{path}.properties[{name}]")
+        yield from list_schema_nodes(get_mapping(part), f"{path}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         if isinstance(part := schema.get(name), dict):
-            yield from nodes_of(part, f"{path}.{name}")
+            yield from list_schema_nodes(part, f"{path}.{name}")
 
 
 def _form_problems(schema: Schema, path: str) -> Iterator[Cause]:
@@ -222,7 +234,7 @@ def _default_problems(schema: Schema, path: str) -> Iterator[Cause]:
     if default is None:
         return
     shape = _part_shape(schema)
-    for cause in find_problems(default, shape):
+    for cause in find_crd_problems(default, shape):
         field = f"{path}.default.{cause.field}".removesuffix(".")
         yield msgspec.structs.replace(cause, field=field)
     if prune(default, shape) is not default:
@@ -231,4 +243,4 @@ def _default_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 def _part_shape(schema: Schema) -> Shape:
     """The shape of a part, which is that of a field of a kind made for it."""
-    return shape_from({"properties": {"part": schema}}).fields["part"]()
+    return shape_from_schema({"properties": {"part": schema}}).fields["part"]()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.model.k8s.objects import Json, Kind
-from tidegate.schema.builtin import shape_of
+from tidegate.schema.builtin import find_shape
 from tidegate.schema.causes import invalid, required
 from tidegate.world.messages import Cause
 
@@ -70,7 +70,7 @@ def find_name_problems(kind: Kind, metadata: dict[str, Json]) -> Iterator[Cause]
 
 def _wants_slashes(kind: Kind) -> bool:
     """Whether a finalizer needs one; definitions have one without, and custom kinds may."""
-    return kind.group not in _LENIENT and shape_of(kind) is not None
+    return kind.group not in _LENIENT and find_shape(kind) is not None
 
 
 def label_problems(field: str, labels: Json) -> Iterator[Cause]:

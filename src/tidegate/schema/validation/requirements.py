@@ -28,11 +28,11 @@ from tidegate.schema.causes import forbidden, invalid, required, too_long, unsup
 from tidegate.schema.validation import cross_fields, names
 from tidegate.world.messages import Cause
 
-Question = Callable[[str, Json], Iterator[Cause]]
-Row = tuple[str, Question]
+FieldCheck = Callable[[str, Json], Iterator[Cause]]
+Row = tuple[str, FieldCheck]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-MOST_DATA = 1024 * 1024
+MAX_DATA_BYTES = 1024 * 1024
 """Bytes that a ConfigMap or a Secret may hold."""
 _SECRETS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -44,29 +44,29 @@ _KEY_PAIR = "kubernetes.io/ssh-auth"
 _ACCOUNT, _WHOSE = "kubernetes.io/service-account-token", "kubernetes.io/service-account.name"
 
 
-def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
+def find_requirement_problems(kind: Kind, body: Json) -> tuple[Cause, ...]:
     """What is wrong with an object of a built-in kind, or with a custom one's metadata, sorted."""
     if not isinstance(body, dict):
         return ()
     causes = [*names.find_name_problems(kind, get_mapping(body, "metadata"))]
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
-    if (kind.group, kind.name) in cross_fields.TEMPLATES:
+    if (kind.group, kind.name) in cross_fields.POD_SPEC_PATHS:
         causes += cross_fields.workload_problems(kind, body)
-        for path, pod in cross_fields.pods_of(kind, body):
+        for path, pod in cross_fields.list_pod_specs(kind, body):
             causes += _answers(POD_ROWS, pod, f"{path}.")
             causes += cross_fields.pod_problems(pod, path)
-    if about := ABOUT.get((kind.group, kind.name)):
+    if about := KIND_CHECKS.get((kind.group, kind.name)):
         causes += about(body)
     return tuple(sorted(set(causes)))
 
 
 def _answers(rows: Iterable[Row], body: JsonObject, start: str) -> Iterator[Cause]:
     for path, ask in rows:
-        for place, value in cross_fields.each(body, path):
+        for place, value in cross_fields.list_fields(body, path):
             yield from ask(start + place, value)
 
 
-def need(detail: str = "") -> Question:
+def require_value(detail: str = "") -> FieldCheck:
     def ask(field: str, value: Json) -> Iterator[Cause]:
         if cross_fields.is_empty(value):
             yield required(field, detail)
@@ -74,7 +74,7 @@ def need(detail: str = "") -> Question:
     return ask
 
 
-def one_of(*allowed: str) -> Question:
+def require_one_of(*allowed: str) -> FieldCheck:
     def ask(field: str, value: Json) -> Iterator[Cause]:
         if not cross_fields.is_empty(value) and value not in allowed:
             yield unsupported(field, value, allowed)
@@ -88,8 +88,8 @@ def _not_negative(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _port(field: str, value: Json) -> Iterator[Cause]:
-    if isinstance(value, int) and value and not 0 < value <= cross_fields.LAST_PORT:
-        yield invalid(field, value, f"must be between 1 and {cross_fields.LAST_PORT}, inclusive")
+    if isinstance(value, int) and value and not 0 < value <= cross_fields.MAX_PORT:
+        yield invalid(field, value, f"must be between 1 and {cross_fields.MAX_PORT}, inclusive")
 
 
 def _config_map_problems(body: JsonObject) -> Iterator[Cause]:
@@ -99,8 +99,8 @@ def _config_map_problems(body: JsonObject) -> Iterator[Cause]:
     for key in (key for key in text if key in binary):
         yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
     held = [*map(_plain, text.values()), *map(_decoded, binary.values())]
-    if sum(map(len, held)) > MOST_DATA:
-        yield too_long("[]", MOST_DATA)
+    if sum(map(len, held)) > MAX_DATA_BYTES:
+        yield too_long("[]", MAX_DATA_BYTES)
 
 
 def _secret_problems(body: JsonObject) -> Iterator[Cause]:
@@ -108,8 +108,8 @@ def _secret_problems(body: JsonObject) -> Iterator[Cause]:
     yield from names.key_problems({**data, **text}, "data")
     held = {key: _decoded(value) for key, value in data.items()}
     held |= {key: _plain(value) for key, value in text.items()}
-    if sum(map(len, held.values())) > MOST_DATA:
-        yield too_long("data", MOST_DATA)
+    if sum(map(len, held.values())) > MAX_DATA_BYTES:
+        yield too_long("data", MAX_DATA_BYTES)
     yield from _typed_problems(str(body.get("type")), held)
     if body.get("type") == _ACCOUNT and not get_mapping(body, "metadata", "annotations").get(
         _WHOSE
@@ -148,18 +148,18 @@ def _probe_problems(field: str, probe: Json) -> Iterator[Cause]:
 
 
 _CONTAINER: tuple[Row, ...] = (
-    ("name", need()),
+    ("name", require_value()),
     ("name", names.dns_label),
-    ("image", need()),
-    ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
-    ("env[].name", need()),
-    ("env[].valueFrom?.secretKeyRef?.key", need()),
-    ("env[].valueFrom?.configMapKeyRef?.key", need()),
-    ("ports[].containerPort", need()),
+    ("image", require_value()),
+    ("imagePullPolicy", require_one_of("Always", "IfNotPresent", "Never")),
+    ("env[].name", require_value()),
+    ("env[].valueFrom?.secretKeyRef?.key", require_value()),
+    ("env[].valueFrom?.configMapKeyRef?.key", require_value()),
+    ("ports[].containerPort", require_value()),
     ("ports[].containerPort", _port),
-    ("ports[].protocol", one_of(*PROTOCOLS)),
-    ("volumeMounts[].name", need()),
-    ("volumeMounts[].mountPath", need()),
+    ("ports[].protocol", require_one_of(*PROTOCOLS)),
+    ("volumeMounts[].name", require_value()),
+    ("volumeMounts[].mountPath", require_value()),
     ("livenessProbe?", _probe_problems),
     ("readinessProbe?", _probe_problems),
     ("startupProbe?", _probe_problems),
@@ -167,18 +167,18 @@ _CONTAINER: tuple[Row, ...] = (
 POD_ROWS: tuple[Row, ...] = (
     *((f"containers[].{path}", ask) for path, ask in _CONTAINER),
     *((f"initContainers[].{path}", ask) for path, ask in _CONTAINER),
-    ("containers", need()),
-    ("volumes[].name", need()),
+    ("containers", require_value()),
+    ("volumes[].name", require_value()),
     ("volumes[].name", names.dns_label),
-    ("volumes[].secret?.secretName", need()),
-    ("volumes[].configMap?.name", need()),
-    ("volumes[].persistentVolumeClaim?.claimName", need()),
-    ("restartPolicy", one_of("Always", "OnFailure", "Never")),
-    ("dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
+    ("volumes[].secret?.secretName", require_value()),
+    ("volumes[].configMap?.name", require_value()),
+    ("volumes[].persistentVolumeClaim?.claimName", require_value()),
+    ("restartPolicy", require_one_of("Always", "OnFailure", "Never")),
+    ("dnsPolicy", require_one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
 )
 _CLAIM: tuple[Row, ...] = (
-    ("accessModes", need("at least 1 access mode is required")),
-    ("volumeMode", one_of("Block", "Filesystem")),
+    ("accessModes", require_value("at least 1 access mode is required")),
+    ("volumeMode", require_one_of("Block", "Filesystem")),
 )
 _REPLICAS: tuple[Row, ...] = (
     ("spec.replicas", _not_negative),
@@ -194,11 +194,11 @@ _COUNTS = (
 
 
 def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
-    modes = cross_fields.at(spec, "accessModes")
+    modes = cross_fields.get_field(spec, "accessModes")
     for mode in modes if isinstance(modes, list) else ():
         if mode not in MODES:
             yield unsupported(f"{field}.accessModes", mode, MODES)
-    size = cross_fields.at(spec, "resources.requests.storage")
+    size = cross_fields.get_field(spec, "resources.requests.storage")
     if size is None:
         yield required(f"{field}.resources[storage]")
     elif str(size) == "0":
@@ -207,8 +207,8 @@ def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
 
 def _strategy_problems(field: str, strategy: Json) -> Iterator[Cause]:
     if (
-        cross_fields.at(strategy, "type") == "Recreate"
-        and cross_fields.at(strategy, "rollingUpdate") is not None
+        cross_fields.get_field(strategy, "type") == "Recreate"
+        and cross_fields.get_field(strategy, "rollingUpdate") is not None
     ):
         detail = "may not be specified when strategy `type` is 'Recreate'"
         yield forbidden(f"{field}.rollingUpdate", detail)
@@ -229,12 +229,12 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
     ),
     ("batch", "Job"): tuple((f"spec.{count}", _not_negative) for count in _COUNTS),
     ("batch", "CronJob"): (
-        ("spec.schedule", need()),
-        ("spec.concurrencyPolicy", one_of("Allow", "Forbid", "Replace")),
+        ("spec.schedule", require_value()),
+        ("spec.concurrencyPolicy", require_one_of("Allow", "Forbid", "Replace")),
     ),
     ("", "Service"): (
-        ("spec.type", one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")),
-        ("spec.ports[].protocol", one_of(*PROTOCOLS)),
+        ("spec.type", require_one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")),
+        ("spec.ports[].protocol", require_one_of(*PROTOCOLS)),
         ("spec.ports[].name", names.dns_label),
         ("spec.selector", names.label_problems),
     ),
@@ -244,19 +244,19 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
     ),
     ("rbac.authorization.k8s.io", "RoleBinding"): (
         ("roleRef.kind", _role_problems),
-        ("roleRef.name", need()),
+        ("roleRef.name", require_value()),
     ),
     ("networking.k8s.io", "Ingress"): (
-        ("spec.rules[].http?.paths", need()),
+        ("spec.rules[].http?.paths", require_value()),
         ("spec.rules[].host", names.dns_subdomain),
-        ("spec.rules[].http?.paths[].pathType", need("pathType must be specified")),
+        ("spec.rules[].http?.paths[].pathType", require_value("pathType must be specified")),
         (
             "spec.rules[].http?.paths[].pathType",
-            one_of("Exact", "ImplementationSpecific", "Prefix"),
+            require_one_of("Exact", "ImplementationSpecific", "Prefix"),
         ),
     ),
 }
-ABOUT: dict[tuple[str, str], Callable[[JsonObject], Iterator[Cause]]] = {
+KIND_CHECKS: dict[tuple[str, str], Callable[[JsonObject], Iterator[Cause]]] = {
     ("", "ConfigMap"): _config_map_problems,
     ("", "Secret"): _secret_problems,
     ("", "Service"): cross_fields.service_problems,
