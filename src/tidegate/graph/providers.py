@@ -262,7 +262,7 @@ def _matching_words(kind: Kind, rows: KindCatalog, words: Iterable[str]) -> list
     if selectors:
         operator_words = _selector_words(selectors)
         return [word for word in words if word in operator_words]
-    # A guess goes by parts of words, as `speaks_for` does.
+    # A guess goes by parts of words, as `looks_like_operator` does.
     parts = [
         piece
         for piece in _split_words(f"{kind.group} {kind.name}")

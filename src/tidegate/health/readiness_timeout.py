@@ -45,7 +45,7 @@ def readiness_timeout(body: JsonObject) -> Ms | None:
 
 
 def termination_timeout(body: JsonObject) -> Ms:
-    """Return how long the pods of a deleted object may take to end, with a margin. 0 without pods."""
+    """Return how long the pods of a deleted object may take to end, plus a margin; 0 without."""
     pods = (get_mapping(body, *path) for path in POD_SPECS)
     periods = (get_int(pod, "terminationGracePeriodSeconds") for pod in pods)
     longest = max(periods)

@@ -1,7 +1,7 @@
-"""What a script waits for with `kubectl wait` and `kubectl rollout status`, read from its text.
+"""The `kubectl wait` and `kubectl rollout status` commands in a shell script.
 
-Read is what a shell would do with plain words: lines, lists, `for` over words, variables that are
-known. What takes more than that is passed over, and nobody waits for it.
+Understands lines, lists, `for` over words and known variables. Anything else is skipped, and no
+wait is assumed for it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ LONG_OPTIONS = {
 }
 DEFAULT_TIMEOUT = Ms(30 * SECOND)
 WEEK = Ms(7 * 24 * 3600 * SECOND)
-"""How long `kubectl wait` waits with a negative timeout."""
+"""The timeout of `kubectl wait` if the given one is negative."""
 PATH = re.compile(r"\{?\.?([\w-]+(?:\.[\w-]+)*)\}?")
 
 
 class WaitCondition(Enum):
-    """What is waited for."""
+    """The condition that a wait is for."""
 
     CONDITION = "condition"
     FIELD = "jsonpath"
@@ -54,7 +54,7 @@ class WaitCondition(Enum):
 
 
 class OnWaitTimeout(Enum):
-    """What a script does when its time is up: it fails, it goes on, or it begins to wait again."""
+    """What a script does when a wait times out: it fails, continues, or waits again."""
 
     FAILS = "fails"
     GOES_ON = "goes on"
@@ -62,34 +62,34 @@ class OnWaitTimeout(Enum):
 
 
 class KubectlWait(NamedTuple):
-    """One object, or all of a kind that a selector fits, and what is to become of it.
-
-    `resource` is a word for a kind, as kubectl takes it. Without a namespace it is the script's
-    own; `*` is every one. `timeout` is None where it waits for ever.
-    """
+    """A wait for an object, or for all objects of a kind that a selector matches."""
 
     resource: str
+    """The kind, in any spelling that kubectl accepts."""
     name: str
     namespace: str
+    """The namespace; empty for that of the script, `*` for all."""
     selector: str
     condition: WaitCondition
     key: str
     value: str
     timeout: Ms | None
+    """The timeout, or None without one."""
     on_timeout: OnWaitTimeout
 
     @property
     def target(self) -> str:
+        """The waited-for object or kind, as kubectl names it."""
         return f"{self.resource}/{self.name}" if self.name else self.resource
 
 
 def find_command_waits(
     command: Iterable[str], variables: Mapping[str, str]
 ) -> tuple[KubectlWait, ...]:
-    """What a container with this command waits for, one after another."""
-    words = [_filled(word, variables) for word in command]
+    """Return the waits of a container with this command, in order."""
+    words = [_substitute_variables(word, variables) for word in command]
     if words and PROGRAM.search(words[0]):
-        return tuple(_read(words, OnWaitTimeout.FAILS))
+        return tuple(_parse_kubectl(words, OnWaitTimeout.FAILS))
     for option, script in pairwise(words):
         if SHELL_SCRIPT.fullmatch(option):
             return find_script_waits(script, variables, is_strict="e" in option)
@@ -99,59 +99,63 @@ def find_command_waits(
 def find_script_waits(
     script: str, variables: Mapping[str, str], *, is_strict: bool = False
 ) -> tuple[KubectlWait, ...]:
-    """What a script waits for. A strict one ends when one of its commands fails."""
+    """Return the waits of a script. A strict script ends when a command fails (`set -e`)."""
     if len(script) > MAX_TEXT_LENGTH or "kubectl" not in script:
         return ()
     is_strict = is_strict or SETS_ERREXIT.search(script) is not None
-    lines = _unrolled(LINE_CONTINUATION.sub(" ", script)).strip().splitlines()
-    found: list[KubectlWait] = []
+    lines = _unroll_loops(LINE_CONTINUATION.sub(" ", script)).strip().splitlines()
+    waits: list[KubectlWait] = []
     for number, line in enumerate(lines, 1):
-        for said, follower in _commands(_filled(line, variables)):
-            fails = (is_strict or number == len(lines)) and follower != "||"
-            words, overrun = _called(said, OnWaitTimeout.FAILS if fails else OnWaitTimeout.GOES_ON)
+        for command, separator in _split_commands(_substitute_variables(line, variables)):
+            fails = (is_strict or number == len(lines)) and separator != "||"
+            words, on_timeout = _strip_keywords(
+                command, OnWaitTimeout.FAILS if fails else OnWaitTimeout.GOES_ON
+            )
             if words and PROGRAM.search(words[0]):
-                found += _read(words, overrun)
-    return tuple(found)
+                waits += _parse_kubectl(words, on_timeout)
+    return tuple(waits)
 
 
-def _called(said: list[str], overrun: OnWaitTimeout) -> tuple[list[str], OnWaitTimeout]:
-    """A command without the shell's words before it."""
-    while said and said[0] in IGNORED_WORDS:
-        said = said[1:]
-    if said[:1] == ["until"]:
-        return said[1:], OnWaitTimeout.STAYS
-    if said[:2] == ["while", "!"]:
-        return said[2:], OnWaitTimeout.STAYS
-    return said, overrun
+def _strip_keywords(
+    command: list[str], on_timeout: OnWaitTimeout
+) -> tuple[list[str], OnWaitTimeout]:
+    """Return a command without shell keywords before it, and what happens on a timeout."""
+    while command and command[0] in IGNORED_WORDS:
+        command = command[1:]
+    if command[:1] == ["until"]:
+        return command[1:], OnWaitTimeout.STAYS
+    if command[:2] == ["while", "!"]:
+        return command[2:], OnWaitTimeout.STAYS
+    return command, on_timeout
 
 
-def _unrolled(script: str) -> str:
-    """Loops over plain words, written out."""
+def _unroll_loops(script: str) -> str:
+    """Return a script with the loops over plain words unrolled."""
 
-    def written_out(found: re.Match[str]) -> str:
-        name, items, body = found.groups()
+    def unroll(loop: re.Match[str]) -> str:
+        name, items, body = loop.groups()
         words = items.split()
         if len(words) > MAX_LOOP_WORDS or "$" in items or "`" in items:
             return body
-        return "\n".join(_filled(body, {name: word.strip("'\"")}) for word in words)
+        return "\n".join(_substitute_variables(body, {name: word.strip("'\"")}) for word in words)
 
     for _ in range(MAX_LOOPS):
-        script, count = LOOP.subn(written_out, script)
+        script, count = LOOP.subn(unroll, script)
         if not count or len(script) > MAX_TEXT_LENGTH:
             break
     return script
 
 
-def _filled(line: str, variables: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2] or found[3]
-        return variables.get(name, found[0])
+def _substitute_variables(line: str, variables: Mapping[str, str]) -> str:
+    def replace(variable: re.Match[str]) -> str:
+        name = variable[1] or variable[2] or variable[3]
+        return variables.get(name, variable[0])
 
-    return VARIABLE.sub(value, line)
+    return VARIABLE.sub(replace, line)
 
 
-def _commands(line: str) -> Iterator[tuple[list[str], str]]:
-    """The commands of a line, each with what separates it from the next."""
+def _split_commands(line: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the commands of a line, each with the separator behind it."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -168,41 +172,43 @@ def _commands(line: str) -> Iterator[tuple[list[str], str]]:
     yield words, ""
 
 
-def _read(words: list[str], overrun: OnWaitTimeout) -> Iterator[KubectlWait]:
-    """What one call of kubectl waits for."""
+def _parse_kubectl(words: list[str], on_timeout: OnWaitTimeout) -> Iterator[KubectlWait]:
+    """Yield the waits of a kubectl command."""
     if any("$" in word or "`" in word for word in words):
         return
-    options, said = _parted(words[1:])
-    if said[:1] == ["wait"]:
-        yield from _waiting(said[1:], options, overrun)
-    elif said[:2] == ["rollout", "status"]:
-        timeout = _span(options.get("--timeout", "0s"))
-        for resource, name in _targets(said[2:]):
-            yield _wait(resource, name, options, overrun)._replace(timeout=timeout or None)
+    options, arguments = _split_options(words[1:])
+    if arguments[:1] == ["wait"]:
+        yield from _parse_wait(arguments[1:], options, on_timeout)
+    elif arguments[:2] == ["rollout", "status"]:
+        timeout = _parse_timeout(options.get("--timeout", "0s"))
+        for resource, name in _parse_targets(arguments[2:]):
+            yield _make_wait(resource, name, options, on_timeout)._replace(timeout=timeout or None)
 
 
-def _waiting(
-    said: list[str], options: Mapping[str, str], overrun: OnWaitTimeout
+def _parse_wait(
+    arguments: list[str], options: Mapping[str, str], on_timeout: OnWaitTimeout
 ) -> Iterator[KubectlWait]:
-    aim = _aim(options.get("--for", ""))
-    if aim is None or "--filename" in options:
+    condition = _parse_condition(options.get("--for", ""))
+    if condition is None or "--filename" in options:
         return
-    timeout = _span(options.get("--timeout", "")) if "--timeout" in options else DEFAULT_TIMEOUT
-    chosen = [*_targets(said)]
-    if len(said) == 1 and "/" not in said[0] and {"--all", "--selector"} & options.keys():
-        chosen = [(said[0], "")]
-    for resource, name in chosen:
-        found = _wait(resource, name, options, overrun)
-        yield found._replace(
-            condition=aim[0],
-            key=aim[1],
-            value=aim[2],
+    timeout = (
+        _parse_timeout(options.get("--timeout", "")) if "--timeout" in options else DEFAULT_TIMEOUT
+    )
+    targets = [*_parse_targets(arguments)]
+    if len(arguments) == 1 and "/" not in arguments[0] and {"--all", "--selector"} & options.keys():
+        targets = [(arguments[0], "")]
+    for resource, name in targets:
+        wait = _make_wait(resource, name, options, on_timeout)
+        yield wait._replace(
+            condition=condition[0],
+            key=condition[1],
+            value=condition[2],
             timeout=WEEK if timeout is not None and timeout < 0 else timeout,
         )
 
 
-def _wait(
-    resource: str, name: str, options: Mapping[str, str], overrun: OnWaitTimeout
+def _make_wait(
+    resource: str, name: str, options: Mapping[str, str], on_timeout: OnWaitTimeout
 ) -> KubectlWait:
     return KubectlWait(
         resource=resource.lower(),
@@ -213,57 +219,57 @@ def _wait(
         key="",
         value="",
         timeout=DEFAULT_TIMEOUT,
-        on_timeout=overrun,
+        on_timeout=on_timeout,
     )
 
 
-def _parted(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Options by their long names, and all other words."""
+def _split_options(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Return options by their long names, and the other arguments."""
     options: dict[str, str] = {}
-    said: list[str] = []
+    arguments: list[str] = []
     rest = iter(words)
     for word in rest:
-        name, sign, value = word.partition("=")
+        name, separator, value = word.partition("=")
         if not word.startswith("-"):
-            said.append(word)
-        elif sign:
+            arguments.append(word)
+        elif separator:
             options[LONG_OPTIONS.get(name, name)] = value
         elif word in OPTIONS_WITH_VALUE:
             options[LONG_OPTIONS.get(word, word)] = next(rest, "")
         else:
             options[LONG_OPTIONS.get(word, word)] = ""
-    return options, said
+    return options, arguments
 
 
-def _targets(said: list[str]) -> Iterator[tuple[str, str]]:
-    """`kind/name` for each, or one kind and names of it."""
-    if said and all("/" in word for word in said):
-        for word in said:
+def _parse_targets(arguments: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield `kind/name` arguments, or one kind with names."""
+    if arguments and all("/" in word for word in arguments):
+        for word in arguments:
             resource, _, name = word.partition("/")
             yield resource, name
-    elif said:
-        yield from ((said[0], name) for name in said[1:])
+    elif arguments:
+        yield from ((arguments[0], name) for name in arguments[1:])
 
 
-def _aim(written: str) -> tuple[WaitCondition, str, str] | None:
-    """What `--for` asks for; None where it cannot be read."""
-    word, _, rest = written.partition("=")
+def _parse_condition(text: str) -> tuple[WaitCondition, str, str] | None:
+    """Return the condition of `--for`, or None if it is not understood."""
+    word, _, rest = text.partition("=")
     match word:
         case "condition" if rest:
             key, _, value = rest.partition("=")
             return WaitCondition.CONDITION, key, value or "True"
         case "jsonpath":
             path, _, value = rest.partition("=")
-            found = PATH.fullmatch(path)
-            return (WaitCondition.FIELD, found[1], value) if found else None
+            path_match = PATH.fullmatch(path)
+            return (WaitCondition.FIELD, path_match[1], value) if path_match else None
         case "create" | "delete" if not rest:
             return WaitCondition(word), "", ""
     return None
 
 
-def _span(written: str) -> Ms | None:
-    """A timeout; None where it cannot be read: then nobody gives up."""
+def _parse_timeout(text: str) -> Ms | None:
+    """Return a timeout, or None if it is invalid: then the wait has no end."""
     try:
-        return parse_duration(written)
+        return parse_duration(text)
     except ValueError:
         return None

@@ -160,11 +160,6 @@ def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
         yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
 
 
-def is_supported_pattern(pattern: str) -> bool:
-    """Whether a pattern can be asked here; where not, only a server can tell."""
-    return _compiled(pattern) is not None
-
-
 @cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
     """A pattern as Go reads it; None where Python cannot."""

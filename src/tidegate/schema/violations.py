@@ -51,10 +51,9 @@ def find_schema_violations(
     if own is not None:
         unreadable = _unreadable(body, own, body, own, applied=applied)
         return SchemaViolations(unreadable, () if unreadable else _unmet(kind, body))
-    found = read_crd(definition).get(kind) if definition else None
-    if found is None:
+    shape = read_crd(definition).get(kind) if definition else None
+    if shape is None:
         return None
-    shape = found
     unreadable = _unreadable(
         body, shape, body.get("metadata"), object_meta_shape(), applied=applied
     )

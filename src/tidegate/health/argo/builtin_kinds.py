@@ -126,7 +126,7 @@ def judge_autoscaler_v2(body: JsonObject) -> Verdict:
 
 
 def judge_autoscaler_v1(body: JsonObject) -> Verdict:
-    """Return the health of an HPA of `autoscaling/v1`, which has its conditions in an annotation."""
+    """Return the health of an HPA of `autoscaling/v1`, with its conditions in an annotation."""
     annotation = get_value(body, "metadata", "annotations", CONDITIONS_ANNOTATION)
     if not isinstance(annotation, str):
         return _judge_conditions(body, [])

@@ -71,7 +71,9 @@ def _missing_key(reader: ObjectReader, kind: Kind, namespace: str, reference: Js
     if source is None:
         return _not_found_message(kind, reference)
     key, name = get_text(reference, "key"), get_text(reference, "name")
-    if settings.has_open_keys(source.body) or key in settings.get_data(source.body, binary=False):
+    if settings.has_open_keys(source.body) or key in settings.get_data(
+        source.body, include_binary=False
+    ):
         return ""
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
