@@ -42,7 +42,7 @@ def kind_of(body: JsonObject) -> Kind:
 
 def misfit_of(body: JsonObject) -> SchemaViolations | None:
     (definition,) = read_documents(DEFINITION.read_text(), DEFINITION.name)
-    return find_schema_violations(kind_of(body), body, definition=to_json(definition.body))
+    return find_schema_violations(kind_of(body), body, crd=to_json(definition.body))
 
 
 def pod_specs(objects: dict[str, JsonObject]) -> Iterator[dict[str, Json]]:

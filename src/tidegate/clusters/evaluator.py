@@ -152,7 +152,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
     def find_schema_violations(self, item: PlanItem, crd: bytes) -> SchemaViolations | None:
         body: JsonObject = msgspec.json.decode(item.body)
         applied = item.deed is ItemAction.APPLY and not item.handling.replaces
-        return find_schema_violations(item.ref.kind, body, definition=crd, applied=applied)
+        return find_schema_violations(item.ref.kind, body, crd=crd, applied=applied)
 
     def server_checked_key(self, item: PlanItem, live: JsonObject | None) -> bytes:
         return server_checked_digest(item.ref.kind, msgspec.json.decode(item.body), live)

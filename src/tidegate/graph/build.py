@@ -269,7 +269,7 @@ class _GraphBuilder:
         """Add an edge for each provider, or one to an external node if there is none."""
         others = self._nearest_providers(dependent, providers)
         if providers and not others:
-            return  # it brings that itself
+            return  # the unit provides it itself
         number = self._next_alternative
         self._next_alternative += 1
         if not others:

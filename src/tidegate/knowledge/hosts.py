@@ -59,8 +59,13 @@ class Host(NamedTuple):
 class ServiceLookup(Protocol):
     """The Services and namespaces of a cluster."""
 
-    def has_service(self, namespace: str, name: str) -> bool: ...
-    def has_namespace(self, name: str) -> bool: ...
+    def has_service(self, namespace: str, name: str) -> bool:
+        """Return whether there is such a Service."""
+        ...
+
+    def has_namespace(self, name: str) -> bool:
+        """Return whether there is such a namespace."""
+        ...
 
 
 def list_host_aliases(spec: Json) -> frozenset[str]:

@@ -198,7 +198,10 @@ def _keys(paths: Iterable[str], item: Json) -> Iterator[str]:
 
 
 def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
-    """Return the effect on the owner of pods. A rejected pod blocks it; later pods do not matter."""
+    """Return the effect on the owner of pods.
+
+    A rejected pod blocks it; later pods do not matter.
+    """
     if row.later:
         return Effect.NONE
     is_pod = (kind.group, kind.name) == POD

@@ -243,7 +243,7 @@ def _read_option(arguments: Json, name: str) -> Json:
         flag, separator, value = word.lstrip("-").partition("=")
         if word.startswith("-") and flag == name:
             text = value if separator else next(iter(words[index + 1 :]), "")
-            return None if "$(" in text else text  # a variable, which nobody knows here
+            return None if "$(" in text else text  # an unknown variable
     return None
 
 

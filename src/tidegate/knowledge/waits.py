@@ -79,7 +79,7 @@ class KubectlWait(NamedTuple):
 
     @property
     def target(self) -> str:
-        """The waited-for object or kind, as kubectl names it."""
+        """Return the object or kind to wait for, as kubectl names it."""
         return f"{self.resource}/{self.name}" if self.name else self.resource
 
 

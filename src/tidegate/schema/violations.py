@@ -1,8 +1,8 @@
-"""Whether a server would take a body, as far as the schema of its kind tells without asking.
+"""Validation of an object by the schema of its kind, without a server.
 
-A server first reads a body as its kind: types, and names of fields. Only then it looks for the
-namespace, lets webhooks change the object, and asks for what must be there. So the first half holds
-whatever else is in the cluster; what the second finds may be mended on the way.
+A server first decodes an object: types and field names. Then it looks up the namespace, runs
+mutating webhooks and validates the values. So decoding errors are certain, and a webhook may repair
+invalid values.
 """
 
 from __future__ import annotations
@@ -30,31 +30,33 @@ MAX_CACHED_CRDS = 256
 
 
 class SchemaViolations(msgspec.Struct, frozen=True):
-    """What is wrong with a body; nothing, where all is empty.
-
-    `unreadable`: it is not of its kind. `invalid`: it lacks something, or holds a value that may
-    not stand there. `partial`: its kind asks for more than was checked.
-    """
+    """The violations of an object. Empty if it is valid."""
 
     unreadable: tuple[Cause, ...] = ()
+    """Why the object cannot be decoded as its kind."""
     invalid: tuple[Cause, ...] = ()
+    """Missing and invalid values."""
 
 
 def find_schema_violations(
-    kind: Kind, body: JsonObject, *, definition: bytes = b"", applied: bool = True
+    kind: Kind, body: JsonObject, *, crd: bytes = b"", applied: bool = True
 ) -> SchemaViolations | None:
-    """What is wrong with a body that is to be applied, or else created; None: nothing is known.
+    """Return the violations of an object to be applied or, unless `applied`, created.
 
-    `definition` is the CRD of a kind that Kubernetes does not bring.
+    `crd` is the encoded CRD of a custom kind. Returns None if the kind is unknown.
     """
-    own = find_shape(kind)
-    if own is not None:
-        unreadable = _unreadable(body, own, body, own, applied=applied)
-        return SchemaViolations(unreadable, () if unreadable else _unmet(kind, body))
-    shape = read_crd(definition).get(kind) if definition else None
+    builtin_shape = find_shape(kind)
+    if builtin_shape is not None:
+        unreadable = _find_decode_problems(
+            body, builtin_shape, body, builtin_shape, applied=applied
+        )
+        return SchemaViolations(
+            unreadable, () if unreadable else _find_builtin_problems(kind, body)
+        )
+    shape = read_crd(crd).get(kind) if crd else None
     if shape is None:
         return None
-    unreadable = _unreadable(
+    unreadable = _find_decode_problems(
         body, shape, body.get("metadata"), object_meta_shape(), applied=applied
     )
     invalid = (
@@ -64,9 +66,9 @@ def find_schema_violations(
 
 
 @lru_cache(maxsize=MAX_CACHED_CRDS)
-def read_crd(definition: bytes) -> Mapping[Kind, Shape]:
-    """The kinds of a CRD: their shapes, and whether a schema says more than is checked."""
-    spec = get_mapping(msgspec.json.decode(definition), "spec")
+def read_crd(crd: bytes) -> Mapping[Kind, Shape]:
+    """Return the shapes of the kinds that a CRD serves."""
+    spec = get_mapping(msgspec.json.decode(crd), "spec")
     shapes = shapes_from_crd(spec)
     kinds: dict[Kind, Shape] = {}
     for version in get_mappings(spec, "versions"):
@@ -77,20 +79,20 @@ def read_crd(definition: bytes) -> Mapping[Kind, Shape]:
     return kinds
 
 
-def _unreadable(
-    body: JsonObject, shape: Shape, typed: Json, type_: Shape, *, applied: bool
+def _find_decode_problems(
+    body: JsonObject, shape: Shape, typed_part: Json, typed_shape: Shape, *, applied: bool
 ) -> tuple[Cause, ...]:
-    """What keeps a body from being read; only its `typed` part is made a type of."""
+    """Return what prevents decoding. Only the `typed_part` has a Go type."""
     if applied:
         causes = find_typed_problems(body, shape)
     else:
         unknown = sorted(list_unknown_fields(body, shape))
         causes = tuple(Cause(field, "unknown", "unknown field") for field in unknown)
-    problem = "" if causes else find_decode_problem(typed, type_)
+    problem = "" if causes else find_decode_problem(typed_part, typed_shape)
     return (Cause("", "type", problem),) if problem else causes
 
 
-def _unmet(kind: Kind, body: JsonObject) -> tuple[Cause, ...]:
+def _find_builtin_problems(kind: Kind, body: JsonObject) -> tuple[Cause, ...]:
     causes = find_requirement_problems(kind, _without_status(body))
     return causes + find_definition_problems(body) if kind == CRD else causes
 
@@ -98,12 +100,15 @@ def _unmet(kind: Kind, body: JsonObject) -> tuple[Cause, ...]:
 def find_custom_resource_problems(
     kind: Kind, body: JsonObject, shape: Shape, *, applied: bool
 ) -> tuple[Cause, ...]:
-    """What a server asks of a custom object that it can read, sorted; a status is left out."""
-    known = prune(_without_status(body), shape)
-    whole = fill_defaults(known if applied else drop_nulls(known, shape), shape)
-    return find_requirement_problems(kind, whole) + find_crd_problems(whole, shape)
+    """Return the problems of a custom resource that can be decoded, sorted.
+
+    The status is ignored.
+    """
+    pruned = prune(_without_status(body), shape)
+    complete = fill_defaults(pruned if applied else drop_nulls(pruned, shape), shape)
+    return find_requirement_problems(kind, complete) + find_crd_problems(complete, shape)
 
 
 def _without_status(body: JsonObject) -> JsonObject:
-    """Those who write an object do not write its status."""
+    """Return the object without its status, which is not written with the object."""
     return {name: part for name, part in body.items() if name != "status"}

@@ -154,8 +154,8 @@ def test_metadata_is_the_same_for_all_kinds() -> None:
 def test_the_file_is_not_read_before_it_is_needed() -> None:
     program = (
         "import tidegate.schema.builtin as b; "
-        "print(b._read.cache_info().currsize); b.served_kinds(); "
-        "print(b._read.cache_info().currsize)"
+        "print(b._read_file.cache_info().currsize); b.served_kinds(); "
+        "print(b._read_file.cache_info().currsize)"
     )
 
     told = subprocess.run(

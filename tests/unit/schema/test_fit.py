@@ -50,7 +50,7 @@ def kind_of(body: JsonObject) -> Kind:
 def misfit_of(
     body: JsonObject, definition: bytes = b"", *, applied: bool = True
 ) -> SchemaViolations:
-    found = find_schema_violations(kind_of(body), body, definition=definition, applied=applied)
+    found = find_schema_violations(kind_of(body), body, crd=definition, applied=applied)
     assert found is not None
     return found
 
@@ -108,7 +108,7 @@ def test_of_a_version_that_is_not_served_nothing_is_known() -> None:
     older = Kind("example.org", "v0", "Gate")
 
     assert older not in read_crd(a_definition())
-    assert find_schema_violations(older, a_gate(), definition=a_definition()) is None
+    assert find_schema_violations(older, a_gate(), crd=a_definition()) is None
 
 
 WRONG: dict[str, tuple[JsonObject, tuple[list[str], list[str]]]] = {

@@ -12,7 +12,7 @@ from tidegate.model.k8s.json_fields import get_int
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
 
-HEALTH_STATUSES = frozenset(one.value for one in Health)
+HEALTH_STATUSES = frozenset(health.value for health in Health)
 INVALID_STATUS = "Lua returned an invalid health status"
 """The message of Argo CD for an unknown status."""
 
