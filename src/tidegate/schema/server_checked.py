@@ -300,7 +300,7 @@ def _build_rules(rows: Iterable[tuple[str, Reduce]]) -> _ReductionRules:
 
 
 def _workload_rules(path: str) -> _ReductionRules:
-    """Return the rules for a workload with its pod spec at `path`, next to the metadata of the pod."""
+    """Return the rules for a workload with its pod spec at `path`."""
     pods = [(f"{path}.{inner}", reduce) for inner, reduce in _POD]
     template = path.removesuffix("spec")
     if template:
