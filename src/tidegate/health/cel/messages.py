@@ -29,7 +29,7 @@ class CelRequest(msgspec.Struct, frozen=True, gc=False):
     """Whether to check types first and to reject expressions that are not boolean."""
 
     def __repr__(self) -> str:
-        return f"CelQuestion({len(self.variables)} bytes)"
+        return f"CelRequest({len(self.variables)} bytes)"
 
 
 class CelMatch(msgspec.Struct, frozen=True, tag="chose", gc=False):

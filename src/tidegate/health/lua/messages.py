@@ -28,7 +28,7 @@ class LuaRequest(msgspec.Struct, frozen=True, gc=False):
     """The object as JSON."""
 
     def __repr__(self) -> str:
-        return f"Question({len(self.body)} bytes)"
+        return f"LuaRequest({len(self.body)} bytes)"
 
 
 class ScriptResult(msgspec.Struct, frozen=True, tag="said", gc=False):
