@@ -204,7 +204,7 @@ def _active_fields(live: JsonObject, desired: JsonObject) -> Iterator[ImmutableF
 
 def _is_immutable(names: FieldNames, field: ImmutableField) -> bool:
     is_touched = names[: len(field.path)] == field.path or field.path[: len(names)] == names
-    return is_touched and not any(names[: len(free)] == free for free in field.mutable)
+    return is_touched and not any(names[: len(mutable)] == mutable for mutable in field.mutable)
 
 
 def _immutable_value(body: JsonObject, field: ImmutableField) -> Json:
@@ -216,19 +216,19 @@ def _immutable_value(body: JsonObject, field: ImmutableField) -> Json:
             if not field.alternative or get_value(body, *field.alternative) is None
             else None
         )
-    return _without_mutable(value, [free[len(field.path) :] for free in field.mutable])
+    return _without_mutable(value, [mutable[len(field.path) :] for mutable in field.mutable])
 
 
-def _without_mutable(value: Json, free: list[FieldNames]) -> Json:
-    if not free:
+def _without_mutable(value: Json, mutable: list[FieldNames]) -> Json:
+    if not mutable:
         return value
     if isinstance(value, list):
-        return [_without_mutable(item, free) for item in value]
+        return [_without_mutable(item, mutable) for item in value]
     if not isinstance(value, dict):
         return value
     kept = {
-        name: _without_mutable(inner, [rest[1:] for rest in free if rest[0] == name])
+        name: _without_mutable(inner, [rest[1:] for rest in mutable if rest[0] == name])
         for name, inner in value.items()
-        if (name,) not in free
+        if (name,) not in mutable
     }
     return {name: inner for name, inner in kept.items() if inner not in (None, {})}
