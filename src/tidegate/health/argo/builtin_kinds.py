@@ -1,4 +1,6 @@
-"""The health of built-in kinds without pods in Argo CD (gitops-engine, `pkg/health`).
+"""The health of built-in kinds without pods in Argo CD.
+
+The checks are those of gitops-engine (`pkg/health`) or of a Lua script that Argo CD ships.
 
 An Ingress stays Progressing as long as its controller publishes no address.
 """

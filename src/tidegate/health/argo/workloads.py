@@ -1,4 +1,6 @@
-"""The health of workloads in Argo CD (gitops-engine, `pkg/health`).
+"""The health of workloads in Argo CD.
+
+The checks are those of gitops-engine (`pkg/health`) or of a Lua script that Argo CD ships.
 
 A StatefulSet and a DaemonSet are never Degraded. A Deployment is Degraded when its progress
 deadline has passed; it can still recover.
