@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.bootstrap import load_base_objects
@@ -61,7 +61,7 @@ def an_app(number: int) -> list[JsonObject]:
 
 def play(size: int) -> tuple[float, int]:
     """CPU seconds until rest, and how many objects there are then."""
-    sandbox = Sandbox(controllers=build_controllers(default_profile(), builtin()))
+    sandbox = Sandbox(controllers=build_controllers(default_profile(), load_builtin_knowledge()))
     sandbox.preload(load_base_objects())
     server = sandbox.clusters[""].server
     writes = [to_create_write(body) for number in range(size // 10) for body in an_app(number)]

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
 
-from tidegate.health.lua import LuaRules, Script, read_verdict
-from tidegate.health.lua.interpreter import Machine
+from tidegate.health.lua import LuaRules, LuaScript, read_lua_verdict
+from tidegate.health.lua.interpreter import LuaInterpreter
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.times import Ms
@@ -53,7 +53,9 @@ AT_ONCE = 8
 
 def measure() -> dict[str, float]:
     """Evaluations a second."""
-    request = LuaRules.of([("example.com/Thing", Script(SCRIPT))]).request(BODY, Ms(0))
+    request = LuaRules.from_scripts([("example.com/Thing", LuaScript(SCRIPT))]).make_request(
+        BODY, Ms(0)
+    )
     if request is None:
         raise AssertionError("no script is for the object")
     question = request.argument
@@ -62,7 +64,7 @@ def measure() -> dict[str, float]:
 
 
 def _rate_inside(question: bytes) -> float:
-    machine = Machine()
+    machine = LuaInterpreter()
     _check(machine.answer(question))
     rounds = []
     for _ in range(ROUNDS):
@@ -102,7 +104,7 @@ async def _rate(ask: Callable[[], Awaitable[bytes]]) -> float:
 
 
 def _check(reply: bytes) -> None:
-    verdict = read_verdict(reply, BODY)
+    verdict = read_lua_verdict(reply, BODY)
     if verdict.health is not Health.HEALTHY:
         raise AssertionError(verdict.message)
 

@@ -26,7 +26,7 @@ from tidegate.schema.structural import (
     LIST_TYPE,
     MAP_TYPE,
     PRESERVE,
-    schema_in,
+    get_version_schema,
 )
 
 Schema = dict[str, Json]
@@ -93,7 +93,7 @@ def rows_of(definitions: Iterable[tuple[str, Schema]]) -> list[Row]:
                 get_text(spec, "group"), get_text(version, "name"), get_text(spec, "names", "kind")
             )
             if version.get("served") is True and kind not in rows:
-                rows[kind] = kind, module, _root(get_mapping(schema_in(version)))
+                rows[kind] = kind, module, _root(get_mapping(get_version_schema(version)))
     return list(rows.values())
 
 

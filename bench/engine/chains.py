@@ -18,7 +18,7 @@ from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.kube.credentials import make_auth_source
 from tidegate.model.k8s.objects import Json
 from tidegate.model.plans.manifest import Manifests
@@ -31,7 +31,9 @@ LINKS = 100
 
 def plan_chain(place: str) -> Plan:
     """A hundred units, each with one wave of objects, in this namespace."""
-    return build_plan([_link(number, place) for number in range(LINKS)], readiness_timeout=budget)
+    return build_plan(
+        [_link(number, place) for number in range(LINKS)], readiness_timeout=readiness_timeout
+    )
 
 
 def _link(number: int, place: str) -> Manifests:

@@ -16,7 +16,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, 
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.render.helm import render
-from tidegate.schema.violations import Misfit, find_misfit
+from tidegate.schema.violations import SchemaViolations, find_schema_violations
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,9 +40,9 @@ def kind_of(body: JsonObject) -> Kind:
     return Kind(group, version, get_text(body, "kind"))
 
 
-def misfit_of(body: JsonObject) -> Misfit | None:
+def misfit_of(body: JsonObject) -> SchemaViolations | None:
     (definition,) = read_documents(DEFINITION.read_text(), DEFINITION.name)
-    return find_misfit(kind_of(body), body, definition=to_json(definition.body))
+    return find_schema_violations(kind_of(body), body, crd=to_json(definition.body))
 
 
 def pod_specs(objects: dict[str, JsonObject]) -> Iterator[dict[str, Json]]:
@@ -59,7 +59,7 @@ async def test_a_server_would_take_every_object(
     objects = await rendering.everything(chart, VARIANTS[variant])
 
     assert {name: misfit_of(body) for name, body in objects.items()} == dict.fromkeys(
-        objects, Misfit()
+        objects, SchemaViolations()
     )
 
 
@@ -72,7 +72,7 @@ async def test_a_server_would_take_what_only_postgres_knows(
     objects = await rendering.objects(with_postgres, setting("database", postgres))
 
     assert get_mapping(objects["Database *"], "spec")["postgres"] == {"schemas": ["shop"]}
-    assert misfit_of(objects["Database *"]) == Misfit()
+    assert misfit_of(objects["Database *"]) == SchemaViolations()
 
 
 async def test_pods_have_no_rights_that_they_do_not_need(

@@ -24,8 +24,8 @@ from tests.support.dialect_kinds import definitions
 from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, Json
-from tidegate.schema.causes import NOWHERE
-from tidegate.schema.custom_resources import FILE, check_object
+from tidegate.schema.causes import NO_FIELD
+from tidegate.schema.custom_resources import FILE, check_custom_resource
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import Invalid, Success
 from tidegate.world.requests import Verb
@@ -97,11 +97,15 @@ def test_a_creation_is_judged_alike(
 
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
         assert isinstance(outcome, Success | Invalid), (body, outcome)
-        flaws = check_object(body)
+        flaws = check_custom_resource(body)
         causes = [one for one in causes_of(outcome) if not one.message.endswith(rules)]
-        theirs = {one.field for one in causes if one.field != NOWHERE}
-        assert {spoken(one.path) for one in flaws if one.path and not one.dropped} == theirs, body
-        assert {one.problem for one in flaws if not one.dropped} <= {one.message for one in causes}
+        theirs = {one.field for one in causes if one.field != NO_FIELD}
+        assert {spoken(one.path) for one in flaws if one.path and not one.is_dropped} == theirs, (
+            body
+        )
+        assert {one.problem for one in flaws if not one.is_dropped} <= {
+            one.message for one in causes
+        }
         if isinstance(outcome, Success):
-            dropped = [spoken(one.path) for one in flaws if one.dropped]
+            dropped = [spoken(one.path) for one in flaws if one.is_dropped]
             assert warned_fields(outcome) == sorted(dropped), body

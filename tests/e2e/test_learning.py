@@ -15,7 +15,7 @@ from tests.support.tidegate_runs import tidegate
 from tests.support.worlds import give, live_in, real_world
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import Kind, LiveObject, Ref
 from tidegate.model.simulation.duration_estimate import DurationEstimate
 from tidegate.model.times import MINUTE, SECOND, Ms
@@ -93,7 +93,7 @@ def is_close(learned: Ms, seconds: int) -> bool:
 
 
 def learned_profile(text: str, expecting: DurationEstimate) -> Profile:
-    rows = builtin().rows
+    rows = load_builtin_knowledge().rows
     onto = default_profile(expecting)
     return read_profile(text.encode(), "learned", base=onto, operators=rows, estimate=expecting)
 

@@ -28,13 +28,13 @@ from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Spoiling, spoile
 from tests.support.cluster_client import Desk, body_of
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
-from tidegate.schema.builtin import object_meta, served_kinds, shape_of
-from tidegate.schema.crd_validation import find_problems
-from tidegate.schema.defaulting import drop_nulls, fill_defaults, prune, unknown_fields
+from tidegate.schema.builtin import find_shape, object_meta_shape, served_kinds
+from tidegate.schema.crd_validation import find_crd_problems
+from tidegate.schema.defaulting import drop_nulls, fill_defaults, list_unknown_fields, prune
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import shapes_of
+from tidegate.schema.structural import shapes_from_crd
 from tidegate.schema.types import find_decode_problem, find_typed_problems
-from tidegate.schema.validation.requirements import find_unmet
+from tidegate.schema.validation.requirements import find_requirement_problems
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import ApiResources, Cause, Invalid, Outcome, ServerError, Success
 from tidegate.world.requests import Discover, Verb, Write
@@ -83,7 +83,7 @@ def kind_of(body: JsonObject) -> Kind:
 
 
 def shape_for(body: JsonObject) -> Shape:
-    shape = shape_of(kind_of(body))
+    shape = find_shape(kind_of(body))
     assert shape is not None
     return shape
 
@@ -115,7 +115,7 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
             await desk.delete(await desk.ref(bodies.DEFINITION))
 
     asyncio.run(serve())
-    yield shapes_of(bodies.DEFINITION["spec"])["v1"]
+    yield shapes_from_crd(bodies.DEFINITION["spec"])["v1"]
     asyncio.run(withdraw())
 
 
@@ -144,9 +144,9 @@ def test_a_creation_of_a_custom_object_is_judged_alike(
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
         kept = fill_defaults(drop_nulls(prune(body, everything), everything), everything)
         assert isinstance(outcome, Success | Invalid), (body, outcome)
-        assert causes_of(outcome) == find_problems(kept, everything), body
+        assert causes_of(outcome) == find_crd_problems(kept, everything), body
         if isinstance(outcome, Success):
-            assert warned_fields(outcome) == sorted(unknown_fields(body, everything))
+            assert warned_fields(outcome) == sorted(list_unknown_fields(body, everything))
             assert body_of(outcome).get("spec") == dict_of(kept).get("spec")
 
 
@@ -164,7 +164,7 @@ def test_an_apply_of_a_custom_object_is_judged_alike(
         else:
             kept = fill_defaults(prune(body, everything), everything)
             assert isinstance(outcome, Success | Invalid), (body, outcome)
-            assert without_either(causes_of(outcome)) == find_problems(kept, everything), body
+            assert without_either(causes_of(outcome)) == find_crd_problems(kept, everything), body
 
 
 def without_either(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
@@ -197,9 +197,12 @@ def test_a_creation_of_a_built_in_object_is_judged_alike(
             assert problem
         else:
             assert problem == "", (body, outcome)
-            assert set(find_unmet(kind_of(body), body)) <= set(causes_of(outcome)), (body, outcome)
+            assert set(find_requirement_problems(kind_of(body), body)) <= set(causes_of(outcome)), (
+                body,
+                outcome,
+            )
         if isinstance(outcome, Success):
-            assert warned_fields(outcome) == [*unknown_fields(body, shape_for(body))], body
+            assert warned_fields(outcome) == [*list_unknown_fields(body, shape_for(body))], body
 
 
 @tries
@@ -244,5 +247,5 @@ def test_metadata_that_cannot_be_read_is_told_alike(plane: ControlPlane, everyth
 
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
         assert isinstance(outcome, Invalid)
-        assert everything.fields["metadata"]() is object_meta()
-        assert outcome.message.endswith(find_decode_problem(body["metadata"], object_meta()))
+        assert everything.fields["metadata"]() is object_meta_shape()
+        assert outcome.message.endswith(find_decode_problem(body["metadata"], object_meta_shape()))

@@ -29,7 +29,7 @@ from tests.e2e.schema_bodies import (
 from tests.e2e.test_schemas import answers, causes_of, kind_of
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.validation.definitions import find_definition_problems
-from tidegate.schema.validation.requirements import MOST_DATA, find_unmet
+from tidegate.schema.validation.requirements import MAX_DATA_BYTES, find_requirement_problems
 from tidegate.world.requests import Verb
 
 pytestmark = pytest.mark.kube
@@ -264,11 +264,11 @@ OBJECTS: tuple[JsonObject, ...] = (
     an_object(SECRET, stringData={"a b": "c"}),
     an_object(SECRET, type="kubernetes.io/tls"),
     an_object(SECRET, type="kubernetes.io/dockerconfigjson"),
-    an_object(CONFIG_MAP, data={"a": "x" * (MOST_DATA - 3)}, binaryData={"b": "AAAA"}),
-    an_object(CONFIG_MAP, data={"a": "x" * (MOST_DATA - 2)}, binaryData={"b": "AAAA"}),
-    an_object(SECRET, stringData={"a": "x" * MOST_DATA}),
-    an_object(SECRET, data={"b": "AA=="}, stringData={"a": "x" * MOST_DATA}),
-    an_object(SECRET, data={"a": "AA=="}, stringData={"a": "x" * MOST_DATA}),
+    an_object(CONFIG_MAP, data={"a": "x" * (MAX_DATA_BYTES - 3)}, binaryData={"b": "AAAA"}),
+    an_object(CONFIG_MAP, data={"a": "x" * (MAX_DATA_BYTES - 2)}, binaryData={"b": "AAAA"}),
+    an_object(SECRET, stringData={"a": "x" * MAX_DATA_BYTES}),
+    an_object(SECRET, data={"b": "AA=="}, stringData={"a": "x" * MAX_DATA_BYTES}),
+    an_object(SECRET, data={"a": "AA=="}, stringData={"a": "x" * MAX_DATA_BYTES}),
     *(an_object(SECRET, type=f"kubernetes.io/{type_}") for type_ in TYPES),
     an_object(SECRET, type="kubernetes.io/basic-auth", stringData={"username": ""}),
     an_object(SECRET, type="kubernetes.io/ssh-auth", stringData={"ssh-privatekey": ""}),
@@ -282,4 +282,4 @@ def test_what_a_built_in_object_lacks_is_told_alike(plane: ControlPlane) -> None
     outcomes = answers(plane, Verb.CREATE, *OBJECTS)
 
     for body, outcome in zip(OBJECTS, outcomes, strict=True):
-        assert causes_of(outcome) == find_unmet(kind_of(body), body), body
+        assert causes_of(outcome) == find_requirement_problems(kind_of(body), body), body

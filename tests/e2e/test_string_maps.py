@@ -22,7 +22,7 @@ from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import step_items
 from tidegate.plan.diff.compare import compare
-from tidegate.schema.violations import find_misfit
+from tidegate.schema.violations import find_schema_violations
 from tidegate.world.messages import Outcome, Success, is_error
 from tidegate.world.requests import Verb
 
@@ -101,7 +101,7 @@ def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[Jso
 
     for body, mine, theirs, its in zip(batch, ours, outcomes, outcomes[BATCH:], strict=False):
         assert is_unread(theirs) == is_unread(its), (body, theirs, its)
-        misfit = find_misfit(kind_of(body), mine)
+        misfit = find_schema_violations(kind_of(body), mine)
         assert misfit is not None
         assert bool(misfit.unreadable) == is_unread(theirs), (body, misfit, theirs)
         assert not (misfit.invalid and isinstance(theirs, Success)), (body, misfit)

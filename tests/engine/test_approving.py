@@ -13,7 +13,7 @@ from tidegate.actions.approve import approve_units
 from tidegate.engine.records.markers import APPROVAL_LABEL
 from tidegate.engine.records.storage import CONFIG_MAP
 from tidegate.errors import PlanError
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.plans.plan import Barrier, ConcurrencyLimit, Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.plan.build.build import build_plan
@@ -26,7 +26,9 @@ def held(stage: Stage, *, to: str = "1") -> Plan:
     made = a_unit(body, name=f"{stage.namespace}-held")
     made = structs.replace(made, unit=structs.replace(made.unit, concurrency_group="canary"))
     plan = build_plan(
-        [made], concurrency_limits=(ConcurrencyLimit("canary", 0),), readiness_timeout=budget
+        [made],
+        concurrency_limits=(ConcurrencyLimit("canary", 0),),
+        readiness_timeout=readiness_timeout,
     )
     return governed(plan, semantics=PATIENT)
 

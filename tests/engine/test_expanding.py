@@ -10,7 +10,7 @@ from tests.support.builders import a_config_map, a_manifest, a_name, a_unit, an_
 from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import PATIENT, Stage
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Manifests, Phase
 from tidegate.model.plans.plan import HookPolicy, Plan, PlanFragment, PlannedUnit, Step, digest_step
@@ -38,7 +38,9 @@ class Nursery:
         return a_unit(*own, name=self.stage.namespace, policy=RULES)
 
     async def roll_out(self, child: Manifests) -> Run:
-        self.stage.world.yields[self.step] = build_fragment([child], readiness_timeout=budget)
+        self.stage.world.yields[self.step] = build_fragment(
+            [child], readiness_timeout=readiness_timeout
+        )
         digest = digest_step((), YIELDS)
         step = Step(id=self.step, unit=self.parent, digest=digest, expansion=YIELDS)
         parent = PlannedUnit(id=self.parent, policy=RULES)

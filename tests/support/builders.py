@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
@@ -106,4 +106,6 @@ def a_plan(*waves: JsonObject | tuple[JsonObject, ...] | Manifests) -> Plan:
     """A plan of units, or of one unit whose objects come in these waves."""
     units = tuple(one for one in waves if isinstance(one, Manifests))
     bodies = tuple(one for one in waves if not isinstance(one, Manifests))
-    return build_plan((*units, a_unit(*bodies)) if bodies else units, readiness_timeout=budget)
+    return build_plan(
+        (*units, a_unit(*bodies)) if bodies else units, readiness_timeout=readiness_timeout
+    )

@@ -8,8 +8,8 @@ import msgspec
 
 from tests.support.cluster_client import Desk, body_of, live_of
 from tests.support.objects import a_namespace, an_object
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import KindRow, Operator, Stage, Workload
@@ -41,7 +41,7 @@ EVERYWHERE: JsonObject = {
 
 def a_crd(kind: Kind) -> JsonObject:
     """The CRD of a kind as a cluster with its operator has it; also of a kind without a row."""
-    for row in builtin().rows:
+    for row in load_builtin_knowledge().rows:
         if row.group == kind.group and kind.name in row.kinds:
             (own,) = crds_for_row(msgspec.structs.replace(row, kinds=(kind.name,)))
             return own
@@ -75,7 +75,7 @@ class OperatorStage:
         *,
         seed: int = 0,
     ) -> None:
-        self.rows = builtin().rows if rows is None else rows
+        self.rows = load_builtin_knowledge().rows if rows is None else rows
         controllers = (*API_CONTROLLERS, operator_controller(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
         self.desk = Desk(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
@@ -134,7 +134,7 @@ class OperatorStage:
 
     def unserved(self) -> list[tuple[str, str]]:
         """The custom resources that nobody serves, and why that is so."""
-        view, known = self.sandbox.clusters[""].reader, KnownRows.of(self.rows)
+        view, known = self.sandbox.clusters[""].reader, KindCatalog.from_rows(self.rows)
         return sorted(
             (str(stored.ref), availability.unserved_reason(known, view, kind))
             for kind in availability.custom_kinds(view)

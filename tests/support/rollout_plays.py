@@ -34,7 +34,7 @@ from tidegate.world.messages import is_error
 from tidegate.world.requests import Verb, Write
 from tidegate.world.resilient import ResilientWorld
 
-CRAFT = DefaultEvaluator(Judge.of(()))
+CRAFT = DefaultEvaluator(Judge.from_rows(()))
 PLANNED = (Kind("", "v1", "ConfigMap"), *KINDS)
 Deed = Callable[[Driver], object]
 PATIENCE = 1_800

@@ -39,7 +39,7 @@ async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
             Driver(
                 Dispatcher(ResilientWorld(world)),
                 plan,
-                DefaultEvaluator(Judge.of(())),
+                DefaultEvaluator(Judge.from_rows(())),
                 settings,
                 tell,
             )

@@ -52,7 +52,9 @@ class Run(msgspec.Struct):
 
 def a_driver(world: Dispatcher, plan: Plan, run: Run, settings: RolloutSettings, jq: Jq) -> Driver:
     """A rollout that is not begun."""
-    return Driver(world, plan, DefaultEvaluator(Judge.of(()), jq=jq), settings, run.events.append)
+    return Driver(
+        world, plan, DefaultEvaluator(Judge.from_rows(()), jq=jq), settings, run.events.append
+    )
 
 
 def settings_of(number: int = 0) -> RolloutSettings:

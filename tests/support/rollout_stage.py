@@ -58,7 +58,7 @@ class Listener(Driver):
         self, world: Dispatcher, plan: Plan, settings: RolloutSettings, run: Run, jq: Jq
     ) -> None:
         super().__init__(
-            world, plan, DefaultEvaluator(Judge.of(()), jq=jq), settings, run.events.append
+            world, plan, DefaultEvaluator(Judge.from_rows(()), jq=jq), settings, run.events.append
         )
         self.heard: dict[Ref, LiveObject] = {}
 

@@ -20,18 +20,18 @@ from tidegate.sandbox.ownership.fields import (
     to_fields_v1,
 )
 from tidegate.sandbox.ownership.layout import Layout, get_layout
-from tidegate.schema.builtin import shape_of
+from tidegate.schema.builtin import find_shape
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import shapes_of
+from tidegate.schema.structural import shapes_from_crd
 
 
 @cache
 def gate_shape() -> Shape:
-    return shapes_of(a_definition(GATE.group)["spec"])["v1"]
+    return shapes_from_crd(a_definition(GATE.group)["spec"])["v1"]
 
 
 def shape_for(kind: Kind) -> Shape:
-    shape = gate_shape() if kind == GATE else shape_of(kind)
+    shape = gate_shape() if kind == GATE else find_shape(kind)
     assert shape is not None
     return shape
 
@@ -85,7 +85,7 @@ def narrowed(answer: Answer, spoken: FieldSet, shape: Shape) -> Answer:
     return msgspec.structs.replace(
         answer,
         # Controllers write the status of a Deployment at any time.
-        is_new_version=answer.is_new_version or shape is shape_of(DEPLOYMENT),
+        is_new_version=answer.is_new_version or shape is find_shape(DEPLOYMENT),
         body=only(answer.body, spoken, get_layout(shape)),
         owners=sorted((owner for owner in owners if owner.fields), key=_by_name),
     )

@@ -11,7 +11,7 @@ from tidegate.clusters.journal import StoredJournal, delete_record, read_journal
 from tidegate.clusters.reader import get_objects, list_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.errors import PlanError, TidegateError
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.manifest import Manifests
@@ -151,7 +151,9 @@ async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Dele
     stored_journal = await read_journal(plan_unit(unit), session.world)
     journal = stored_journal.journal
     candidates = await _find_live(manifests, journal.entries, session.world)
-    plan = with_final_step(build_deletion(manifests, candidates, readiness_timeout=budget))
+    plan = with_final_step(
+        build_deletion(manifests, candidates, readiness_timeout=readiness_timeout)
+    )
     needs_confirmation = _deleted_refs(plan)
     refs = [candidate.ref for candidate in candidates]
     deleted = {

@@ -30,11 +30,17 @@ from tidegate.files import read_bounded, read_regular_file
 from tidegate.health.argo import builtin_rows as argo_rows
 from tidegate.health.argo import judge as judge_as_argo
 from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
-from tidegate.health.cel.interpreter import find_cel
+from tidegate.health.cel.interpreter import is_cel_installed
 from tidegate.health.judge import ARGO, KSTATUS, Judge
-from tidegate.health.lua import NO_RULES, LuaRules, Script, read_lua_rules, read_verdict
-from tidegate.health.lua.messages import Broke, Question, Returned, read_answer, write_question
-from tidegate.knowledge.reader import builtin
+from tidegate.health.lua import NO_LUA_RULES, LuaRules, LuaScript, read_lua_rules, read_lua_verdict
+from tidegate.health.lua.messages import (
+    LuaRequest,
+    ScriptFailed,
+    ScriptResult,
+    decode_lua_response,
+    encode_lua_request,
+)
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.k8s.verdict import Verdict
@@ -90,10 +96,10 @@ class FileJudge(msgspec.Struct, frozen=True):
         """
         body, location = document.body, str(document.location)
         rules = self.expressions.get(document.location.name, NO_EXPRESSIONS)
-        cel_request = rules.request(body)
+        cel_request = rules.make_request(body)
         if cel_request is not None and self.cel is not None:
             cel_verdict = read_cel_verdict(await self.cel.request(cel_request.argument), body)
-            expression = rules.lookup(ref.kind)
+            expression = rules.find(ref.kind)
             return FileVerdict(
                 ref,
                 location,
@@ -101,11 +107,11 @@ class FileJudge(msgspec.Struct, frozen=True):
                 VerdictSource.CEL,
                 _location_text(expression.where if expression else None),
             )
-        request = self.scripts.request(body, self.now)
+        request = self.scripts.make_request(body, self.now)
         if request is not None and self.lua is not None:
-            verdict = read_verdict(await self.lua.request(request.argument), body)
-            script = self.scripts.script_for(body)
-            script_location = _location_text(script.where if script is not None else None)
+            verdict = read_lua_verdict(await self.lua.request(request.argument), body)
+            script = self.scripts.find_script(body)
+            script_location = _location_text(script.location if script is not None else None)
             return FileVerdict(ref, location, verdict, VerdictSource.LUA, script_location)
         verdict = self.judge.judge(body, self.now, rules=self.dialect)
         return FileVerdict(ref, location, verdict, self._verdict_source(body, ref.kind))
@@ -118,7 +124,7 @@ class FileJudge(msgspec.Struct, frozen=True):
             is_deleting = verdict.reason == "PendingDeletion"
             has_row = argo_rows().find(kind.group, kind.name) is not None
             return VerdictSource.ROW if has_row and not is_deleting else VerdictSource.ARGO
-        row = self.judge.known.row_of(kind)
+        row = self.judge.catalog.find_row(kind)
         return VerdictSource.ROW if row is not None and row.ready_when else VerdictSource.KSTATUS
 
 
@@ -140,28 +146,38 @@ async def judge_files(
         problem = "there is no object to judge"
         hint = "name files with objects as they live, from `kubectl get -o yaml`"
         raise DocumentError("documents.empty", problem, location=Location(files[0]), hint=hint)
-    scripts = NO_RULES
+    scripts = NO_LUA_RULES
     if health_rules is not None:
         scripts = read_lua_rules(read_content(str(health_rules)), str(health_rules))
     if script is not None:
         content = read_content(str(script)).decode("utf-8", "replace")
-        scripts = LuaRules.of([(ANY_KIND, Script(content, open_libs, Location(str(script), 1)))])
+        scripts = LuaRules.from_scripts(
+            [(ANY_KIND, LuaScript(content, open_libs, Location(str(script), 1)))]
+        )
     expressions = {_display_name(name): _repository_expressions(name) for name in files}
-    if any(cel_rules.known for cel_rules in expressions.values()) and not find_cel():
+    if any(cel_rules.expressions for cel_rules in expressions.values()) and not is_cel_installed():
         problem = "the expressions of `tidegate.yaml` cannot be used: CEL is not installed"
         raise KnowledgeError("health.cel.missing", problem, hint="install `tidegate[cel]`")
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
         cel = await stack.enter_async_context(cel_workers())
         file_judge = FileJudge(
-            Judge.of(builtin().rows), dialect, scripts, lua, current_time(), expressions, cel
+            Judge.from_rows(load_builtin_knowledge().rows),
+            dialect,
+            scripts,
+            lua,
+            current_time(),
+            expressions,
+            cel,
         )
         return await _evaluate_all(file_judge, documents)
 
 
 def _repository_expressions(name: str) -> CelRules:
     """Return the expressions of the repository of a file, or of the current one for stdin."""
-    return CelRules.of(load_config(Path.cwd() if name == STDIN else Path(name)).health)
+    return CelRules.from_expressions(
+        load_config(Path.cwd() if name == STDIN else Path(name)).health
+    )
 
 
 def _location_text(location: Location | None) -> str:
@@ -244,7 +260,7 @@ class _HealthTest(NamedTuple):
     """A test as written: the body, the script of its directory and the expected result."""
 
     body: Path
-    script: Script
+    script: LuaScript
     expected: StatusAndMessage
 
 
@@ -252,7 +268,7 @@ async def run_tests(folder: Path) -> list[ScriptTest]:
     """Run every test below a directory, in the order of their names."""
     tests = _find_tests(folder)
     # A body is for the script of its own kind, wherever the test stands, as in Argo CD.
-    rules = LuaRules.of((_rule_key(test), test.script) for test in tests)
+    rules = LuaRules.from_scripts((_rule_key(test), test.script) for test in tests)
     async with lua_workers() as lua:
         return [await _run_test(lua, test, rules) for test in tests]
 
@@ -268,14 +284,14 @@ def _find_tests(folder: Path) -> list[_HealthTest]:
 
 def _rule_key(test: _HealthTest) -> str:
     """Return `group/kind` from the names of the directories; a leading `_` stands for any text."""
-    *_, group, kind = Path(test.script.where.name if test.script.where else "").parent.parts
+    *_, group, kind = Path(test.script.location.name if test.script.location else "").parent.parts
     return "/".join("*" + name[1:] if name.startswith("_") else name for name in (group, kind))
 
 
 def _read_tests(file: Path, *, shown: Path) -> Iterator[_HealthTest]:
     script_path = file.with_name(SCRIPT_FILE)
     content = read_content(str(script_path)).decode(errors="replace")
-    script = Script(content, open_libs=True, where=Location(str(script_path)))
+    script = LuaScript(content, open_libs=True, location=Location(str(script_path)))
     for document in read_documents(read_content(str(shown)), str(shown)):
         for test in get_mappings(document.body, "tests"):
             fields = _with_lower_keys(test)
@@ -303,13 +319,13 @@ async def _run_test(lua: ScriptWorkers, test: _HealthTest, rules: LuaRules) -> S
         raise DocumentError("documents.empty", "there is no object in it", location=Location(path))
     body = documents[0].body
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    script = rules.lookup(kind.group, kind.name) or test.script
+    script = rules.find(kind.group, kind.name) or test.script
     encoded = msgspec.json.encode(body)
-    question = Question(script.text, open_libs=True, now=current_time() // SECOND, body=encoded)
-    match read_answer(await lua.request(write_question(question))):
-        case Returned(status, message):
+    question = LuaRequest(script.text, open_libs=True, now=current_time() // SECOND, body=encoded)
+    match decode_lua_response(await lua.request(encode_lua_request(question))):
+        case ScriptResult(status, message):
             return ScriptTest(path, expected, (status, message))
-        case Broke(problem):
+        case ScriptFailed(problem):
             return ScriptTest(path, expected, ("", ""), sanitize(problem))
         case _:
             return ScriptTest(path, expected, ("", ""))

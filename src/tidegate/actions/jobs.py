@@ -12,7 +12,7 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.errors import UsageError, sanitize
-from tidegate.health.recorded_time import moment_in
+from tidegate.health.recorded_time import read_timestamp
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text
 from tidegate.model.k8s.objects import ClusterRef, Json, Ref, versionless_key
 from tidegate.model.plans.plan import Plan, PlanItem, Step, step_items
@@ -73,11 +73,11 @@ def _job_row(step: Step, item: PlanItem, live: dict[str, Json] | None) -> JobRow
         (end_condition for end_condition in END_CONDITIONS if end_condition in conditions), ""
     )
     running = "Running" if get_int(live, "status", "active") else "Pending"
-    completed = moment_in(live, "status", "completionTime")
+    completed = read_timestamp(live, "status", "completionTime")
     return replace(
         row,
         status=end or running,
-        finished=completed or moment_in(conditions.get("Failed"), "lastTransitionTime"),
+        finished=completed or read_timestamp(conditions.get("Failed"), "lastTransitionTime"),
     )
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tidegate.clusters.sandboxes import SimulationConfig, load_knowledge
 from tidegate.errors import UsageError, sanitize
-from tidegate.knowledge.catalog import KnownRows, pluralize_kind
+from tidegate.knowledge.catalog import KindCatalog, pluralize_kind
 from tidegate.model.operators.rows import WILDCARD, KindRow, Knowledge
 
 
 def load_effective_knowledge(operators: Path | None = None) -> Knowledge:
     """Return the built-in knowledge with that of a user file; the last row of a kind counts."""
     knowledge = load_knowledge(SimulationConfig(operators=operators))
-    effective = {id(row) for row in KnownRows.of(knowledge.rows).rows.values()}
+    effective = {id(row) for row in KindCatalog.from_rows(knowledge.rows).rows.values()}
     rows = tuple(row for row in knowledge.rows if id(row) in effective)
     return Knowledge(operators=knowledge.operators, rows=rows, holds=knowledge.holds)
 

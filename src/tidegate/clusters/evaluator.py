@@ -25,10 +25,10 @@ from tidegate.dialect.units import is_dialect_kind
 from tidegate.engine.evaluator import UnitLiveState, WritePayload
 from tidegate.engine.messages import CompareResult, Comparison
 from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
-from tidegate.health.cel.rules import CEL_WORK
+from tidegate.health.cel.rules import CEL_WORKER
 from tidegate.health.judge import ARGO, Judge
-from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
-from tidegate.health.readiness_timeout import farewell
+from tidegate.health.lua import NO_LUA_RULES, LuaRules, read_lua_verdict
+from tidegate.health.readiness_timeout import termination_timeout
 from tidegate.model.k8s.json_fields import get_list, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -42,8 +42,8 @@ from tidegate.model.units.unit import UnitId
 from tidegate.plan.build.hook_names import complete_hook_names
 from tidegate.plan.changes.narrow import without_hooks, without_in_sync
 from tidegate.plan.changes.prune import PruneCandidate, prune_units
-from tidegate.schema.server_checked import open_word
-from tidegate.schema.violations import Misfit, find_misfit
+from tidegate.schema.server_checked import server_checked_digest
+from tidegate.schema.violations import SchemaViolations, find_schema_violations
 from tidegate.workers.jq import Jq
 from tidegate.world.messages import Outcome, RawResponse, is_error
 from tidegate.world.requests import RunWorker
@@ -61,7 +61,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
     """Health rules and diff rules for live objects."""
 
     rules: Judge
-    scripts: LuaRules = NO_RULES
+    scripts: LuaRules = NO_LUA_RULES
     jq: Jq = msgspec.field(default_factory=Jq)
     expressions: CelRules = NO_EXPRESSIONS
     """CEL expressions of the repository; they apply with Tidegate semantics only."""
@@ -76,16 +76,16 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         """
         policy = unit.policy
         jobs = policy.identity is not None or bool(unit.cluster)
-        request = _compile_expressions(policy.expressions).request(body, jobs=jobs)
+        request = _compile_expressions(policy.expressions).make_request(body, jobs=jobs)
         if request is None and policy.semantics.name == TIDEGATE.name:
-            request = self.expressions.request(body)
+            request = self.expressions.make_request(body)
         if request is None and policy.rules == ARGO:
-            request = self.scripts.request(body, now)
+            request = self.scripts.make_request(body, now)
         return request
 
     def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: JsonObject) -> Verdict:
         if isinstance(outcome, RawResponse):
-            parse = read_cel_verdict if script.name == CEL_WORK else read_verdict
+            parse = read_cel_verdict if script.name == CEL_WORKER else read_lua_verdict
             return parse(outcome.body, body)
         why = outcome.message if is_error(outcome) else "no answer came"
         return Verdict(Health.UNKNOWN, "ScriptError", why)
@@ -153,13 +153,13 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
     def remove_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
         return without_in_sync(plan, settled)
 
-    def find_schema_violations(self, item: PlanItem, crd: bytes) -> Misfit | None:
+    def find_schema_violations(self, item: PlanItem, crd: bytes) -> SchemaViolations | None:
         body: JsonObject = msgspec.json.decode(item.body)
         applied = item.action is ItemAction.APPLY and not item.options.replace
-        return find_misfit(item.ref.kind, body, definition=crd, applied=applied)
+        return find_schema_violations(item.ref.kind, body, crd=crd, applied=applied)
 
     def server_checked_key(self, item: PlanItem, live: JsonObject | None) -> bytes:
-        return open_word(item.ref.kind, msgspec.json.decode(item.body), live)
+        return server_checked_digest(item.ref.kind, msgspec.json.decode(item.body), live)
 
     def build_payload(
         self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None
@@ -175,7 +175,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
 
 @cache
 def _compile_expressions(expressions: tuple[HealthExpressions, ...]) -> CelRules:
-    return CelRules.of(expressions)
+    return CelRules.from_expressions(expressions)
 
 
 def removal_candidate(
@@ -213,5 +213,8 @@ def prune_candidate(
     if scope is not None and check_object(scope, ref, namespaced=bool(ref.namespace)):
         return None
     return PruneCandidate(
-        ref, wave=ownership.wave, options=ownership.options, deletion_timeout=farewell(body)
+        ref,
+        wave=ownership.wave,
+        options=ownership.options,
+        deletion_timeout=termination_timeout(body),
     )

@@ -24,7 +24,7 @@ from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
 
 if TYPE_CHECKING:
-    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.knowledge.catalog import KindCatalog
     from tidegate.model.operators.rows import Operator
     from tidegate.sandbox.controllers.interface import Controller
     from tidegate.sandbox.node.profile import Profile
@@ -160,13 +160,17 @@ def _preinstall(
     controllers: tuple[Controller, ...],
 ) -> None:
     """Add base objects and preinstalled objects to a cluster, and let them become ready."""
-    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.knowledge.catalog import KindCatalog
     from tidegate.sandbox.bootstrap import load_base_objects
     from tidegate.sandbox.operators.named_objects import named_refs, status_writes
     from tidegate.sandbox.operators.preinstalled import merge_objects, settle_preinstalled
     from tidegate.sandbox.server.store import ref_from_body
 
-    cluster, rows, now = sandbox.clusters[name], KnownRows.of(knowledge.rows), sandbox.now()
+    cluster, rows, now = (
+        sandbox.clusters[name],
+        KindCatalog.from_rows(knowledge.rows),
+        sandbox.now(),
+    )
     desired = merge_objects(load_base_objects(), _preinstalled_objects(given, knowledge))
     sandbox.preload(
         [body for body in desired if cluster.reader.get(ref_from_body(body)) is None], (name,)
@@ -188,7 +192,7 @@ def preinstalled_objects(simulation: SimulationConfig) -> list[dict[str, Json]]:
 
 
 def _preinstalled_objects(given: GivenCluster, knowledge: Knowledge) -> list[dict[str, Json]]:
-    from tidegate.knowledge.catalog import KnownRows
+    from tidegate.knowledge.catalog import KindCatalog
     from tidegate.sandbox.operators.named_objects import named_bodies, namespace_body
     from tidegate.sandbox.operators.preinstalled import (
         crds_by_name,
@@ -196,7 +200,7 @@ def _preinstalled_objects(given: GivenCluster, knowledge: Knowledge) -> list[dic
         operator_objects,
     )
 
-    rows = KnownRows.of(knowledge.rows)
+    rows = KindCatalog.from_rows(knowledge.rows)
     return merge_objects(
         operator_objects(_installed_operators(knowledge.operators, given), knowledge.rows),
         crds_by_name(given.kinds, rows),
@@ -235,10 +239,10 @@ def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
     In a simulation, kinds that the scenario preinstalls count as served.
     """
     if simulation is None:
-        from tidegate.knowledge.reader import builtin
+        from tidegate.knowledge.reader import load_builtin_knowledge
 
-        return builtin()
-    from tidegate.knowledge.catalog import KnownRows
+        return load_builtin_knowledge()
+    from tidegate.knowledge.catalog import KindCatalog
     from tidegate.sandbox.operators.named_objects import externally_served_rows
 
     knowledge = read_knowledge_files(simulation)
@@ -247,18 +251,18 @@ def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
     if not kinds:
         return knowledge
     return knowledge.merged_with(
-        Knowledge(rows=tuple(externally_served_rows(kinds, KnownRows.of(knowledge.rows))))
+        Knowledge(rows=tuple(externally_served_rows(kinds, KindCatalog.from_rows(knowledge.rows))))
     )
 
 
 def read_knowledge_files(simulation: SimulationConfig) -> Knowledge:
     """Return the operator knowledge from files, without preinstalled or assumed kinds."""
-    from tidegate.knowledge.reader import builtin, read_knowledge
+    from tidegate.knowledge.reader import load_builtin_knowledge, parse_knowledge
 
     path = simulation.operators
     if path is None:
-        return builtin()
-    return builtin().merged_with(read_knowledge(read_user_file(path), str(path)))
+        return load_builtin_knowledge()
+    return load_builtin_knowledge().merged_with(parse_knowledge(read_user_file(path), str(path)))
 
 
 def scenario_commits(simulation: SimulationConfig) -> tuple[Commit, ...]:
@@ -273,7 +277,7 @@ def as_sandbox(world: World) -> Sandbox | None:
     return world if isinstance(world, Sandbox) else None
 
 
-def explain_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
+def explain_unserved(world: World | None, kind: Kind, catalogue: KindCatalog) -> str:
     """Explain why no operator serves a custom kind in a simulated cluster, with a fix.
 
     Empty where the kind is served. Empty for real clusters: their operators are not known.

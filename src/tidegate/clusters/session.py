@@ -31,10 +31,10 @@ from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.errors import ClusterError, ConfigError, TidegateError
 from tidegate.files import read_user_file
 from tidegate.health.cel import CelRules
-from tidegate.health.cel.interpreter import find_cel
-from tidegate.health.cel.rules import CEL_WORK
+from tidegate.health.cel.interpreter import is_cel_installed
+from tidegate.health.cel.rules import CEL_WORKER
 from tidegate.health.judge import Judge
-from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
+from tidegate.health.lua import NO_LUA_RULES, LuaRules, read_lua_rules
 from tidegate.health.lua.interpreter import find_lua
 from tidegate.model.k8s.capabilities import Capabilities, api_version_names, read_kube_version
 from tidegate.model.k8s.objects import ServedKind
@@ -191,7 +191,7 @@ class Session(msgspec.Struct):
             raise lua_missing_error()
         existing = self.evaluator.scripts.named
         self.evaluator = replace(
-            self.evaluator, scripts=LuaRules.of({**scripts.named, **existing}.items())
+            self.evaluator, scripts=LuaRules.from_scripts({**scripts.named, **existing}.items())
         )
 
     async def kinds(self, cluster: str = "") -> tuple[ServedKind, ...]:
@@ -220,19 +220,21 @@ async def open_session(
     Raises ClusterError where a cluster does not answer; the hint suggests `--sandbox`.
     """
     async with AsyncExitStack() as stack:
-        scripts, workers = NO_RULES, dict[str, Worker]()
+        scripts, workers = NO_LUA_RULES, dict[str, Worker]()
         if targets.health_rules is not None:
             text = read_user_file(targets.health_rules)
             scripts = read_lua_rules(text, str(targets.health_rules))
         if scripts.named or find_lua() is not None:
             workers["lua"] = await stack.enter_async_context(lua_workers())
-        cel = await stack.enter_async_context(cel_workers()) if find_cel() else None
+        cel = await stack.enter_async_context(cel_workers()) if is_cel_installed() else None
         if cel is not None:
-            workers[CEL_WORK] = cel
+            workers[CEL_WORKER] = cel
         world = await stack.enter_async_context(_open_world(targets, workers))
         evaluator = build_evaluator(targets.simulation, scripts)
         if cel is not None:
-            evaluator = replace(evaluator, expressions=CelRules.of(targets.expressions))
+            evaluator = replace(
+                evaluator, expressions=CelRules.from_expressions(targets.expressions)
+            )
         stack.callback(evaluator.jq.close)
         if render_settings.worker_pool is None:  # what is rendered once more finds its workers warm
             worker_pool = WorkerPool(render_settings.cores, offline=render_settings.offline)
@@ -275,11 +277,11 @@ def _sandbox_hint(error: TidegateError) -> str:
 
 
 def build_evaluator(
-    simulation: SimulationConfig | None = None, scripts: LuaRules = NO_RULES
+    simulation: SimulationConfig | None = None, scripts: LuaRules = NO_LUA_RULES
 ) -> DefaultEvaluator:
     """Return an evaluator with all operator knowledge, without assumed kinds."""
     knowledge = load_knowledge(None) if simulation is None else read_knowledge_files(simulation)
-    return DefaultEvaluator(Judge.of(knowledge.rows), scripts)
+    return DefaultEvaluator(Judge.from_rows(knowledge.rows), scripts)
 
 
 def holder_identity() -> str:

@@ -16,7 +16,7 @@ from tidegate.model.rollouts.progress import UnitProgress
 from tidegate.model.times import Ms
 from tidegate.model.units.release_history import PendingRevision, ReleaseStorage, RevisionOutcome
 from tidegate.model.units.unit import UnitId
-from tidegate.schema.violations import Misfit
+from tidegate.schema.violations import SchemaViolations
 from tidegate.world.messages import Outcome
 from tidegate.world.requests import RunWorker, Write
 
@@ -100,7 +100,7 @@ class ObjectEvaluator(Protocol):
         """Return the tracking id of the unit that owns a live object; empty for none."""
         ...
 
-    def find_schema_violations(self, item: PlanItem, crd: bytes) -> Misfit | None:
+    def find_schema_violations(self, item: PlanItem, crd: bytes) -> SchemaViolations | None:
         """Return the schema violations of a manifest; None if the schema of its kind is unknown.
 
         `crd` is the CRD of the kind, if there is one.

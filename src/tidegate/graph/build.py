@@ -19,7 +19,7 @@ from tidegate.graph.positions import StepIndex, parse_origin
 from tidegate.graph.providers import Provider, ProviderIndex
 from tidegate.graph.requirements import Requirement, find_change_rule_pairs, find_requirements
 from tidegate.graph.selectors import find_services_without_pods
-from tidegate.knowledge.named_objects import Pods
+from tidegate.knowledge.named_objects import PodTemplate
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.operators.rows import Effect, RequiredState
@@ -86,7 +86,7 @@ class _GraphObject(NamedTuple):
     unit: Unit
     manifest: Manifest
     body: JsonObject
-    pods: Pods | None
+    pods: PodTemplate | None
 
 
 class _GraphBuilder:
@@ -149,7 +149,7 @@ class _GraphBuilder:
     def _add_object(self, unit: Unit, manifest: Manifest) -> None:
         number, ref = len(self.nodes), manifest.ref
         body: JsonObject = msgspec.json.decode(manifest.body)
-        pods = self._inputs.naming.pods_of(body, ref.kind)
+        pods = self._inputs.references.find_pod_template(body, ref.kind)
         step, gates = self._step_index.find(unit, manifest)
         coverage = self._health_coverage(unit, ref.kind, body)
         self.nodes.append(
@@ -269,7 +269,7 @@ class _GraphBuilder:
         """Add an edge for each provider, or one to an external node if there is none."""
         others = self._nearest_providers(dependent, providers)
         if providers and not others:
-            return  # it brings that itself
+            return  # the unit provides it itself
         number = self._next_alternative
         self._next_alternative += 1
         if not others:

@@ -204,7 +204,7 @@ def _wait_link(
 def _requirement_link(
     graph: Graph, number: int, alternative: int, edge_index: int | None
 ) -> WaitLink:
-    """Return the link from an object to the object that it names, whoever provides it."""
+    """Return the link from an object to the object that it names, whatever its provider."""
     edges = [
         graph.edges[index]
         for index in graph.dependency_edges[number]

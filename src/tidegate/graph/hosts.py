@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from tidegate.graph.inputs import GraphInputs
 from tidegate.graph.providers import ProviderIndex
-from tidegate.knowledge.fields import texts_of
+from tidegate.knowledge.fields import list_texts
 from tidegate.knowledge.hosts import (
     Host,
-    addresses_in,
-    aliases_of,
-    command_of,
-    fits_any,
-    hosts_in,
+    find_addresses,
+    find_hosts,
+    find_port,
     is_own_address,
-    port_of,
-    scripts_of,
-    service_of,
+    join_command,
+    list_host_aliases,
+    list_mounted_scripts,
+    matches_any,
+    resolve_service,
 )
-from tidegate.knowledge.named_objects import Pods
-from tidegate.knowledge.settings import variables_of
+from tidegate.knowledge.named_objects import PodTemplate
+from tidegate.knowledge.settings import list_variables
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import Effect
@@ -67,7 +67,7 @@ class _KnownServices(NamedTuple):
 def find_service_calls(
     ref: Ref,
     body: JsonObject,
-    pods: Pods | None,
+    pods: PodTemplate | None,
     cluster: str,
     provider_index: ProviderIndex,
     inputs: GraphInputs,
@@ -95,14 +95,14 @@ def _importance(call: ServiceCall) -> tuple[bool, bool]:
 
 
 def _calls_of_pods(
-    ref: Ref, pods: Pods, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+    ref: Ref, pods: PodTemplate, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
 ) -> Iterator[ServiceCall]:
-    services, aliases = _KnownServices(provider_index, cluster), aliases_of(pods.spec)
+    services, aliases = _KnownServices(provider_index, cluster), list_host_aliases(pods.spec)
     for kind in (INIT, MAIN):
         for index, container in enumerate(get_mappings(pods.spec, kind)):
             path = (*pods.path, kind, index)
-            command = f"{get_text(container, 'image')} {command_of(container)}"
-            if fits_any(command, inputs.certificate_commands):
+            command = f"{get_text(container, 'image')} {join_command(container)}"
+            if matches_any(command, inputs.certificate_commands):
                 continue
             scripts = [*_scripts(container, pods, ref, cluster, provider_index)]
             effect = _effect(container, pods, inputs, scripts, is_init=kind == INIT)
@@ -111,13 +111,13 @@ def _calls_of_pods(
             for field, variable, value in texts:
                 if variable and is_own_address(variable, inputs.telemetry_hosts):
                     continue
-                for host in hosts_in(value, variable, aliases, inputs.telemetry_hosts):
-                    service = service_of(host, ref.namespace, services)
+                for host in find_hosts(value, variable, aliases, inputs.telemetry_hosts):
+                    service = resolve_service(host, ref.namespace, services)
                     if service and not provider_index.selects_pods(
                         cluster, service, ref.namespace, pods.labels
                     ):
-                        port = port_of(host, value)
-                        yield ServiceCall(*service, field, effect, port, host.sure)
+                        port = find_port(host, value)
+                        yield ServiceCall(*service, field, effect, port, host.is_certain)
 
 
 def _host_texts(
@@ -131,25 +131,25 @@ def _host_texts(
     env_indexes = {
         get_text(entry, "name"): index for index, entry in enumerate(get_mappings(container, "env"))
     }
-    for variable, value in variables_of(container, find):
+    for variable, value in list_variables(container, find):
         index = env_indexes.get(variable)
         yield (*path, *(("env", index) if index is not None else ("envFrom",))), variable, value
-    yield (*path, "command" if "command" in container else "args"), "", command_of(container)
+    yield (*path, "command" if "command" in container else "args"), "", join_command(container)
 
 
 def _scripts(
-    container: JsonObject, pods: Pods, ref: Ref, cluster: str, provider_index: ProviderIndex
+    container: JsonObject, pods: PodTemplate, ref: Ref, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[str]:
     """Return the files of ConfigMaps that the command of a container runs."""
 
     def find(name: str) -> Json:
         return provider_index.find_body(cluster, CONFIG_MAP, ref.namespace, name)
 
-    return (script for _, script in scripts_of(container, pods.spec, find))
+    return (script for _, script in list_mounted_scripts(container, pods.spec, find))
 
 
 def _effect(
-    container: Json, pods: Pods, inputs: GraphInputs, scripts: list[str], *, is_init: bool
+    container: Json, pods: PodTemplate, inputs: GraphInputs, scripts: list[str], *, is_init: bool
 ) -> Effect:
     """Return the effect of a missing host: a server retries, a task fails unless it polls.
 
@@ -158,7 +158,8 @@ def _effect(
     if pods.row.later or not (is_init or pods.row.is_task):
         return Effect.NONE
     is_polling = any(
-        fits_any(script, inputs.polling_commands) for script in (command_of(container), *scripts)
+        matches_any(script, inputs.polling_commands)
+        for script in (join_command(container), *scripts)
     )
     if not pods.row.is_task or is_polling:
         return Effect.BLOCKED
@@ -171,16 +172,16 @@ def _calls_of_texts(
     services = _KnownServices(provider_index, cluster)
     parts = ("data", "webhooks", "spec")
     for part in parts:
-        for field, value in texts_of(body.get(part), (part,)):
+        for field, value in list_texts(body.get(part), (part,)):
             if IDENTITY_FIELDS.intersection(field):
                 continue
-            for host in addresses_in(value, inputs.telemetry_hosts):
+            for host in find_addresses(value, inputs.telemetry_hosts):
                 service = _certain_service(host, ref, services)
                 if service:
-                    yield ServiceCall(*service, field, Effect.NONE, port_of(host, value))
+                    yield ServiceCall(*service, field, Effect.NONE, find_port(host, value))
 
 
 def _certain_service(host: Host, ref: Ref, services: _KnownServices) -> tuple[str, str] | None:
     """Return the Service of a host in a text of unknown use, or None if it is uncertain."""
-    service = service_of(host, ref.namespace, services)
-    return service if service and (host.sure or services.has_service(*service)) else None
+    service = resolve_service(host, ref.namespace, services)
+    return service if service and (host.is_certain or services.has_service(*service)) else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.knowledge.named_objects import KindName, Naming
+from tidegate.knowledge.named_objects import KindName, ReferenceFinder
 
 ANY_NAMESPACE = "*"
 RBAC = "rbac.authorization.k8s.io"
@@ -38,7 +38,7 @@ BUILTIN_PREFIXES = (
 class GraphInputs(msgspec.Struct, frozen=True):
     """Kind rows and cluster facts that a graph starts from."""
 
-    naming: Naming
+    references: ReferenceFinder
     served_kinds: Mapping[KindName, bool]
     """Kinds that a cluster serves without the repository, and whether they are namespaced."""
     preinstalled: frozenset[tuple[str, str, str, str]] = PREINSTALLED
@@ -70,7 +70,7 @@ class GraphInputs(msgspec.Struct, frozen=True):
         """Return whether a kind is known to be cluster-scoped."""
         kind_key = (group, kind)
         if kind_key not in self._cluster_scoped:
-            row = self.naming.rows.rows.get(kind_key)
+            row = self.references.rows.rows.get(kind_key)
             is_namespaced = self.served_kinds.get(kind_key)
             is_listed = row is not None and kind in row.cluster_wide
             self._cluster_scoped[kind_key] = is_listed or is_namespaced is False

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tidegate.graph.inputs import GraphInputs
-from tidegate.knowledge.catalog import SHORTEST, KnownRows, images_of
-from tidegate.knowledge.named_objects import KindName, Pods
-from tidegate.knowledge.settings import has_open_keys, keys_of
+from tidegate.knowledge.catalog import MIN_WORD_LENGTH, KindCatalog, list_images
+from tidegate.knowledge.named_objects import KindName, PodTemplate
+from tidegate.knowledge.settings import get_data, has_open_keys
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.model.operators.rows import WorkloadSelector
@@ -52,7 +52,7 @@ class ProviderIndex:
         self._groups: dict[str, dict[str, None]] = {}
 
     def add_object(
-        self, number: int, cluster: str, kind: Kind, body: JsonObject, pods: Pods | None
+        self, number: int, cluster: str, kind: Kind, body: JsonObject, pods: PodTemplate | None
     ) -> None:
         """Add an object, and all objects that are created from it."""
         kind_key = (kind.group, kind.name)
@@ -66,7 +66,7 @@ class ProviderIndex:
             for key, value in pods.labels.items():
                 label_key = (cluster, namespace, key, str(value))
                 self._pods.setdefault(label_key, {})[number] = pods.labels
-        for product in self._inputs.naming.products_of(body, kind):
+        for product in self._inputs.references.list_products(body, kind):
             self._add_created(number, cluster, product.body)
 
     def _add_details(
@@ -174,16 +174,16 @@ class ProviderIndex:
         """Return the workloads that are the operator of a kind."""
         key = (cluster, (kind.group, kind.name))
         if key not in self._operators:
-            rows = self._inputs.naming.rows
+            rows = self._inputs.references.rows
             self._operators[key] = tuple(
                 number
                 for number, body in self._candidate_workloads(cluster, kind, rows)
-                if rows.is_server(body, kind)
+                if rows.is_operator(body, kind)
             )
         return self._operators[key]
 
     def _candidate_workloads(
-        self, cluster: str, kind: Kind, rows: KnownRows
+        self, cluster: str, kind: Kind, rows: KindCatalog
     ) -> Iterator[tuple[int, JsonObject]]:
         """Yield the workloads that contain a word of the operator of a kind.
 
@@ -231,7 +231,7 @@ def _known_keys(kind_key: KindName, body: JsonObject) -> frozenset[str] | None:
         return _service_ports(body)
     if kind_key not in KEYED_KINDS or has_open_keys(body):
         return None
-    return frozenset(keys_of(body))
+    return frozenset(get_data(body))
 
 
 def _service_ports(service: JsonObject) -> frozenset[str] | None:
@@ -248,22 +248,26 @@ def _service_ports(service: JsonObject) -> frozenset[str] | None:
 
 def _workload_words(workload: JsonObject) -> set[str]:
     """Return the words in the name, images and labels of a workload."""
-    texts = [get_text(workload, "metadata", "name"), *images_of(workload)]
+    texts = [get_text(workload, "metadata", "name"), *list_images(workload)]
     for path in (("metadata",), ("spec", "template", "metadata")):
         texts += [f"{value}" for value in get_mapping(workload, *path, "labels").values()]
     return {word for source_text in texts for word in _split_words(source_text)}
 
 
-def _matching_words(kind: Kind, rows: KnownRows, words: Iterable[str]) -> list[str]:
+def _matching_words(kind: Kind, rows: KindCatalog, words: Iterable[str]) -> list[str]:
     """Return the words of which the operator of a kind contains at least one."""
-    row = rows.row_of(kind)
+    row = rows.find_row(kind)
     selectors = [row.served_by] if row is not None and row.served_by != WorkloadSelector() else []
     selectors = selectors or [*rows.groups.get(kind.group, ())]
     if selectors:
         operator_words = _selector_words(selectors)
         return [word for word in words if word in operator_words]
-    # A guess goes by parts of words, as `speaks_for` does.
-    parts = [piece for piece in _split_words(f"{kind.group} {kind.name}") if len(piece) >= SHORTEST]
+    # A guess goes by parts of words, as `looks_like_operator` does.
+    parts = [
+        piece
+        for piece in _split_words(f"{kind.group} {kind.name}")
+        if len(piece) >= MIN_WORD_LENGTH
+    ]
     return [word for word in words if any(part in word for part in parts)]
 
 

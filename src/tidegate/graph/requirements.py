@@ -22,7 +22,7 @@ from tidegate.graph.providers import (
     Provider,
     ProviderIndex,
 )
-from tidegate.knowledge.named_objects import Mention, Pods
+from tidegate.knowledge.named_objects import PodTemplate, Reference
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import FieldPath, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import Effect, KindRow, RequiredState
@@ -57,7 +57,7 @@ ResolvedRequirement = tuple[Requirement, Sequence[Provider]]
 def find_requirements(
     ref: Ref,
     body: JsonObject,
-    pods: Pods | None,
+    pods: PodTemplate | None,
     cluster: str,
     provider_index: ProviderIndex,
     inputs: GraphInputs,
@@ -71,7 +71,7 @@ def find_requirements(
         yield from _kind_requirements(ref.kind, cluster, provider_index, inputs)
     elif kind_key == SERVICE_KIND:
         yield from _selector_requirements(ref, body, cluster, provider_index)
-    for mention in _deduplicate(inputs.naming.mentions_of(body, ref.kind, pods)):
+    for mention in _deduplicate(inputs.references.find_references(body, ref.kind, pods)):
         if kind_key not in inputs.engine_kinds or mention.kind not in UNIT_KINDS:
             yield from _mention_requirements(mention, cluster, provider_index, inputs)
     yield from _storage_requirements(ref, body, cluster, provider_index)
@@ -103,7 +103,7 @@ def _storage_requirements(
             yield Requirement(default, EdgeKind.REFERENCE, field=field), providers
 
 
-def _deduplicate(mentions: Iterable[Mention]) -> Iterator[Mention]:
+def _deduplicate(mentions: Iterable[Reference]) -> Iterator[Reference]:
     """Yield mentions once, because rows of references and of operators may cover the same field.
 
     A requirement of a key includes the requirement of its object.
@@ -119,7 +119,7 @@ def _deduplicate(mentions: Iterable[Mention]) -> Iterator[Mention]:
             yield mention
 
 
-def _mention_key(mention: Mention) -> tuple[object, ...]:
+def _mention_key(mention: Reference) -> tuple[object, ...]:
     """Return the requirement of a mention, without its field."""
     return (*mention[:4], mention.effect, mention.until, mention.optional)
 
@@ -150,11 +150,11 @@ def _kind_requirements(
         Requirement(crd_ref, EdgeKind.DEFINITION, Effect.REJECTED, field=("kind",)),
         [Provider(number, is_indirect=True) for number in crds],
     )
-    row = inputs.naming.rows.row_of(kind)
+    row = inputs.references.rows.find_row(kind)
     if row is not None and row.served_by.outside:
         return
     operators = provider_index.find_operators(cluster, kind)
-    is_known = (row is not None and row.operator) or kind.group in inputs.naming.rows.groups
+    is_known = (row is not None and row.operator) or kind.group in inputs.references.rows.groups
     if operators or is_known:
         effect = Effect.BLOCKED if row is not None and row.ready_when else Effect.NONE
         requirement = Requirement(
@@ -183,7 +183,7 @@ def _operator_name(row: KindRow | None, kind: Kind) -> str:
 
 
 def _mention_requirements(
-    mention: Mention, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+    mention: Reference, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
 ) -> Iterator[ResolvedRequirement]:
     if inputs.is_preinstalled(mention.group, mention.kind, mention.namespace, mention.name):
         return

@@ -45,5 +45,5 @@ def _pod_label(ref: Ref, inputs: GraphInputs) -> str:
     kind_key = (ref.kind.group, ref.kind.name)
     if kind_key in inputs.served_kinds or kind_key in inputs.engine_kinds:
         return ""
-    row = inputs.naming.rows.row_of(ref.kind)
+    row = inputs.references.rows.find_row(ref.kind)
     return ANY_LABEL if row is None else ref.name if row.services else ""

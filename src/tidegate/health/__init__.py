@@ -1,1 +1,1 @@
-"""One object, one verdict: a state, a reason for programs, a sentence for people."""
+"""Health of one object: a state, a reason for programs and a message for people."""

@@ -1,4 +1,4 @@
-"""Which rule judges an object: those of its unit's dialect, then rows, then the generic one."""
+"""The rules that judge an object: those of the dialect, then operator rows, then kstatus."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 from msgspec import structs
 
 from tidegate.health import argo, kstatus
-from tidegate.health.rows import judge_row
-from tidegate.knowledge.catalog import KnownRows
+from tidegate.health.rows import judge_by_kind_row
+from tidegate.knowledge.catalog import KindCatalog
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.k8s.verdict import Verdict
@@ -21,22 +21,29 @@ KSTATUS = "kstatus"
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """Knows what is known of operators' kinds beside the rules of the dialects."""
+    """Judges objects by the rules of a dialect and by operator knowledge."""
 
-    known: KnownRows
+    catalog: KindCatalog
+    """Operator knowledge by kind."""
 
     @classmethod
-    def of(cls, rows: Iterable[KindRow]) -> Judge:
-        return cls(KnownRows.of(rows))
+    def from_rows(cls, rows: Iterable[KindRow]) -> Judge:
+        """Return a judge that knows the rows of operators."""
+        return cls(KindCatalog.from_rows(rows))
 
     def judge(self, body: dict[str, Json], now: Ms, *, rules: str = ARGO) -> Verdict:
-        """A verdict that no rule of the dialect gave is not `checked`."""
+        """Return the health of an object.
+
+        `is_checked` is false if no rule of the dialect applied.
+        """
         if rules == KSTATUS:
             return kstatus.judge(body, now)
         verdict = argo.judge(body)
         if verdict is not None and verdict.is_checked:
             return verdict
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-        row = self.known.row_of(kind)
-        fallen = judge_row(body, row) if row and row.ready_when else kstatus.judge(body, now)
-        return structs.replace(fallen, is_checked=False)
+        row = self.catalog.find_row(kind)
+        fallback = (
+            judge_by_kind_row(body, row) if row and row.ready_when else kstatus.judge(body, now)
+        )
+        return structs.replace(fallback, is_checked=False)

@@ -1,9 +1,7 @@
-"""Since when an object is as it is, by what its server and its controllers have written down.
+"""The time since which an object is ready, by its status and its managed fields.
 
-    Since(at, is_final)
-
-The moments are those of the cluster, in whole seconds. One that is final cannot come again: a Job
-completes once. Others turn: a Deployment that loses a pod is available anew.
+Times are those of the cluster, in whole seconds. A final time cannot change: a Job completes once.
+Others can: a Deployment that loses a pod becomes available again.
 """
 
 from __future__ import annotations
@@ -15,73 +13,95 @@ from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import Ms, parse_timestamp
 
 STATUS = "status"
-ONCE = frozenset({"Complete", "Established"})
-WELL = ("Ready", "Available", "Complete", "Established", "Succeeded", "Healthy", "Programmed")
-"""Conditions that say that an object is well."""
+FINAL_CONDITIONS = frozenset({"Complete", "Established"})
+READY_CONDITIONS = (
+    "Ready",
+    "Available",
+    "Complete",
+    "Established",
+    "Succeeded",
+    "Healthy",
+    "Programmed",
+)
+"""Conditions that mean that an object is ready."""
 ROLLED_OUT = "NewReplicaSetAvailable"
 
 
-class Since(NamedTuple):
-    """A moment, whether it is the only one of its kind, and who tells it."""
+class RecordedTime(NamedTuple):
+    """A time that the cluster has recorded."""
 
     at: Ms
     is_final: bool
-    told_by: str
+    """Whether the time cannot change any more."""
+    recorded_by: str
+    """The field or condition that records the time."""
 
 
-def moment_in(body: Json, *path: str) -> Ms | None:
-    """The moment that stands at a path."""
+def read_timestamp(body: Json, *path: str) -> Ms | None:
+    """Return the time at a path, or None if it is missing or invalid."""
     try:
         return parse_timestamp(get_text(body, *path)) if get_text(body, *path) else None
     except ValueError:
         return None
 
 
-def ready_since(body: JsonObject) -> Since | None:
-    """When it became well; None where nobody has written that down."""
-    done = moment_in(body, "status", "completionTime")
-    if done is not None:
-        return Since(done, True, "completionTime")
-    found = [one for one in map(_condition, get_mappings(body, "status", "conditions")) if one]
-    return max(found, default=None) or _status_write(body)
+def find_ready_time(body: JsonObject) -> RecordedTime | None:
+    """Return when the object became ready, or None if no field records it."""
+    completed = read_timestamp(body, "status", "completionTime")
+    if completed is not None:
+        return RecordedTime(completed, True, "completionTime")
+    times = [
+        time for time in map(_condition_time, get_mappings(body, "status", "conditions")) if time
+    ]
+    return max(times, default=None) or _status_write_time(body)
 
 
-def _condition(one: JsonObject) -> Since | None:
-    name, is_true = get_text(one, "type"), get_text(one, "status") == "True"
-    if is_true and name == "Progressing" and get_text(one, "reason") == ROLLED_OUT:
-        at = moment_in(one, "lastUpdateTime")
-    elif is_true and name in WELL:
-        at = moment_in(one, "lastTransitionTime")
+def _condition_time(condition: JsonObject) -> RecordedTime | None:
+    type_, is_true = get_text(condition, "type"), get_text(condition, "status") == "True"
+    if is_true and type_ == "Progressing" and get_text(condition, "reason") == ROLLED_OUT:
+        time = read_timestamp(condition, "lastUpdateTime")
+    elif is_true and type_ in READY_CONDITIONS:
+        time = read_timestamp(condition, "lastTransitionTime")
     else:
         return None
-    return None if at is None else Since(at, name in ONCE, f"condition {name}")
+    return (
+        None
+        if time is None
+        else RecordedTime(time, type_ in FINAL_CONDITIONS, f"condition {type_}")
+    )
 
 
-def _status_write(body: JsonObject) -> Since | None:
-    """Since its status was last written it has not changed."""
+def _status_write_time(body: JsonObject) -> RecordedTime | None:
+    """Return the time of the last write to the status: it has not changed since."""
     if not get_mapping(body, "status"):
         return None
-    at = last_write(body, subresource=STATUS)
-    return None if at is None else Since(at, False, STATUS)
+    time = find_last_write(body, subresource=STATUS)
+    return None if time is None else RecordedTime(time, False, STATUS)
 
 
-def last_write(body: JsonObject, manager: str = "", *, subresource: str = "") -> Ms | None:
-    """When somebody last changed it, or a manager if one is named."""
-    moments = [
-        moment_in(entry, "time")
+def find_last_write(body: JsonObject, manager: str = "", *, subresource: str = "") -> Ms | None:
+    """Return the time of the last write, by any manager or by `manager`.
+
+    Returns None if unknown.
+    """
+    times = [
+        read_timestamp(entry, "time")
         for entry in get_mappings(body, "metadata", "managedFields")
         if get_text(entry, "subresource") == subresource
         and manager in {"", get_text(entry, "manager")}
     ]
-    return max((one for one in moments if one is not None), default=None)
+    return max((time for time in times if time is not None), default=None)
 
 
-def made_by(body: JsonObject) -> str:
-    """Who was there when it was made, by the managers that wrote in that very second."""
-    made = get_text(body, "metadata", "creationTimestamp")
+def find_creator(body: JsonObject) -> str:
+    """Return the manager that created the object.
+
+    Returns "" unless exactly one wrote in that second.
+    """
+    created = get_text(body, "metadata", "creationTimestamp")
     names = [
         get_text(entry, "manager")
         for entry in get_mappings(body, "metadata", "managedFields")
-        if get_text(entry, "time") == made and not get_text(entry, "subresource")
+        if get_text(entry, "time") == created and not get_text(entry, "subresource")
     ]
     return names[0] if len(names) == 1 else ""

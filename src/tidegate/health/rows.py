@@ -1,19 +1,19 @@
-"""Health as rows: what a kind's status means, written down as data that people can add to.
+"""Health rules as data: the meaning of the status of a kind, which users can extend.
 
     rows:
-    - group: cert-manager.io          # `*` stands for any text
+    - group: cert-manager.io          # `*` matches any text
       kinds: [Certificate]
       source: cert-manager's API reference
-      observed: status.observedGeneration     # if it lags behind, nothing else is asked
-      cases:                                  # the first whose checks all hold decides
+      observed: status.observedGeneration     # if it lags behind, the cases are not evaluated
+      cases:                                  # the first whose checks all pass decides
       - {health: Progressing, when: [{condition: Issuing}]}
       - {health: Degraded, when: [{condition: Ready, values: ["False"]}]}
       - {health: Healthy, when: [{condition: Ready}]}
       otherwise: {health: Progressing, says: it is not issued yet}
 
-What a case says is `says`, or what stands at the path `tells`, or the message of the first
-condition that it asks for. Its reason is `reason`, or that condition's. A case with `first` is a
-table: it goes through the conditions, and the first that fits a case of the table decides.
+The message of a case is `says`, else the value at the path `tells`, else the message of the first
+condition among its checks. Its reason is `reason`, else that of the condition. A case with `first`
+is a table: the first condition that matches a case of the table decides.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tidegate.model.operators.amounts import list_items
 from tidegate.model.operators.checks import all_checks_pass, case_errors, check_errors, check_passes
 from tidegate.model.operators.rows import CONDITIONS_PATH, Check, HealthCase, KindRow
 
-LAST = "\uffff"
-"""Sorts behind every time."""
+SORTS_LAST = "\uffff"
+"""A text that sorts after every timestamp."""
 
 
 class HealthRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How some kinds of one group are judged."""
+    """The health rule of some kinds of a group."""
 
     group: str
     kinds: tuple[str, ...]
@@ -50,145 +50,166 @@ class HealthRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows, found by group and kind: by name, then by pattern, the first that fits."""
+class HealthRowIndex:
+    """Rows by group and kind: by name, else the first matching pattern."""
 
     named: dict[tuple[str, str], HealthRow]
     patterns: tuple[HealthRow, ...]
-    asked: dict[tuple[str, str], HealthRow | None] = field(default_factory=dict, compare=False)
-    """What was found by pattern before; a cluster has some hundred kinds and many objects."""
+    pattern_matches: dict[tuple[str, str], HealthRow | None] = field(
+        default_factory=dict, compare=False
+    )
+    """Results of pattern matches. A cluster has some hundred kinds and many objects."""
 
     @classmethod
-    def of(cls, rows: Iterable[HealthRow]) -> Rows:
-        """Of two rows that name a kind, the first counts."""
-        known = list(rows)
+    def from_rows(cls, rows: Iterable[HealthRow]) -> HealthRowIndex:
+        """Return an index. Of two rows for a kind, the first counts."""
+        all_rows = list(rows)
         named: dict[tuple[str, str], HealthRow] = {}
-        for row in known:
+        for row in all_rows:
             for kind in row.kinds:
                 named.setdefault((row.group, kind), row)
-        patterned = (row for row in known if "*" in "".join((row.group, *row.kinds)))
-        return cls(named, tuple(patterned))
+        with_pattern = (row for row in all_rows if "*" in "".join((row.group, *row.kinds)))
+        return cls(named, tuple(with_pattern))
 
     def find(self, group: str, kind: str) -> HealthRow | None:
+        """Return the row of a kind, or None."""
         key = (group, kind)
         if key in self.named:
             return self.named[key]
-        if key not in self.asked:
-            fitting = (row for row in self.patterns if _fits(row, group, kind))
-            self.asked[key] = next(fitting, None)
-        return self.asked[key]
+        if key not in self.pattern_matches:
+            matches = (row for row in self.patterns if _matches(row, group, kind))
+            self.pattern_matches[key] = next(matches, None)
+        return self.pattern_matches[key]
 
 
-def _fits(row: HealthRow, group: str, kind: str) -> bool:
-    return fnmatchcase(group, row.group) and any(fnmatchcase(kind, one) for one in row.kinds)
+def _matches(row: HealthRow, group: str, kind: str) -> bool:
+    return fnmatchcase(group, row.group) and any(
+        fnmatchcase(kind, pattern) for pattern in row.kinds
+    )
 
 
-def judge_cases(body: JsonObject, row: HealthRow) -> Verdict:
-    """What a row says of an object."""
-    seen = find_value(body, row.observed) if row.observed else None
-    if isinstance(seen, int) and seen != get_int(body, "metadata", "generation", default=seen):
-        return _lagging(seen)
-    known = seen if isinstance(seen, int) else 0
-    return _decide(body, row.cases, known) or _say(body, row.otherwise, known)
+def judge_by_health_row(body: JsonObject, row: HealthRow) -> Verdict:
+    """Return the health of an object by a health row."""
+    observed = find_value(body, row.observed) if row.observed else None
+    if isinstance(observed, int) and observed != get_int(
+        body, "metadata", "generation", default=observed
+    ):
+        return _unobserved_verdict(observed)
+    generation = observed if isinstance(observed, int) else 0
+    return _decide(body, row.cases, generation) or _make_verdict(body, row.otherwise, generation)
 
 
-def judge_row(body: JsonObject, row: KindRow) -> Verdict:
-    """What is known of an operator's kind: what its cases say, ready, or on its way."""
-    seen = find_value(body, row.observed) if row.observed else None
-    known = seen if isinstance(seen, int) else 0
-    if isinstance(seen, int) and seen < get_int(body, "metadata", "generation"):
-        return _lagging(seen)
-    if decided := _decide(body, row.cases, known):
-        return decided
+def judge_by_kind_row(body: JsonObject, row: KindRow) -> Verdict:
+    """Return the health of an object by an operator row: its cases, else ready or progressing."""
+    observed = find_value(body, row.observed) if row.observed else None
+    generation = observed if isinstance(observed, int) else 0
+    if isinstance(observed, int) and observed < get_int(body, "metadata", "generation"):
+        return _unobserved_verdict(observed)
+    if verdict := _decide(body, row.cases, generation):
+        return verdict
     missing = tuple(check for check in row.ready_when if not check_passes(check, body))
     if not missing:
-        return _say(
-            body, HealthCase(health=Health.HEALTHY, when=row.ready_when, reason="Ready"), known
+        return _make_verdict(
+            body, HealthCase(health=Health.HEALTHY, when=row.ready_when, reason="Ready"), generation
         )
     reason = "" if missing[0].condition else "NotReady"
-    return _say(body, HealthCase(health=Health.PROGRESSING, when=missing[:1], reason=reason), known)
+    return _make_verdict(
+        body, HealthCase(health=Health.PROGRESSING, when=missing[:1], reason=reason), generation
+    )
 
 
-def _decide(body: JsonObject, cases: Iterable[HealthCase], seen: int) -> Verdict | None:
-    """What the first case says that holds; None where none does."""
+def _decide(body: JsonObject, cases: Iterable[HealthCase], generation: int) -> Verdict | None:
+    """Return the verdict of the first case that applies, or None."""
     for case in cases:
         if all_checks_pass(case.when, body):
-            decided = _go_through(body, case, seen) if case.first else _say(body, case, seen)
-            if decided is not None:
-                return decided
+            verdict = (
+                _judge_table(body, case, generation)
+                if case.first
+                else _make_verdict(body, case, generation)
+            )
+            if verdict is not None:
+                return verdict
     return None
 
 
-def _go_through(body: JsonObject, table: HealthCase, seen: int) -> Verdict | None:
-    """What a table says of the first item that one of its cases fits."""
+def _judge_table(body: JsonObject, table: HealthCase, generation: int) -> Verdict | None:
+    """Return the verdict of a table on the first item that matches one of its cases."""
     items = list(list_items(find_value(body, table.among)))
     if table.by:
-        items.sort(key=lambda item: get_text(item, table.by, default=LAST))
+        items.sort(key=lambda item: get_text(item, table.by, default=SORTS_LAST))
     for item in items:
         view = {**body, "item": item}
         if table.among == CONDITIONS_PATH:
             view["status"] = {**get_mapping(body, "status"), "conditions": [item]}
-        if decided := _decide(view, table.first, seen):
-            return decided
+        if verdict := _decide(view, table.first, generation):
+            return verdict
     return None
 
 
-def _lagging(seen: int) -> Verdict:
-    sentence = "its controller has not seen the last change yet"
-    return Verdict(Health.PROGRESSING, "GenerationNotObserved", sentence, observed_generation=seen)
+def _unobserved_verdict(observed: int) -> Verdict:
+    message = "its controller has not seen the last change yet"
+    return Verdict(
+        Health.PROGRESSING, "GenerationNotObserved", message, observed_generation=observed
+    )
 
 
-def _say(body: JsonObject, case: HealthCase, seen: int) -> Verdict:
+def _make_verdict(body: JsonObject, case: HealthCase, generation: int) -> Verdict:
     health = case.health or Health.UNKNOWN
-    named = next((check for check in case.when if check.condition), None)
-    condition = _condition(body, named)
-    told = find_value(body, case.tells) if case.tells else condition.get("message")
-    sentence = case.says or (told if isinstance(told, str) else "") or _plain(body, case)
-    reason = case.reason or get_text(condition, "reason") or _word(case, named)
-    own = get_int(condition, "observedGeneration")
-    speaks_of = seen or get_int(body, "status", "observedGeneration", default=own)
-    said = Verdict(health, sanitize(reason), sanitize(sentence), case.final, speaks_of)
-    return msgspec.structs.replace(said, is_starting=True) if case.starts else said
+    condition_check = next((check for check in case.when if check.condition), None)
+    condition = _condition(body, condition_check)
+    recorded = find_value(body, case.tells) if case.tells else condition.get("message")
+    message = (
+        case.says or (recorded if isinstance(recorded, str) else "") or _default_message(body, case)
+    )
+    reason = case.reason or get_text(condition, "reason") or _default_reason(case, condition_check)
+    condition_generation = get_int(condition, "observedGeneration")
+    observed = generation or get_int(
+        body, "status", "observedGeneration", default=condition_generation
+    )
+    verdict = Verdict(health, sanitize(reason), sanitize(message), case.final, observed)
+    return msgspec.structs.replace(verdict, is_starting=True) if case.starts else verdict
 
 
-def _word(case: HealthCase, named: Check | None) -> str:
-    """A reason where nobody gave one: `Ready`, `NotReady`, or the state itself."""
-    if named is None:
+def _default_reason(case: HealthCase, condition_check: Check | None) -> str:
+    """Return a default reason: `Ready`, `NotReady` or the state."""
+    if condition_check is None:
         return (case.health or Health.UNKNOWN).value
-    is_good = case.health is Health.HEALTHY or "True" in named.expected_values
-    return named.condition if is_good else f"Not{named.condition}"
+    is_good = case.health is Health.HEALTHY or "True" in condition_check.expected_values
+    return condition_check.condition if is_good else f"Not{condition_check.condition}"
 
 
-def _condition(body: JsonObject, named: Check | None) -> JsonObject:
-    """The condition that a case asks for, or the item that a table is at."""
-    where = f"{CONDITIONS_PATH}[type={named.condition}]" if named else "item"
-    found = find_value(body, where)
-    return found if isinstance(found, dict) else EMPTY_MAPPING
+def _condition(body: JsonObject, condition_check: Check | None) -> JsonObject:
+    """Return the condition that a case checks, or the current item of a table."""
+    path = f"{CONDITIONS_PATH}[type={condition_check.condition}]" if condition_check else "item"
+    value = find_value(body, path)
+    return value if isinstance(value, dict) else EMPTY_MAPPING
 
 
-def _plain(body: JsonObject, case: HealthCase) -> str:
-    """What was looked at, where nobody wrote a message: `status.phase is Bound`."""
-    told = (one for one in case.when if not (one.absent or one.at_least))
-    check = next(told, None)
+def _default_message(body: JsonObject, case: HealthCase) -> str:
+    """Return a default message from the first check: `status.phase is Bound`."""
+    checks = (check for check in case.when if not (check.absent or check.at_least))
+    check = next(checks, None)
     if check is None:
         return "it has not given a status yet"
-    found = find_value(body, check.target_path)
+    value = find_value(body, check.target_path)
     name = f"condition {check.condition}" if check.condition else check.target_path
-    return f"{name} is not there" if found is None else f"{name} is {found}"
+    return f"{name} is not there" if value is None else f"{name} is {value}"
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _HealthRowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[HealthRow, ...] = ()
 
 
 def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
-    """The rows of a file. Raises one ExceptionGroup with an error for each mistake."""
-    files = decode(content, name, _File, noun="file of health rows", check=_flaws)
+    """Return the rows of a file. Raises one ExceptionGroup with an error for each mistake."""
+    files = decode(
+        content, name, _HealthRowFile, noun="file of health rows", check=_find_row_problems
+    )
     return tuple(row for file in files for row in file.rows)
 
 
-def _flaws(file: _File) -> Iterator[FileProblem]:
-    for place, row in enumerate(file.rows):
+def _find_row_problems(file: _HealthRowFile) -> Iterator[FileProblem]:
+    for index, row in enumerate(file.rows):
         observed = check_errors([Check(path=row.observed)] if row.observed else ())
-        for mistake in (*observed, *case_errors((*row.cases, row.otherwise))):
-            yield ("rows", place), KnowledgeError("health.row", sanitize(mistake))
+        for problem in (*observed, *case_errors((*row.cases, row.otherwise))):
+            yield ("rows", index), KnowledgeError("health.row", sanitize(problem))

@@ -160,7 +160,7 @@ async def diagnose_statuses(
     ]
     if not unhealthy:
         return ()
-    plan, catalog = unhealthy[0][0], session.evaluator.rules.known
+    plan, catalog = unhealthy[0][0], session.evaluator.rules.catalog
     redactor, timeouts = Redactor.from_plan(plan), session.raw_world
     context = DiagnosisContext(plan=plan, catalogue=catalog, redactor=redactor, raw_world=timeouts)
     cluster_refs = [cluster_ref for _, cluster_ref in unhealthy[:MAX_FAILURES]]

@@ -10,7 +10,12 @@ from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects, object_body
 from tidegate.clusters.session import Session
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.health.recorded_time import last_write, made_by, moment_in, ready_since
+from tidegate.health.recorded_time import (
+    find_creator,
+    find_last_write,
+    find_ready_time,
+    read_timestamp,
+)
 from tidegate.inspection.status import read_status
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.objects import ClusterRef, LiveObject, versionless_key
@@ -148,12 +153,12 @@ def _observed_object(
     live: LiveObject, cluster_ref: ClusterRef, manager: str
 ) -> dict[ClusterRef, ObservedObject]:
     body = object_body(live)
-    created, ready = moment_in(body, "metadata", "creationTimestamp"), ready_since(body)
+    created, ready = read_timestamp(body, "metadata", "creationTimestamp"), find_ready_time(body)
     if created is None:
         return {}
     at, is_final = (ready.at, ready.is_final) if ready else (None, False)
-    written = last_write(body, manager) if manager else None
-    return {cluster_ref: ObservedObject(created, made_by(body), written, at, is_final)}
+    written = find_last_write(body, manager) if manager else None
+    return {cluster_ref: ObservedObject(created, find_creator(body), written, at, is_final)}
 
 
 def _build_proof(

@@ -1,4 +1,4 @@
-"""What is known of kinds, as rows: who serves them, what they need, make, and when they are ready.
+"""Operator knowledge as data rows: who serves a kind, what it needs and produces, when it is ready.
 
-Pure questions about rows and texts of objects. Nothing here looks at a cluster.
+Pure functions of rows and objects, without access to a cluster.
 """

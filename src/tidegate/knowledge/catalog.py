@@ -1,4 +1,4 @@
-"""The rows by kind, what they tell of one object, and which workload serves a kind."""
+"""Operator knowledge by kind, and the workload that serves a kind."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tidegate.model.operators.rows import KindRow, WorkloadSelector
 from tidegate.model.text.lazy_regex import lazy_regex
 
 NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
-TRADES = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
-"""What workloads that serve kinds call themselves."""
-EMPTY_WORDS = frozenset(
+OPERATOR_WORDS = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
+"""Words in the names of workloads that serve kinds."""
+GENERIC_WORDS = frozenset(
     {"api", "apis", "app", "apps", "cloud", "config", "core", "k8s", "x-k8s", "operator", "v1"}
 )
-"""Parts of groups that name nobody."""
-CHARTS = {
+"""Parts of API groups that identify no operator."""
+CHART_OPERATORS = {
     "base": "istio",
     "connect": "onepassword",
     "gateway-helm": "gateway-api",
@@ -34,120 +34,133 @@ CHARTS = {
     "strimzi-kafka-operator": "strimzi",
     "victoria-metrics-k8s-stack": "victoria-metrics-operator",
 }
-"""Charts that are not called as the operator whose definitions they bring."""
-SHORTEST = 3
+"""Operators of charts that have another name than the operator whose CRDs they install."""
+MIN_WORD_LENGTH = 3
 _WORD = lazy_regex(r"[a-z0-9]+")
 
 
-def serves(served_by: WorkloadSelector, workload: JsonObject) -> bool:
-    """Whether a workload, or a pod, is the one that is meant."""
+def selects_workload(selector: WorkloadSelector, workload: JsonObject) -> bool:
+    """Return whether a selector matches a workload or a pod: by labels, name or image."""
     paths = (("metadata", "labels"), ("spec", "template", "metadata", "labels"))
     labels = [get_mapping(workload, *path) for path in paths]
     name = get_text(workload, "metadata", "name")
     return (
-        any(wanted.items() <= known.items() for wanted in served_by.labels for known in labels)
-        or any(fnmatchcase(name, pattern) for pattern in served_by.names)
-        or any(part in image for image in images_of(workload) for part in served_by.images)
+        any(selected.items() <= actual.items() for selected in selector.labels for actual in labels)
+        or any(fnmatchcase(name, pattern) for pattern in selector.names)
+        or any(part in image for image in list_images(workload) for part in selector.images)
     )
 
 
-def images_of(workload: JsonObject) -> list[str]:
-    """The images of its containers, without tag and digest."""
-    containers = containers_of(workload)
+def list_images(workload: JsonObject) -> list[str]:
+    """Return the images of the containers, without tag and digest."""
+    containers = list_containers(workload)
     images = (get_text(container, "image").partition("@")[0] for container in containers)
     return [re.sub(r":[^/:]*$", "", image) for image in images]
 
 
-def containers_of(workload: JsonObject) -> list[JsonObject]:
-    """The containers of a workload's template, or of a pod."""
+def list_containers(workload: JsonObject) -> list[JsonObject]:
+    """Return the containers of a pod, or of the pod template of a workload."""
     template = get_mapping(workload, "spec", "template")
     return get_mappings(template or workload, "spec", "containers")
 
 
-def speaks_for(workload: JsonObject, kind: Kind) -> bool:
-    """A guess: whether a workload looks like the operator of a kind that has no row.
+def looks_like_operator(workload: JsonObject, kind: Kind) -> bool:
+    """Guess whether a workload is the operator of a kind that has no row.
 
-    It does if its name, an image or a naming label says
-    - the first part of the group, where the group has three or more: `widgets.example.com`;
-    - another part of the group but the last, or the kind's name, and a trade: `widget-operator`.
-    Parts that say nothing (`k8s`, `apps`) and those of less than three letters do not count.
+    It is if its name, an image or a naming label contains
+    - the first part of the group, if the group has three or more: `widgets.example.com`;
+    - another part of the group but the last, or the kind, and an operator word: `widget-operator`.
+    Generic parts (`k8s`, `apps`) and those of less than three letters do not count.
     """
-    first, others = _callings(kind)
-    said = _said(workload)
-    if first and first in said:
+    group_word, words = _identifying_words(kind)
+    text = _searchable_text(workload)
+    if group_word and group_word in text:
         return True
-    trades = TRADES & frozenset(_WORD.findall(said))
-    return bool(trades) and any(word in said for word in others)
+    operator_words = OPERATOR_WORDS & frozenset(_WORD.findall(text))
+    return bool(operator_words) and any(word in text for word in words)
 
 
 @cache
-def _callings(kind: Kind) -> tuple[str, tuple[str, ...]]:
-    """The word that is enough, and those that need a trade beside them."""
+def _identifying_words(kind: Kind) -> tuple[str, tuple[str, ...]]:
+    """Return the word that is enough alone, and those that need an operator word beside them."""
     *parts, _ = kind.group.split(".")
-    named = [part for part in parts if len(part) >= SHORTEST and part not in EMPTY_WORDS]
-    first = parts[0] if parts[1:] and parts[0] in named else ""
-    return first, (*(part for part in named if part != first), kind.name.lower())
+    specific = [
+        part for part in parts if len(part) >= MIN_WORD_LENGTH and part not in GENERIC_WORDS
+    ]
+    group_word = parts[0] if parts[1:] and parts[0] in specific else ""
+    return group_word, (*(part for part in specific if part != group_word), kind.name.lower())
 
 
-def _said(workload: JsonObject) -> str:
-    """All that a workload calls itself."""
-    known = get_mapping(workload, "metadata", "labels")
-    labels = [str(known.get(label, "")) for label in NAMING_LABELS]
-    paths = (image.split("/", 1)[-1] for image in images_of(workload))
+def _searchable_text(workload: JsonObject) -> str:
+    """Return the name, the naming labels and the images of a workload as one text."""
+    all_labels = get_mapping(workload, "metadata", "labels")
+    labels = [str(all_labels.get(label, "")) for label in NAMING_LABELS]
+    paths = (image.split("/", 1)[-1] for image in list_images(workload))
     return " ".join([get_text(workload, "metadata", "name"), *labels, *paths]).lower()
 
 
-class KnownRows(msgspec.Struct, frozen=True):
-    """Rows, found by group and kind."""
+class KindCatalog(msgspec.Struct, frozen=True):
+    """Operator knowledge by kind."""
 
     rows: dict[tuple[str, str], KindRow]
+    """Rows by group and kind."""
     groups: dict[str, tuple[WorkloadSelector, ...]]
-    """Who serves the kinds of a group whose rows say so."""
+    """Selectors of the operators of a group, from the rows of its kinds."""
 
     @classmethod
-    def of(cls, rows: Iterable[KindRow]) -> KnownRows:
-        """Of two rows for a kind the last counts: users' come behind those that tidegate brings."""
-        known = {(row.group, kind): row for row in rows for kind in row.kinds}
+    def from_rows(cls, rows: Iterable[KindRow]) -> KindCatalog:
+        """Return a catalog.
+
+        Of two rows for a kind the last counts, so rows of users override built-in ones.
+        """
+        by_kind = {(row.group, kind): row for row in rows for kind in row.kinds}
         groups: dict[str, tuple[WorkloadSelector, ...]] = {}
-        for (group, _), row in known.items():
+        for (group, _), row in by_kind.items():
             if row.served_by != WorkloadSelector():
                 groups[group] = (*groups.get(group, ()), row.served_by)
-        return cls(known, groups)
+        return cls(by_kind, groups)
 
-    def row_of(self, kind: Kind) -> KindRow | None:
-        """The row of a kind, if it has one of its own."""
+    def find_row(self, kind: Kind) -> KindRow | None:
+        """Return the row of a kind, or None."""
         return self.rows.get((kind.group, kind.name))
 
-    def comes_with(self, chart: str, kind: Kind) -> bool:
-        """Whether a chart, known by its name alone, is that of the operator of a custom kind.
+    def is_operator_chart(self, chart: str, kind: Kind) -> bool:
+        """Return whether a chart, known only by name, installs the operator of a custom kind.
 
-        A kind of which no operator is known has that of its group: `flagger` for `flagger.app`.
+        Without a row, the group is compared: `flagger` for `flagger.app`.
         """
-        row = self.row_of(kind)
-        rows = [row] if row else [one for one in self.rows.values() if one.group == kind.group]
-        operators = {one.operator for one in rows if one.operator}
+        row = self.find_row(kind)
+        rows = (
+            [row]
+            if row
+            else [group_row for group_row in self.rows.values() if group_row.group == kind.group]
+        )
+        operators = {group_row.operator for group_row in rows if group_row.operator}
         if operators:
-            return CHARTS.get(chart, chart) in operators
-        return chart in {*kind.group.split(".")[:-1]} - EMPTY_WORDS
+            return CHART_OPERATORS.get(chart, chart) in operators
+        return chart in {*kind.group.split(".")[:-1]} - GENERIC_WORDS
 
-    def is_server(self, workload: dict[str, Json], kind: Kind) -> bool:
-        """Whether a workload is the operator of a custom kind, available or not.
+    def is_operator(self, workload: dict[str, Json], kind: Kind) -> bool:
+        """Return whether a workload is the operator of a custom kind, available or not.
 
-        A kind whose row does not say has the operator of its group's other kinds, if theirs do.
+        A kind without a selector has the operator of the other kinds of its group, if they have
+        one.
         """
-        row = self.row_of(kind)
+        row = self.find_row(kind)
         if row is not None and row.served_by != WorkloadSelector():
-            return serves(row.served_by, workload)
-        siblings = self.groups.get(kind.group, ())
-        if siblings:
-            return any(serves(served_by, workload) for served_by in siblings)
-        return speaks_for(workload, kind)
+            return selects_workload(row.served_by, workload)
+        selectors = self.groups.get(kind.group, ())
+        if selectors:
+            return any(selects_workload(selector, workload) for selector in selectors)
+        return looks_like_operator(workload, kind)
 
 
 def is_ready(row: KindRow, body: dict[str, Json]) -> bool:
-    """Whether an object is ready, and so as it is now."""
-    seen = find_value(body, row.observed) if row.observed else None
-    is_current = not isinstance(seen, int) or seen >= get_int(body, "metadata", "generation")
+    """Return whether an object is ready in its current generation."""
+    observed = find_value(body, row.observed) if row.observed else None
+    is_current = not isinstance(observed, int) or observed >= get_int(
+        body, "metadata", "generation"
+    )
     return is_current and all_checks_pass(row.ready_when, body)
 
 

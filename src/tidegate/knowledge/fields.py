@@ -1,4 +1,4 @@
-"""Paths that lead to many places of an object, each told with its own path.
+"""Field patterns, which match many fields of an object.
 
 spec.rules[*].http.paths[*].backend     every item of a list
 spec.valuesFrom[*]                      the items themselves
@@ -16,102 +16,111 @@ from typing import NamedTuple, TypeAlias
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.k8s.paths import PathStep, parse_path
 
-DEEP = ".**."
-STAR = "*"
+ANY_DEPTH = ".**."
+ANY_KEY = "*"
 
 
-class Places(NamedTuple):
-    """A path in parts: between two of them are the items of a list; `deep` is a key's pattern."""
+class FieldPattern(NamedTuple):
+    """A parsed pattern."""
 
     parts: tuple[tuple[PathStep, ...], ...]
+    """Paths between the `[*]` of the pattern."""
     deep: str = ""
+    """The pattern of the key behind `**`, or empty."""
 
 
-Found: TypeAlias = tuple[FieldPath, Json]
+FieldValue: TypeAlias = tuple[FieldPath, Json]
+"""The path of a field and its value."""
 
 
 @cache
-def parse_places(text: str) -> Places:
-    """Raises ValueError for what is no path."""
-    head, sign, pattern = text.partition(DEEP)
-    if sign and (not pattern or "." in pattern):
+def parse_field_pattern(text: str) -> FieldPattern:
+    """Parse a pattern. Raises ValueError if it is invalid."""
+    start, separator, pattern = text.partition(ANY_DEPTH)
+    if separator and (not pattern or "." in pattern):
         raise ValueError(f"`{text}` is no path: behind `**` comes the pattern of one key")
-    pieces = head.split("[*]")
-    parts = [parse_path(one.removeprefix(".")) if one.strip(".") else () for one in pieces]
+    pieces = start.split("[*]")
+    parts = [parse_path(piece.removeprefix(".")) if piece.strip(".") else () for piece in pieces]
     if not parts[0]:
         raise ValueError(f"`{text}` is no path")
-    return Places(tuple(parts), pattern)
+    return FieldPattern(tuple(parts), pattern)
 
 
-def find_all(body: Json, text: str) -> Iterator[Found]:
-    """What stands at the places that a path leads to, in the order of the object."""
-    places = parse_places(text)
-    found = _walk(body, places.parts, ())
-    if not places.deep:
-        return found
-    return (one for path, value in found for one in _deeper(value, places.deep, path))
+def find_fields(body: Json, pattern: str) -> Iterator[FieldValue]:
+    """Return the fields that match a pattern, in the order of the object."""
+    field_pattern = parse_field_pattern(pattern)
+    values = _walk(body, field_pattern.parts, ())
+    if not field_pattern.deep:
+        return values
+    return (
+        field for path, value in values for field in _find_deep(value, field_pattern.deep, path)
+    )
 
 
-def _walk(body: Json, parts: tuple[tuple[PathStep, ...], ...], path: FieldPath) -> Iterator[Found]:
+def _walk(
+    body: Json, parts: tuple[tuple[PathStep, ...], ...], path: FieldPath
+) -> Iterator[FieldValue]:
     first, *rest = parts
-    for there, value in _step(body, first, path):
+    for item_path, value in _follow_steps(body, first, path):
         if not rest:
-            yield there, value
+            yield item_path, value
         elif isinstance(value, list):
-            for place, item in enumerate(value):
-                yield from _walk(item, tuple(rest), (*there, place))
+            for index, item in enumerate(value):
+                yield from _walk(item, tuple(rest), (*item_path, index))
 
 
-def _step(body: Json, steps: Iterable[PathStep], path: FieldPath) -> Iterator[Found]:
-    """What stands at the end of some steps; a star goes through all keys."""
+def _follow_steps(body: Json, steps: Iterable[PathStep], path: FieldPath) -> Iterator[FieldValue]:
+    """Yield the fields at the end of some steps. `*` stands for all keys."""
     steps = tuple(steps)
-    for at, step in enumerate(steps):
-        if step == STAR:
-            for key, value in body.items() if isinstance(body, dict) else ():
-                yield from _step(value, steps[at + 1 :], (*path, key))
+    for position, step in enumerate(steps):
+        if step == ANY_KEY:
+            for name, inner in body.items() if isinstance(body, dict) else ():
+                yield from _follow_steps(inner, steps[position + 1 :], (*path, name))
             return
-        place = _chosen(body, *step) if isinstance(step, tuple) else step
-        found = _at(body, place)
-        if found is None:
+        key = _find_item_index(body, *step) if isinstance(step, tuple) else step
+        value = _get_item(body, key)
+        if value is None:
             return
-        body, path = found, (*path, place)
+        body, path = value, (*path, key)
     if body is not None:
         yield path, body
 
 
-def _at(body: Json, place: str | int) -> Json:
-    if isinstance(place, str):
-        return body.get(place) if isinstance(body, dict) else None
-    return body[place] if isinstance(body, list) and 0 <= place < len(body) else None
+def _get_item(body: Json, key: str | int) -> Json:
+    if isinstance(key, str):
+        return body.get(key) if isinstance(body, dict) else None
+    return body[key] if isinstance(body, list) and 0 <= key < len(body) else None
 
 
-def _chosen(body: Json, key: str, value: str) -> int:
-    """The place of the first item whose key has this value; -1 where there is none."""
+def _find_item_index(body: Json, key: str, value: str) -> int:
+    """Return the index of the first item whose key has this value, or -1."""
     items = body if isinstance(body, list) else []
-    fits = (
-        at for at, one in enumerate(items) if isinstance(one, dict) and str(one.get(key)) == value
+    matches = (
+        index
+        for index, item in enumerate(items)
+        if isinstance(item, dict) and str(item.get(key)) == value
     )
-    return next(fits, -1)
+    return next(matches, -1)
 
 
-def _deeper(value: Json, pattern: str, path: FieldPath) -> Iterator[Found]:
+def _find_deep(value: Json, pattern: str, path: FieldPath) -> Iterator[FieldValue]:
     if isinstance(value, dict):
-        for key, one in value.items():
+        for key, inner in value.items():
             if fnmatchcase(key, pattern):
-                yield (*path, key), one
-            yield from _deeper(one, pattern, (*path, key))
+                yield (*path, key), inner
+            yield from _find_deep(inner, pattern, (*path, key))
     elif isinstance(value, list):
-        for at, one in enumerate(value):
-            yield from _deeper(one, pattern, (*path, at))
+        for index, item in enumerate(value):
+            yield from _find_deep(item, pattern, (*path, index))
 
 
-def texts_of(value: Json, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
-    """Every text in an object, with its path."""
+def list_texts(value: Json, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
+    """Yield every text in a value with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from texts_of(one, (*path, key))
+        for key, inner in value.items():
+            yield from list_texts(inner, (*path, key))
     elif isinstance(value, list):
-        for at, one in enumerate(value):
-            yield from texts_of(one, (*path, at))
+        for index, item in enumerate(value):
+            yield from list_texts(item, (*path, index))

@@ -1,7 +1,7 @@
-"""Which hosts a text names, and which Services these are.
+"""Host names in texts, and the Services that they mean.
 
-For what containers dial, as the sandbox plays it, and for what the graph reads of manifests. All of
-this is assumed: what a program does with a host name is its own affair.
+Used for the simulated network of containers and for the dependency graph. It is a heuristic: the
+text does not prove that a program uses the host.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 HOST = lazy_regex(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
 USER_OF_URL = lazy_regex(r"://[^/@\s]*@")
 URL_HOST = lazy_regex(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
-BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
-AFTER_OPTION = lazy_regex(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
+HOST_PREFIX = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
+AFTER_OPTION = lazy_regex(rf"(?:{HOST_PREFIX})({LABEL})(?![\w.-])", re.IGNORECASE)
 BEFORE_PORT = lazy_regex(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
 WITH_PORT = lazy_regex(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
 HOST_VARIABLE = lazy_regex(r"(?:^|_|PG|DB|SQL|REDIS|MONGO)HOST$|_HOSTNAME$", re.IGNORECASE)
@@ -31,39 +31,45 @@ ADDRESS_VARIABLE = lazy_regex(
 OWN_ADDRESS = lazy_regex(
     r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
 )
-"""Where an application says under which address others know it."""
+"""Variables that hold the public address of the application itself."""
 CLIENT = lazy_regex(
     r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|grpcurl|grpc_health_probe"
     r"|pg_isready|psql|pg_dump|pg_restore|mysql|mysqladmin|mysqldump|mariadb|mongosh?|mongodump"
     r"|redis-cli|valkey-cli|amqp-publish|kcat|kafkacat|cqlsh|clickhouse-client|nats|mc|sqlcmd)\b"
 )
-"""Programs that do nothing but call somebody."""
+"""Programs that only call a server."""
 _COMMANDS = lazy_regex(r"[\n;|&]+")
 _SILENT = lazy_regex(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
-"""Lines of a script that call nobody: comments, what is printed, and texts of objects."""
+"""Lines of a script that call no server: comments, printed text and YAML."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
-LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
-"""Hosts that are no Services of the plan; the last stands where an operator would write one."""
-MOST_TEXT = 100_000
-"""Texts that are longer are no settings."""
+IGNORED_HOSTS = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
+"""Hosts that are not Services of the plan. `simulated` stands for a value of an operator."""
+MAX_TEXT_LENGTH = 100_000
+"""Longer texts are not searched."""
 
 
 class Host(NamedTuple):
-    """A host that is named. A sure one is a Service even if no such Service is there."""
+    """A host name in a text."""
 
     name: str
-    sure: bool
+    is_certain: bool
+    """Whether the host is a Service even if the Service does not exist."""
 
 
-class Services(Protocol):
-    """What is known of a cluster's Services and namespaces."""
+class ServiceLookup(Protocol):
+    """The Services and namespaces of a cluster."""
 
-    def has_service(self, namespace: str, name: str) -> bool: ...
-    def has_namespace(self, name: str) -> bool: ...
+    def has_service(self, namespace: str, name: str) -> bool:
+        """Return whether there is such a Service."""
+        ...
+
+    def has_namespace(self, name: str) -> bool:
+        """Return whether there is such a namespace."""
+        ...
 
 
-def aliases_of(spec: Json) -> frozenset[str]:
-    """Hosts that a pod's spec gives addresses to by itself."""
+def list_host_aliases(spec: Json) -> frozenset[str]:
+    """Return the host names in `hostAliases` of a pod spec."""
     return frozenset(
         name
         for alias in get_mappings(spec, "hostAliases")
@@ -72,61 +78,59 @@ def aliases_of(spec: Json) -> frozenset[str]:
     )
 
 
-def command_of(container: Json) -> str:
+def join_command(container: Json) -> str:
+    """Return the command and arguments of a container as one text."""
     words = [*get_list(container, "command"), *get_list(container, "args")]
     return " ".join(word for word in words if isinstance(word, str))
 
 
 def is_own_address(variable: str, telemetry: tuple[str, ...]) -> bool:
-    """Whether a variable says where others find the program, or where it only reports to."""
+    """Return whether a variable holds the public address of the program or a telemetry endpoint."""
     return bool(OWN_ADDRESS.search(variable)) or is_telemetry(variable, telemetry)
 
 
-def hosts_in(
-    written: str, variable: str, aliases: Collection[str], telemetry: tuple[str, ...]
+def find_hosts(
+    text: str, variable: str, aliases: Collection[str], telemetry: tuple[str, ...]
 ) -> Iterator[Host]:
-    """The hosts in one text; of a variable if it has a name, else of a command."""
-    written = USER_OF_URL.sub("://", written if variable else spoken(written))
-    sure = set(URL_HOST.findall(written)) | _called(written, variable)
+    """Yield the hosts in the value of a variable, or in a command if `variable` is empty."""
+    text = USER_OF_URL.sub("://", text if variable else strip_inactive_lines(text))
+    certain = set(URL_HOST.findall(text)) | _certain_hosts(text, variable)
     is_host = bool(HOST_VARIABLE.search(variable))
-    for name in (*sorted(sure), *_names_in(written, variable)):
-        if name not in LOCAL and name not in aliases and not is_telemetry(name, telemetry):
-            yield Host(name, name in sure or is_host or name.endswith(CLUSTER_SUFFIX))
+    for name in (*sorted(certain), *_possible_hosts(text, variable)):
+        if name not in IGNORED_HOSTS and name not in aliases and not is_telemetry(name, telemetry):
+            yield Host(name, name in certain or is_host or name.endswith(CLUSTER_SUFFIX))
 
 
-def spoken(script: str) -> str:
-    """What of a script is done; a command of one line is all done."""
+def strip_inactive_lines(script: str) -> str:
+    """Return a script without the lines that call no server."""
     return _SILENT.sub("", script) if "\n" in script else script
 
 
-def _called(written: str, variable: str) -> set[str]:
-    """Hosts that nobody can mistake: what a client is told to call, an address with its port."""
+def _certain_hosts(text: str, variable: str) -> set[str]:
+    """Return the unambiguous hosts: arguments of a client, and addresses with a port."""
     if variable:
         is_address = ADDRESS_VARIABLE.search(variable)
-        return set(BEFORE_PORT.findall(written)) if is_address else set()
-    found: set[str] = set()
-    for line in _COMMANDS.split(written):
+        return set(BEFORE_PORT.findall(text)) if is_address else set()
+    hosts: set[str] = set()
+    for line in _COMMANDS.split(text):
         if CLIENT.search(line):
-            found |= {*AFTER_OPTION.findall(f" {line}"), *BEFORE_PORT.findall(line)}
-    return found
+            hosts |= {*AFTER_OPTION.findall(f" {line}"), *BEFORE_PORT.findall(line)}
+    return hosts
 
 
-def addresses_in(written: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
-    """The hosts in a text of which nobody knows what it is for: those of URLs, and Services' own.
-
-    A word in passing is none.
-    """
-    if len(written) > MOST_TEXT or ("://" not in written and ".svc" not in written):
+def find_addresses(text: str, telemetry: tuple[str, ...]) -> Iterator[Host]:
+    """Yield the hosts in a text of unknown purpose: those of URLs and full names of Services."""
+    if len(text) > MAX_TEXT_LENGTH or ("://" not in text and ".svc" not in text):
         return
-    written = USER_OF_URL.sub("://", written)
-    named = (word for word in HOST.findall(written) if word.endswith(CLUSTER_SUFFIX))
-    for name in dict.fromkeys((*URL_HOST.findall(written), *named)):
-        if name not in LOCAL and not is_telemetry(name, telemetry):
-            yield Host(name, sure=name.endswith(CLUSTER_SUFFIX))
+    text = USER_OF_URL.sub("://", text)
+    services = (word for word in HOST.findall(text) if word.endswith(CLUSTER_SUFFIX))
+    for name in dict.fromkeys((*URL_HOST.findall(text), *services)):
+        if name not in IGNORED_HOSTS and not is_telemetry(name, telemetry):
+            yield Host(name, is_certain=name.endswith(CLUSTER_SUFFIX))
 
 
-def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None:
-    """The namespace and the name of the Service that a host means, seen from a namespace."""
+def resolve_service(host: Host, namespace: str, lookup: ServiceLookup) -> tuple[str, str] | None:
+    """Return the namespace and name of the Service that a host means in a namespace, or None."""
     name = host.name
     for suffix in CLUSTER_SUFFIX:
         if name.endswith(suffix):
@@ -135,74 +139,80 @@ def service_of(host: Host, home: str, known: Services) -> tuple[str, str] | None
     labels = name.split(".")
     if len(labels) == 1:
         is_word = name.isdigit() or name in ("true", "false")
-        is_meant = known.has_service(home, name) or (host.sure and not is_word)
-        return (home, name) if is_meant else None
+        is_meant = lookup.has_service(namespace, name) or (host.is_certain and not is_word)
+        return (namespace, name) if is_meant else None
     if len(labels) == 2:  # noqa: PLR2004 - service and namespace
-        is_sure = host.sure and known.has_namespace(labels[1])
-        is_meant = known.has_service(labels[1], labels[0]) or is_sure
+        is_sure = host.is_certain and lookup.has_namespace(labels[1])
+        is_meant = lookup.has_service(labels[1], labels[0]) or is_sure
         return (labels[1], labels[0]) if is_meant else None
     return None
 
 
-def port_of(host: Host, written: str) -> str:
-    """The port that a text names behind a host; empty where it names none, or several."""
-    if f"{host.name}:" not in written:
+def find_port(host: Host, text: str) -> str:
+    """Return the port behind a host in a text. Returns "" if there is none or more than one."""
+    if f"{host.name}:" not in text:
         return ""
-    found = {port for name, port in WITH_PORT.findall(written) if name == host.name}
-    return found.pop() if len(found) == 1 else ""
+    ports = {port for name, port in WITH_PORT.findall(text) if name == host.name}
+    return ports.pop() if len(ports) == 1 else ""
 
 
-def scripts_of(
+def list_mounted_scripts(
     container: Json, pod: Json, find: Callable[[str], Json]
 ) -> Iterator[tuple[str, str]]:
-    """Files of ConfigMaps that a container's command names, by their paths; `find` gets these."""
-    words = command_of(container)
-    volumes = {get_text(one, "name"): one for one in get_mappings(pod, "volumes")}
+    """Yield the mounted ConfigMap files that the command of a container names, with their paths.
+
+    `find` returns a ConfigMap by name.
+    """
+    command = join_command(container)
+    volumes = {get_text(volume, "name"): volume for volume in get_mappings(pod, "volumes")}
     for mount in get_mappings(container, "volumeMounts"):
         source = get_mapping(volumes.get(get_text(mount, "name"), {}), "configMap")
-        for key, written in (
+        for key, content in (
             get_mapping(find(get_text(source, "name")), "data").items() if source else ()
         ):
-            place = _place(mount, source, key)
-            if place and isinstance(written, str) and _is_named(place, words):
-                yield place, written
+            path = _mount_path(mount, source, key)
+            if path and isinstance(content, str) and _contains_path(path, command):
+                yield path, content
 
 
-def _place(mount: Json, source: Json, key: str) -> str:
-    """Where a key of a ConfigMap is mounted; empty where it is not."""
-    items = {get_text(one, "key"): get_text(one, "path") for one in get_mappings(source, "items")}
+def _mount_path(mount: Json, source: Json, key: str) -> str:
+    """Return where a key of a ConfigMap is mounted, or "" if it is not."""
+    items = {
+        get_text(item, "key"): get_text(item, "path") for item in get_mappings(source, "items")
+    }
     path = items.get(key, "") if items else key
-    folder, alone = get_text(mount, "mountPath").rstrip("/"), get_text(mount, "subPath")
-    if alone:
-        return folder if path == alone else ""
-    return f"{folder}/{path}" if path else ""
+    mount_path, sub_path = get_text(mount, "mountPath").rstrip("/"), get_text(mount, "subPath")
+    if sub_path:
+        return mount_path if path == sub_path else ""
+    return f"{mount_path}/{path}" if path else ""
 
 
-def _is_named(place: str, words: str) -> bool:
-    return re.search(rf"(?<![\w./-]){re.escape(place)}(?![\w-])", words) is not None
+def _contains_path(path: str, command: str) -> bool:
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w-])", command) is not None
 
 
-def fits_any(words: str, patterns: Iterable[str]) -> bool:
-    """Whether one of these patterns is found in a text, in any case."""
-    return any(_compiled(pattern).search(words) for pattern in patterns)
+def matches_any(text: str, patterns: Iterable[str]) -> bool:
+    """Return whether a text matches one of the patterns, ignoring case."""
+    return any(_compile_pattern(pattern).search(text) for pattern in patterns)
 
 
 def is_telemetry(name: str, telemetry: tuple[str, ...]) -> bool:
-    return any(_compiled(pattern).search(name) for pattern in telemetry)
+    """Return whether a name matches a telemetry pattern."""
+    return any(_compile_pattern(pattern).search(name) for pattern in telemetry)
 
 
-def _names_in(written: str, variable: str) -> Iterator[str]:
-    """What may be a host. A word without a dot is one only in the right company."""
-    words = HOST.findall(written)
+def _possible_hosts(text: str, variable: str) -> Iterator[str]:
+    """Yield the words that may be hosts. A word without a dot needs a hint beside it."""
+    words = HOST.findall(text)
     yield from (word for word in words if "." in word)
-    yield from AFTER_OPTION.findall(f" {written}")
-    yield from BEFORE_PORT.findall(written)
+    yield from AFTER_OPTION.findall(f" {text}")
+    yield from BEFORE_PORT.findall(text)
     if variable and ADDRESS_VARIABLE.search(variable):
-        yield from (part for part in re.split(r"[,;\s]+", written) if part in words)
-    elif not variable and CLIENT.search(written):
+        yield from (part for part in re.split(r"[,;\s]+", text) if part in words)
+    elif not variable and CLIENT.search(text):
         yield from (word for word in words if "." not in word)
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)

@@ -1,7 +1,6 @@
-"""What an object names in its fields: other objects, with the path that names each.
+"""References of an object to other objects, with the field of each.
 
-Rows say where: those about references, and what the row of an operator needs. Pure, told from the
-object alone.
+Reference rows and the needs of operator rows say which fields refer to objects.
 """
 
 from __future__ import annotations
@@ -11,10 +10,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.knowledge.catalog import KnownRows, images_of
-from tidegate.knowledge.fields import find_all
-from tidegate.knowledge.references import Made, Needed, make_products, needs_of, products_of
-from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
+from tidegate.knowledge.catalog import KindCatalog, list_images
+from tidegate.knowledge.fields import find_fields
+from tidegate.knowledge.references import (
+    NeededObject,
+    ProducedObject,
+    list_needs,
+    list_products,
+    render_products,
+)
+from tidegate.knowledge.templates import TemplateOption, make_scope, parse_text, render_text
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
 from tidegate.model.k8s.paths import find_value, follow_path, parse_path
@@ -32,139 +37,152 @@ KindName = tuple[str, str]
 POD = ("", "Pod")
 
 
-class Mention(NamedTuple):
-    """One object that another names. With `keys`, these of its keys must be there."""
+class Reference(NamedTuple):
+    """A reference to an object."""
 
     group: str
     kind: str
     namespace: str
     name: str
     field: FieldPath
+    """The field that holds the reference."""
     effect: Effect
     until: RequiredState
     optional: bool = False
     keys: tuple[str, ...] = ()
+    """The keys that the object must have."""
 
 
-class Pods(NamedTuple):
-    """The spec of an object's pods, where it stands, and their labels."""
+class PodTemplate(NamedTuple):
+    """The pod spec of an object."""
 
     row: PodsRow
     path: FieldPath
+    """Where the spec is in the object."""
     spec: JsonObject
     labels: JsonObject
 
 
-class Naming(msgspec.Struct, frozen=True):
-    """Rows about references, by the kinds that they are of."""
+class ReferenceFinder(msgspec.Struct, frozen=True):
+    """Finds references by the rows about them."""
 
-    rows: KnownRows
+    rows: KindCatalog
+    """Operator knowledge by kind."""
     of_pods: tuple[ReferenceRow, ...]
+    """Rows about references in pod specs."""
     of_kinds: dict[KindName, tuple[ReferenceRow, ...]]
+    """Rows about references, by the kind that holds them."""
     pods: dict[KindName, PodsRow]
+    """Rows about the place of the pod spec, by kind."""
     producers: dict[KindName, tuple[ProducerRow, ...]]
+    """Rows about produced objects, by kind."""
 
     @classmethod
-    def of(cls, known: Knowledge) -> Naming:
+    def from_knowledge(cls, knowledge: Knowledge) -> ReferenceFinder:
+        """Return a finder for the rows of the knowledge."""
         of_kinds: dict[KindName, tuple[ReferenceRow, ...]] = {}
-        for row in known.references:
+        for row in knowledge.references:
             for kind in row.of_kinds:
                 of_kinds[row.of_group, kind] = (*of_kinds.get((row.of_group, kind), ()), row)
         producers: dict[KindName, tuple[ProducerRow, ...]] = {}
-        for producer in known.producers:
+        for producer in knowledge.producers:
             for kind in producer.kinds:
                 name = (producer.group, kind)
                 producers[name] = (*producers.get(name, ()), producer)
         return cls(
-            KnownRows.of(known.rows),
-            tuple(row for row in known.references if row.pods),
+            KindCatalog.from_rows(knowledge.rows),
+            tuple(row for row in knowledge.references if row.pods),
             of_kinds,
-            {(row.group, kind): row for row in known.pods for kind in row.kinds},
+            {(row.group, kind): row for row in knowledge.pods for kind in row.kinds},
             producers,
         )
 
-    def pods_of(self, body: JsonObject, kind: Kind) -> Pods | None:
-        """The pods of an object, if objects of its kind have some."""
+    def find_pod_template(self, body: JsonObject, kind: Kind) -> PodTemplate | None:
+        """Return the pod template of an object, or None if its kind has none."""
         row = self.pods.get((kind.group, kind.name))
         if row is None:
             return None
         spec = find_value(body, row.at)
         labels = find_value(body, row.labels) if row.labels else None
         path = tuple(step for step in parse_path(row.at) if isinstance(step, str | int))
-        return Pods(
+        return PodTemplate(
             row,
             path,
             spec if isinstance(spec, dict) else {},
             labels if isinstance(labels, dict) else {},
         )
 
-    def mentions_of(  # noqa: C901 - one loop for each sort of row
-        self, body: JsonObject, kind: Kind, pods: Pods | None = None
-    ) -> Iterator[Mention]:
-        """All that an object names; what nobody can tell the name of is left out."""
-        scope = scope_of(body, kind)
+    def find_references(  # noqa: C901 - one loop for each sort of row
+        self, body: JsonObject, kind: Kind, pods: PodTemplate | None = None
+    ) -> Iterator[Reference]:
+        """Yield all references of an object whose names are known."""
+        scope = make_scope(body, kind)
         named: set[tuple[str, str, str]] = set()
         for row in self.of_kinds.get((kind.group, kind.name), ()):
-            for one in _mentions(row, body, scope):
-                named.add((one.group, one.kind, one.name))
-                yield one
+            for reference in _row_references(row, body, scope):
+                named.add((reference.group, reference.kind, reference.name))
+                yield reference
         if pods is not None:
             for row in self.of_pods:
-                for one in _mentions(row, pods.spec, scope):
-                    effect = _effect_on_pods(one.effect, pods.row, kind)
-                    yield one._replace(field=(*pods.path, *one.field), effect=effect)
-        if (known := self.rows.row_of(kind)) is not None:
-            for needed in needs_of(known, body, kind):
-                same = (needed.group, needed.kind, needed.name)
-                if not needed.need.unmet and same in named:
+                for reference in _row_references(row, pods.spec, scope):
+                    effect = _effect_on_pods(reference.effect, pods.row, kind)
+                    yield reference._replace(field=(*pods.path, *reference.field), effect=effect)
+        if (kind_row := self.rows.find_row(kind)) is not None:
+            for needed in list_needs(kind_row, body, kind):
+                target = (needed.group, needed.kind, needed.name)
+                if not needed.need.unmet and target in named:
                     continue  # a row about references says what comes of it
-                yield Mention(
+                yield Reference(
                     needed.group,
                     needed.kind,
                     needed.namespace,
                     needed.name,
-                    _field_of(needed, scope),
+                    _need_field(needed, scope),
                     Effect.BLOCKED,
                     needed.need.until,
                 )
 
-    def products_of(self, body: JsonObject, kind: Kind) -> Iterator[Made]:
-        """All that is made of an object: by its operator, or because somebody else looks for it."""
-        row = self.rows.row_of(kind)
+    def list_products(self, body: JsonObject, kind: Kind) -> Iterator[ProducedObject]:
+        """Yield all objects that an operator, or another producer, makes of an object."""
+        row = self.rows.find_row(kind)
         producers = self.producers.get((kind.group, kind.name), ())
         if row is None and not producers:
             return
-        scope = scope_of(body, kind)
-        told: list[Made] = []
+        scope = make_scope(body, kind)
+        produced: list[ProducedObject] = []
         for producer in producers:
             parts = producer.images
-            if not parts or any(part in image for image in images_of(body) for part in parts):
-                told += make_products(producer.produces, scope)
-        names = [_name_of(one) for one in told]
+            if not parts or any(part in image for image in list_images(body) for part in parts):
+                produced += render_products(producer.produces, scope)
+        names = [_product_key(product) for product in produced]
         if row is not None:
-            yield from (one for one in products_of(row, scope) if _name_of(one) not in names)
-        yield from told
+            yield from (
+                product
+                for product in list_products(row, scope)
+                if _product_key(product) not in names
+            )
+        yield from produced
 
 
-def _name_of(made: Made) -> tuple[Json, Json, Json]:
-    """What tells one object that is made from another."""
-    metadata = get_mapping(made.body, "metadata")
-    return made.body.get("kind"), metadata.get("namespace"), metadata.get("name")
+def _product_key(product: ProducedObject) -> tuple[Json, Json, Json]:
+    """Return the kind, namespace and name of a produced object."""
+    metadata = get_mapping(product.body, "metadata")
+    return product.body.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
-def _mentions(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterator[Mention]:
-    for places in row.at:
-        for path, item in find_all(body, places):
-            inner = {**scope, "item": item}
-            if not all_checks_pass(row.when, inner):
+def _row_references(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterator[Reference]:
+    for pattern in row.at:
+        for path, item in find_fields(body, pattern):
+            item_scope = {**scope, "item": item}
+            if not all_checks_pass(row.when, item_scope):
                 continue
-            name = render_text(row.name, inner)
-            kind = render_text(row.kind, inner)
+            name = render_text(row.name, item_scope)
+            kind = render_text(row.kind, item_scope)
             if name and kind:
-                yield Mention(
-                    render_text(row.group, inner),
+                yield Reference(
+                    render_text(row.group, item_scope),
                     kind,
-                    render_text(row.namespace, inner),
+                    render_text(row.namespace, item_scope),
                     name,
                     path,
                     row.effect,
@@ -176,36 +194,39 @@ def _mentions(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterato
 
 def _keys(paths: Iterable[str], item: Json) -> Iterator[str]:
     for path in paths:
-        yield from (key for _, key in find_all(item, path) if isinstance(key, str))
+        yield from (key for _, key in find_fields(item, path) if isinstance(key, str))
 
 
 def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
-    """A refused pod holds whoever would have it. Pods that come later hold nothing now."""
+    """Return the effect on the owner of pods.
+
+    A rejected pod blocks it; later pods do not matter.
+    """
     if row.later:
         return Effect.NONE
     is_pod = (kind.group, kind.name) == POD
     return Effect.BLOCKED if effect is Effect.REJECTED and not is_pod else effect
 
 
-def _field_of(needed: Needed, scope: JsonObject) -> FieldPath:
-    """The field that a need takes its name from."""
+def _need_field(needed: NeededObject, scope: JsonObject) -> FieldPath:
+    """Return the field from which a need takes its name."""
     need = needed.need
-    at = (needed.at,) if isinstance(needed.at, str | int) else ()
-    start = (*_plain(parse_path(need.each)), *at) if need.each else ()
+    key = (needed.at,) if isinstance(needed.at, str | int) else ()
+    start = (*_plain_steps(parse_path(need.each)), *key) if need.each else ()
     for piece in parse_text(need.name):
         for option in piece if not isinstance(piece, str) else ():
             if start and option.path[:1] == ("item",):
-                return (*start, *_plain(option.path[1:]))
-            if found := _path_of(option, scope):
-                return found
+                return (*start, *_plain_steps(option.path[1:]))
+            if path := _option_path(option, scope):
+                return path
     return start
 
 
-def _path_of(option: Option, scope: JsonObject) -> FieldPath:
+def _option_path(option: TemplateOption, scope: JsonObject) -> FieldPath:
     is_there = bool(option.path) and follow_path(scope, option.path) is not None
-    path = _plain(option.path) if is_there else ()
+    path = _plain_steps(option.path) if is_there else ()
     return ("metadata", *path) if path in (("name",), ("namespace",)) else path
 
 
-def _plain(steps: Iterable[object]) -> FieldPath:
+def _plain_steps(steps: Iterable[object]) -> FieldPath:
     return tuple(step for step in steps if isinstance(step, str | int))

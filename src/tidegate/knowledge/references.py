@@ -1,7 +1,7 @@
-"""What an object refers to: what one of a row needs and makes, which settings a pod's spec names.
+"""What an object needs and produces by the row of its kind, and the configuration that a pod needs.
 
-Pure, told from the object alone: the graph can ask it of objects that are not applied yet, the
-sandbox of those that are.
+Pure functions: the graph uses them for objects that are not applied yet, the simulator for those
+that are.
 """
 
 from __future__ import annotations
@@ -10,34 +10,36 @@ import base64
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tidegate.knowledge.templates import items_of, render, render_text, scope_of
+from tidegate.knowledge.templates import list_item_scopes, make_scope, render, render_text
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.checks import all_checks_pass
 from tidegate.model.operators.rows import KindRow, Need, Product, RequiredState, ServiceProduct
 
 SECRET = Kind("", "v1", "Secret")
-DEFINITION = "CustomResourceDefinition"
+CRD_KIND_NAME = "CustomResourceDefinition"
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
-def settings_of(spec: JsonObject, namespace: str) -> Iterator[Ref]:
-    """All Secrets and ConfigMaps that pods of this spec cannot start without."""
+def list_required_configs(spec: JsonObject, namespace: str) -> Iterator[Ref]:
+    """Yield all Secrets and ConfigMaps without which pods of this spec cannot start."""
     containers = (*get_mappings(spec, "initContainers"), *get_mappings(spec, "containers"))
-    found = [pair for container in containers for pair in whole_sources(container)]
-    found += [
+    sources = [source for container in containers for source in list_env_from_sources(container)]
+    sources += [
         (kind, reference)
         for container in containers
-        for _, kind, reference in single_sources(container)
+        for _, kind, reference in list_env_key_sources(container)
     ]
-    found += [pair for volume in get_mappings(spec, "volumes") for pair in volume_sources(volume)]
-    for kind, reference in found:
+    sources += [
+        source for volume in get_mappings(spec, "volumes") for source in list_volume_sources(volume)
+    ]
+    for kind, reference in sources:
         if not reference.get("optional"):
             yield Ref(kind, namespace, get_text(reference, "name"))
 
 
-def whole_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
-    """What all keys become variables of."""
+def list_env_from_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
+    """Yield the objects in `envFrom` of a container."""
     for entry in get_mappings(container, "envFrom"):
         if reference := get_mapping(entry, "configMapRef"):
             yield CONFIG_MAP, reference
@@ -45,18 +47,18 @@ def whole_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
             yield SECRET, reference
 
 
-def single_sources(container: Json) -> Iterator[tuple[str, Kind, JsonObject]]:
-    """Each variable that is one key of something, with its name."""
+def list_env_key_sources(container: Json) -> Iterator[tuple[str, Kind, JsonObject]]:
+    """Yield the variables of a container that are a key of an object, with the reference."""
     for variable in get_mappings(container, "env"):
-        origin = get_mapping(variable, "valueFrom")
-        if reference := get_mapping(origin, "configMapKeyRef"):
+        source = get_mapping(variable, "valueFrom")
+        if reference := get_mapping(source, "configMapKeyRef"):
             yield get_text(variable, "name"), CONFIG_MAP, reference
-        if reference := get_mapping(origin, "secretKeyRef"):
+        if reference := get_mapping(source, "secretKeyRef"):
             yield get_text(variable, "name"), SECRET, reference
 
 
-def volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
-    """What is mounted."""
+def list_volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
+    """Yield the Secrets and ConfigMaps that a volume mounts."""
     if secret := get_mapping(volume, "secret"):
         yield SECRET, {**secret, "name": secret.get("secretName")}
     if settings := get_mapping(volume, "configMap"):
@@ -68,8 +70,8 @@ def volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
             yield CONFIG_MAP, settings
 
 
-class Needed(NamedTuple):
-    """One object that another needs."""
+class NeededObject(NamedTuple):
+    """An object that another object needs."""
 
     need: Need
     group: str
@@ -77,9 +79,10 @@ class Needed(NamedTuple):
     namespace: str
     name: str
     at: Json = None
-    """The key of the item that says so, where the need is one for each."""
+    """The key of the item that needs it, if the need has `each`."""
 
     def scope(self) -> JsonObject:
+        """Return the fields as a scope for templates."""
         return {
             "group": self.group,
             "kind": self.kind,
@@ -88,89 +91,96 @@ class Needed(NamedTuple):
         }
 
 
-class Made(NamedTuple):
-    """One object that is produced, and whether it goes with its maker.
-
-    A Service that `answers` does so by itself as soon as its maker is ready.
-    """
+class ProducedObject(NamedTuple):
+    """An object that an operator produces."""
 
     body: JsonObject
-    owned: bool
-    answers: bool = False
+    is_owned: bool
+    """Whether the object is deleted with its owner."""
+    answers_when_ready: bool = False
+    """Whether it is a Service that answers as soon as its owner is ready."""
 
 
-def needs_of(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[Needed]:
-    """What an object needs; nothing where it names nothing."""
-    whole = scope_of(body, kind)
+def list_needs(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[NeededObject]:
+    """Yield the objects that an object needs. A need without a name is skipped."""
+    object_scope = make_scope(body, kind)
     for need in row.needs:
-        for scope in items_of(whole, need.each):
+        for scope in list_item_scopes(object_scope, need.each):
             if not all_checks_pass(need.when, scope):
                 continue
             parts = (need.group, need.kind, need.namespace, need.name)
-            needed = Needed(need, *(render_text(part, scope) for part in parts))
+            needed = NeededObject(need, *(render_text(part, scope) for part in parts))
             needed = needed._replace(at=scope.get("key")) if need.each else needed
             # A host without a namespace means nothing to an object that is in none.
-            is_nowhere = need.until is RequiredState.SERVING and not needed.namespace
-            if needed.name and not is_nowhere:
+            has_no_namespace = need.until is RequiredState.SERVING and not needed.namespace
+            if needed.name and not has_no_namespace:
                 yield needed
 
 
-def products_of(row: KindRow, scope: JsonObject, upto: int | None = None) -> Iterator[Made]:
-    """What an object has produced when it reaches a stage; all of it unless one is given."""
+def list_products(
+    row: KindRow, scope: JsonObject, last_stage: int | None = None
+) -> Iterator[ProducedObject]:
+    """Yield what an object has produced at a stage, or in all stages if `last_stage` is None."""
     for service in row.services:
-        yield from _service(service, scope)
-    for stage in row.stages if upto is None else row.stages[: upto + 1]:
-        yield from make_products(stage.produces, scope)
+        yield from _render_service(service, scope)
+    for stage in row.stages if last_stage is None else row.stages[: last_stage + 1]:
+        yield from render_products(stage.produces, scope)
 
 
-def definitions_of(row: KindRow | None, body: JsonObject, kind: Kind) -> list[JsonObject]:
-    """What is made of an object to define kinds, as Gatekeeper does with a template."""
-    products = (one for stage in row.stages for one in stage.produces) if row else ()
-    if not any(one.makes.get("kind") == DEFINITION for one in products):
+def list_produced_crds(row: KindRow | None, body: JsonObject, kind: Kind) -> list[JsonObject]:
+    """Return the CRDs that are produced from an object, as Gatekeeper does for a
+    ConstraintTemplate.
+    """
+    products = (product for stage in row.stages for product in stage.produces) if row else ()
+    if not any(product.makes.get("kind") == CRD_KIND_NAME for product in products):
         return []
-    made = products_of(row, scope_of(body, kind)) if row else ()
-    return [one.body for one in made if one.body.get("kind") == DEFINITION]
+    produced = list_products(row, make_scope(body, kind)) if row else ()
+    return [product.body for product in produced if product.body.get("kind") == CRD_KIND_NAME]
 
 
-def make_products(products: Iterable[Product], whole: JsonObject) -> Iterator[Made]:
-    """What these products come to for an object; nothing where they have no name."""
+def render_products(
+    products: Iterable[Product], object_scope: JsonObject
+) -> Iterator[ProducedObject]:
+    """Yield the products of an object. A product without a name is skipped."""
     for product in products:
-        for scope in items_of(whole, product.each):
+        for scope in list_item_scopes(object_scope, product.each):
             if all_checks_pass(product.when, scope):
-                made = _object(product, scope)
-                if get_mapping(made, "metadata").get("name"):
-                    yield Made(made, product.owned)
+                body = _render_object(product, scope)
+                if get_mapping(body, "metadata").get("name"):
+                    yield ProducedObject(body, product.owned)
 
 
-def _object(product: Product, scope: JsonObject) -> JsonObject:
-    made = render(product.makes, scope)
-    home: JsonObject = scope if product.namespaced else {}
-    return _with_bytes(_at_home(made, home)) if isinstance(made, dict) else {}
+def _render_object(product: Product, scope: JsonObject) -> JsonObject:
+    body = render(product.makes, scope)
+    namespace_scope: JsonObject = scope if product.namespaced else {}
+    return (
+        _with_encoded_data(_with_namespace(body, namespace_scope)) if isinstance(body, dict) else {}
+    )
 
 
-def _at_home(made: JsonObject, scope: JsonObject) -> JsonObject:
-    """In the namespace of its maker unless it names another."""
-    metadata = get_mapping(made, "metadata")
+def _with_namespace(body: JsonObject, scope: JsonObject) -> JsonObject:
+    """Return the object in the namespace of its owner unless it names another."""
+    metadata = get_mapping(body, "metadata")
     namespace = metadata.get("namespace") or scope.get("namespace")
-    return {**made, "metadata": {**metadata, "namespace": namespace}} if namespace else made
+    return {**body, "metadata": {**metadata, "namespace": namespace}} if namespace else body
 
 
-def _with_bytes(made: JsonObject) -> JsonObject:
-    """A Secret's texts as a server keeps them."""
-    texts = made.get("stringData")
-    if made.get("kind") != "Secret" or not isinstance(texts, dict):
-        return made
-    data = {**get_mapping(made, "data")}
+def _with_encoded_data(body: JsonObject) -> JsonObject:
+    """Return a Secret with `stringData` moved to `data`, as the server stores it."""
+    texts = body.get("stringData")
+    if body.get("kind") != "Secret" or not isinstance(texts, dict):
+        return body
+    data = {**get_mapping(body, "data")}
     data |= {key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()}
-    return {**{key: value for key, value in made.items() if key != "stringData"}, "data": data}
+    return {**{key: value for key, value in body.items() if key != "stringData"}, "data": data}
 
 
-def _service(service: ServiceProduct, scope: JsonObject) -> Iterator[Made]:
+def _render_service(service: ServiceProduct, scope: JsonObject) -> Iterator[ProducedObject]:
     name = render_text(service.name, scope)
     if not name or not all_checks_pass(service.when, scope):
         return
     ports: list[Json] = [
-        {"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports
+        {"name": port.name, "port": port.port, "protocol": "TCP"} for port in service.ports
     ]
     spec: JsonObject = {"ports": ports}
     if selector := render(service.selector, scope):
@@ -183,4 +193,4 @@ def _service(service: ServiceProduct, scope: JsonObject) -> Iterator[Made]:
         "metadata": {"name": name},
         "spec": spec,
     }
-    yield Made(_at_home(body, scope), owned=True, answers=True)
+    yield ProducedObject(_with_namespace(body, scope), is_owned=True, answers_when_ready=True)

@@ -1,4 +1,4 @@
-"""What stands in Secrets and ConfigMaps: their keys, and the variables that come of them."""
+"""The data of Secrets and ConfigMaps, and the variables that containers get from them."""
 
 from __future__ import annotations
 
@@ -6,57 +6,63 @@ import base64
 import binascii
 from collections.abc import Callable, Iterator
 
-from tidegate.knowledge.references import CONFIG_MAP, single_sources, whole_sources
+from tidegate.knowledge.references import CONFIG_MAP, list_env_from_sources, list_env_key_sources
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
-OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
-"""On a Secret that stands for one whose keys nobody here can know: it has every key."""
-SIMULATED_MARK = "sandbox.tidegate.dev/simulated"
-"""On what a simulated operator has made."""
-SIMULATED = "simulated"
-"""The value of a key of such a Secret, where nobody here can know the real one."""
-Find = Callable[[Kind, str], JsonObject | None]
-"""A Secret or a ConfigMap by its kind and name, where it is known."""
+OPEN_KEYS_ANNOTATION = "sandbox.tidegate.dev/open-keys"
+"""Marks a Secret that stands for one with unknown keys: it has every key."""
+SIMULATED_ANNOTATION = "sandbox.tidegate.dev/simulated"
+"""Marks an object that a simulated operator has produced."""
+SIMULATED_VALUE = "simulated"
+"""The value of a key of such a Secret."""
+FindObject = Callable[[Kind, str], JsonObject | None]
+"""A function that returns a Secret or ConfigMap by kind and name, or None if it is unknown."""
 
 
 def has_open_keys(body: JsonObject) -> bool:
-    return get_mapping(body, "metadata", "annotations").get(OPEN_KEYS) == "true"
+    """Return whether a Secret stands for one with unknown keys."""
+    return get_mapping(body, "metadata", "annotations").get(OPEN_KEYS_ANNOTATION) == "true"
 
 
 def is_simulated(body: JsonObject) -> bool:
-    return get_mapping(body, "metadata", "annotations").get(SIMULATED_MARK) == "true"
+    """Return whether a simulated operator has produced the object."""
+    return get_mapping(body, "metadata", "annotations").get(SIMULATED_ANNOTATION) == "true"
 
 
-def keys_of(body: JsonObject, *, binary: bool = True) -> dict[str, Json]:
+def get_data(body: JsonObject, *, include_binary: bool = True) -> dict[str, Json]:
+    """Return `data` and `stringData`, and `binaryData` unless it is excluded."""
     keys = {**get_mapping(body, "data"), **get_mapping(body, "stringData")}
-    return {**get_mapping(body, "binaryData"), **keys} if binary else keys
+    return {**get_mapping(body, "binaryData"), **keys} if include_binary else keys
 
 
-def value_of(body: JsonObject | None, kind: Kind, key: str) -> str:
-    """A value to look for hosts in. It is compared and never shown."""
+def get_data_value(body: JsonObject | None, kind: Kind, key: str) -> str:
+    """Return a decoded value, to search it for hosts.
+
+    It is never displayed. Returns "" if missing.
+    """
     if body is None:
         return ""
-    written = get_value(body, "stringData", key) or get_value(body, "data", key)
-    if not isinstance(written, str):
+    value = get_value(body, "stringData", key) or get_value(body, "data", key)
+    if not isinstance(value, str):
         return ""
     if kind == CONFIG_MAP or get_value(body, "stringData", key):
-        return written
+        return value
     try:
-        return base64.b64decode(written).decode(errors="replace")
+        return base64.b64decode(value).decode(errors="replace")
     except binascii.Error:
         return ""
 
 
-def variables_of(container: Json, find: Find) -> Iterator[tuple[str, str]]:
-    """The variables of a container with their values, as far as they are known."""
-    for kind, reference in whole_sources(container):
-        found = find(kind, get_text(reference, "name"))
-        for key in keys_of(found) if found is not None else ():
-            yield key, value_of(found, kind, key)
-    for name, kind, reference in single_sources(container):
-        found = find(kind, get_text(reference, "name"))
-        yield name, value_of(found, kind, get_text(reference, "key"))
+def list_variables(container: Json, find: FindObject) -> Iterator[tuple[str, str]]:
+    """Yield the variables of a container with their values, as far as they are known."""
+    for kind, reference in list_env_from_sources(container):
+        source = find(kind, get_text(reference, "name"))
+        for key in get_data(source) if source is not None else ():
+            yield key, get_data_value(source, kind, key)
+    for name, kind, reference in list_env_key_sources(container):
+        source = find(kind, get_text(reference, "name"))
+        yield name, get_data_value(source, kind, get_text(reference, "key"))
     for variable in get_mappings(container, "env"):
         if value := get_text(variable, "value"):
             yield get_text(variable, "name"), value

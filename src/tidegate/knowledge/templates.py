@@ -1,23 +1,22 @@
-"""Templates: how names, values and whole objects are made from an object.
+"""Templates: names, values and whole objects made from an object.
 
-    ${spec.secretName}              what stands there; the whole text keeps its type
-    ${spec.secretName|name}         the first that is there
-    app-${name|'none'}              inside a text, and a fixed text to fall back to; 3 is a number
+    ${spec.secretName}              the value at a path; a lone placeholder keeps its type
+    ${spec.secretName|name}         the first that exists
+    app-${name|'none'}              inside a text, with a fixed text as the default; 3 is a number
     ${spec.list[0].name}            an item; [key=value] chooses one, ["a.b/c"] quotes a name
-    ${service(spec.server)}         the Service that a URL or a host calls, ${namespace_of(…)} its
+    ${service(spec.server)}         the Service of a URL or host, ${namespace_of(…)} its
                                     namespace; also text(…), lower(…), count(…),
                                     members(…), group_of(…) an apiVersion, option(…,name) among
                                     arguments
     {$for: path, $key: …, $value: …}    a mapping with a key for each item: ${key}, ${item}
     {$for: path, $item: …}              a list
-    {$merge: [mapping, mapping]}        one mapping; the last to speak of a key decides
-    {$if: path, $then: …, $else: …}     where something stands at the path, or, with $is, this
+    {$merge: [mapping, mapping]}        one mapping; the last value of a key counts
+    {$if: path, $then: …, $else: …}     if there is a value at the path or, with $is, this value
 
-What is not there is left out: the key, the item, the object without a name.
+A missing value leaves out its key, its item, or the object whose name needs it.
 
-`shows` tells which stage a status shows. A status that was written may have lost fields which its
-CRD does not know. So a field that is missing says nothing; one that stands there and differs says
-that it is another stage.
+`status_matches` tells which stage a status shows. A CRD may have pruned fields of a status. So a
+missing field says nothing, and a different value means another stage.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from tidegate.model.operators.amounts import evaluate_amount
 from tidegate.model.text.lazy_regex import lazy_regex
 
 NOW = "\x00now"
-"""Stands for the moment of writing until a status is written."""
+"""Stands for the current time until a status is written."""
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
-_HOLE = lazy_regex(r"\$\{([^}]*)\}")
+_PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")
 _CALL = lazy_regex(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
 _ADDRESS = lazy_regex(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
-PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
-"""Second halves of hosts of two parts that are domains, not namespaces."""
+PUBLIC_DOMAINS = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
+"""Second parts of two-part hosts that are domains, not namespaces."""
 
 
-class Option(NamedTuple):
-    """One way to get a value: a fixed text, or a path, through a function if one is named."""
+class TemplateOption(NamedTuple):
+    """One way to get a value: a fixed text or number, or a path with an optional function."""
 
     fixed: str | int | None
     path: tuple[PathStep, ...] = ()
@@ -53,11 +52,12 @@ class Option(NamedTuple):
     argument: str = ""
 
 
-Piece: TypeAlias = str | tuple[Option, ...]
+TemplatePart: TypeAlias = str | tuple[TemplateOption, ...]
+"""A fixed text, or the options of a placeholder."""
 
 
-def scope_of(body: JsonObject, kind: Kind) -> JsonObject:
-    """What a template may speak of: the object, and short names for what is asked for most."""
+def make_scope(body: JsonObject, kind: Kind) -> JsonObject:
+    """Return what a template can use: the object, and short names for common fields."""
     metadata = get_mapping(body, "metadata")
     return {
         **body,
@@ -72,10 +72,10 @@ def scope_of(body: JsonObject, kind: Kind) -> JsonObject:
 
 
 def render(template: object, scope: JsonObject) -> Json:
-    """A template filled from a scope; None where a text needs what is not there."""
+    """Return a filled template, or None if a text needs a missing value."""
     match template:
         case str():
-            return _fill(template, scope)
+            return _fill_text(template, scope)
         case dict():
             return _render_mapping(template, scope)
         case list() | tuple():
@@ -88,30 +88,30 @@ def render(template: object, scope: JsonObject) -> Json:
 
 
 def render_text(template: str, scope: JsonObject) -> str:
-    """A name; empty where it needs what is not there."""
-    made = _fill(template, scope)
-    return made if isinstance(made, str) else "" if made is None else str(made)
+    """Return a filled text, or "" if it needs a missing value."""
+    value = _fill_text(template, scope)
+    return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def items_of(scope: JsonObject, path: str) -> Iterator[JsonObject]:
-    """A scope for each item at a path; the scope itself where no path is given.
+def list_item_scopes(scope: JsonObject, path: str) -> Iterator[JsonObject]:
+    """Yield a scope for each item at a path, or the scope itself without a path.
 
-    A text is a list of words with commas between them.
+    A text is a comma-separated list.
     """
     if not path:
         yield scope
         return
-    found = find_value(scope, path)
-    if isinstance(found, str):
-        found = [word.strip() for word in found.split(",") if word.strip()]
-    if isinstance(found, dict):
-        yield from ({**scope, "key": key, "item": item} for key, item in sorted(found.items()))
-    elif isinstance(found, list):
-        yield from ({**scope, "key": place, "item": item} for place, item in enumerate(found))
+    items = find_value(scope, path)
+    if isinstance(items, str):
+        items = [word.strip() for word in items.split(",") if word.strip()]
+    if isinstance(items, dict):
+        yield from ({**scope, "key": key, "item": item} for key, item in sorted(items.items()))
+    elif isinstance(items, list):
+        yield from ({**scope, "key": index, "item": item} for index, item in enumerate(items))
 
 
 def check_template(template: object) -> None:
-    """Raise ValueError for a template with a path that is none."""
+    """Raise ValueError for a template with an invalid path."""
     if isinstance(template, str):
         parse_text(template)
     elif isinstance(template, dict):
@@ -126,51 +126,56 @@ def check_template(template: object) -> None:
 
 
 @cache
-def parse_text(text: str) -> tuple[Piece, ...]:
-    """A text as fixed parts and holes. Raises ValueError for a hole that cannot be filled."""
+def parse_text(text: str) -> tuple[TemplatePart, ...]:
+    """Split a text into fixed parts and placeholders.
+
+    Raises ValueError for an invalid placeholder.
+    """
     return tuple(
-        tuple(_parse_option(one.strip()) for one in part.split("|")) if is_hole else part
-        for part, is_hole in zip(_HOLE.split(text), cycle((False, True)))
-        if part or is_hole
+        tuple(_parse_option(option.strip()) for option in part.split("|"))
+        if is_placeholder
+        else part
+        for part, is_placeholder in zip(_PLACEHOLDER.split(text), cycle((False, True)))
+        if part or is_placeholder
     )
 
 
-def _parse_option(text: str) -> Option:
+def _parse_option(text: str) -> TemplateOption:
     if len(text) > 1 and text[0] == text[-1] == "'":
-        return Option(text[1:-1])
+        return TemplateOption(text[1:-1])
     if text.isdigit():
-        return Option(int(text))
-    called = _CALL.fullmatch(text)
-    if called is None:
-        return Option(None, parse_path(text))
-    if called[1] not in FUNCTIONS:
+        return TemplateOption(int(text))
+    call = _CALL.fullmatch(text)
+    if call is None:
+        return TemplateOption(None, parse_path(text))
+    if call[1] not in FUNCTIONS:
         known = ", ".join(sorted(FUNCTIONS))
-        raise ValueError(f"there is no function `{called[1]}`, only {known}")
-    return Option(None, parse_path(called[2]), called[1], called[3] or "")
+        raise ValueError(f"there is no function `{call[1]}`, only {known}")
+    return TemplateOption(None, parse_path(call[2]), call[1], call[3] or "")
 
 
-def _fill(text: str, scope: JsonObject) -> Json:
+def _fill_text(text: str, scope: JsonObject) -> Json:
     if "${" not in text:
         return text
     pieces = parse_text(text)
     if len(pieces) == 1 and not isinstance(pieces[0], str):
-        return _first(pieces[0], scope)
-    parts = [piece if isinstance(piece, str) else _first(piece, scope) for piece in pieces]
+        return _first_value(pieces[0], scope)
+    parts = [piece if isinstance(piece, str) else _first_value(piece, scope) for piece in pieces]
     if any(part is None or isinstance(part, dict | list) for part in parts):
         return None
-    return "".join(_written(part) for part in parts)
+    return "".join(_to_text(part) for part in parts)
 
 
-def _written(value: Json) -> str:
+def _to_text(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _first(options: tuple[Option, ...], scope: JsonObject) -> Json:
+def _first_value(options: tuple[TemplateOption, ...], scope: JsonObject) -> Json:
     for option in options:
         if option.fixed is not None:
             return option.fixed
-        found = follow_path(scope, option.path)
-        value = FUNCTIONS[option.function](found, option.argument) if option.function else found
+        raw = follow_path(scope, option.path)
+        value = FUNCTIONS[option.function](raw, option.argument) if option.function else raw
         if value is not None and value != "":
             return value
     return None
@@ -180,40 +185,45 @@ def _render_mapping(template: dict[str, object], scope: JsonObject) -> Json:
     if FOR in template:
         return _render_each(template, scope)
     if IF in template:
-        found = find_value(scope, str(template[IF]))
-        is_so = found == template[IS] if IS in template else found is not None
-        return render(template.get(THEN if is_so else ELSE), scope)
+        value = find_value(scope, str(template[IF]))
+        is_met = value == template[IS] if IS in template else value is not None
+        return render(template.get(THEN if is_met else ELSE), scope)
     if MERGE in template:
         parts = get_mappings(render(template[MERGE], scope))
         return {name: value for part in parts for name, value in part.items()}
-    return _known((render_text(key, scope), render(template[key], scope)) for key in template)
+    return _without_missing(
+        (render_text(key, scope), render(template[key], scope)) for key in template
+    )
 
 
 def _render_each(template: dict[str, object], scope: JsonObject) -> Json:
-    scopes = items_of(scope, str(template[FOR]))
+    scopes = list_item_scopes(scope, str(template[FOR]))
     if ITEM in template:
-        items = (render(template[ITEM], inner) for inner in scopes)
+        items = (render(template[ITEM], item_scope) for item_scope in scopes)
         return [item for item in items if item is not None]
     key = str(template.get(KEY, "${key}"))
-    return _known((render_text(key, inner), render(template.get(VALUE), inner)) for inner in scopes)
+    return _without_missing(
+        (render_text(key, item_scope), render(template.get(VALUE), item_scope))
+        for item_scope in scopes
+    )
 
 
-def _known(pairs: Iterable[tuple[str, Json]]) -> JsonObject:
+def _without_missing(pairs: Iterable[tuple[str, Json]]) -> JsonObject:
     return {name: value for name, value in pairs if name and value is not None}
 
 
-def _text(value: Json) -> Json:
-    return None if value is None or isinstance(value, dict | list) else _written(value)
+def _scalar_text(value: Json) -> Json:
+    return None if value is None or isinstance(value, dict | list) else _to_text(value)
 
 
-def _called(address: Json) -> tuple[str, str]:
-    """The Service and the namespace that a host names; nothing where it is outside."""
-    found = _ADDRESS.match(address) if isinstance(address, str) else None
-    parts = found["host"].rstrip(".").split(".") if found else []
+def _parse_address(address: Json) -> tuple[str, str]:
+    """Return the Service and the namespace that a host names, or empty texts for a public host."""
+    match_ = _ADDRESS.match(address) if isinstance(address, str) else None
+    parts = match_["host"].rstrip(".").split(".") if match_ else []
     match parts:
         case [service]:
             return service, ""
-        case [service, namespace] if namespace not in PUBLIC:
+        case [service, namespace] if namespace not in PUBLIC_DOMAINS:
             return service, namespace
         case [service, namespace, "svc", *_]:
             return service, namespace
@@ -221,66 +231,70 @@ def _called(address: Json) -> tuple[str, str]:
             return "", ""
 
 
-def _members(sets: Json) -> Json:
-    """How many members the sets of a list ask for together."""
+def _count_members(sets: Json) -> Json:
+    """Return the sum of the members of a list of sets."""
     return int(evaluate_amount({"sets": sets}, "sum(sets,count)")) or None
 
 
-def _option(arguments: Json, name: str) -> Json:
-    """What an option of a command line says: `--name=value`, or `--name` and the next word."""
+def _read_option(arguments: Json, name: str) -> Json:
+    """Return the value of a command line option: `--name=value` or `--name value`."""
     words = [str(word) for word in arguments] if isinstance(arguments, list) else []
-    for at, word in enumerate(words):
-        flag, sign, value = word.lstrip("-").partition("=")
+    for index, word in enumerate(words):
+        flag, separator, value = word.lstrip("-").partition("=")
         if word.startswith("-") and flag == name:
-            said = value if sign else next(iter(words[at + 1 :]), "")
-            return None if "$(" in said else said  # a variable, which nobody knows here
+            text = value if separator else next(iter(words[index + 1 :]), "")
+            return None if "$(" in text else text  # an unknown variable
     return None
 
 
 FUNCTIONS: dict[str, Callable[[Json, str], Json]] = {
     "count": lambda value, _: len(value) if isinstance(value, list | dict) else None,
     "group_of": lambda value, _: value.rpartition("/")[0] if isinstance(value, str) else None,
-    "members": lambda value, _: _members(value),
+    "members": lambda value, _: _count_members(value),
     "lower": lambda value, _: value.lower() if isinstance(value, str) else None,
-    "namespace_of": lambda value, _: _called(value)[1] or None,
-    "option": _option,
-    "service": lambda value, _: _called(value)[0] or None,
-    "text": lambda value, _: _text(value),
+    "namespace_of": lambda value, _: _parse_address(value)[1] or None,
+    "option": _read_option,
+    "service": lambda value, _: _parse_address(value)[0] or None,
+    "text": lambda value, _: _scalar_text(value),
 }
 
 
-def shows(status: Json, wanted: Json) -> bool:
-    """Whether a status is this one: it agrees somewhere and differs nowhere."""
-    return bool(_agreement(wanted, status))
+def status_matches(status: Json, expected: Json) -> bool:
+    """Return whether a status matches: at least one leaf is equal and none differs."""
+    return bool(_count_matches(expected, status))
 
 
-def _agreement(wanted: Json, actual: Json) -> int | None:
-    """How many leaves are the same; None where one differs."""
-    if wanted == NOW:
+def _count_matches(expected: Json, actual: Json) -> int | None:
+    """Return how many leaves are equal, or None if one differs."""
+    if expected == NOW:
         return 0 if isinstance(actual, str) else None
-    if isinstance(wanted, dict):
+    if isinstance(expected, dict):
         if not isinstance(actual, dict):
             return None
-        pairs = [(value, actual[key]) for key, value in wanted.items() if key in actual]
-        return _together(pairs)
-    if isinstance(wanted, list):
-        if not isinstance(actual, list) or len(actual) != len(wanted):
+        pairs = [(value, actual[key]) for key, value in expected.items() if key in actual]
+        return _sum_matches(pairs)
+    if isinstance(expected, list):
+        if not isinstance(actual, list) or len(actual) != len(expected):
             return None
-        return _together(
-            [(one, partner_of(one, place, actual)) for place, one in enumerate(wanted)]
+        return _sum_matches(
+            [(item, find_counterpart(item, index, actual)) for index, item in enumerate(expected)]
         )
-    return 1 if wanted == actual and type(wanted) is type(actual) else None
+    return 1 if expected == actual and type(expected) is type(actual) else None
 
 
-def _together(pairs: list[tuple[Json, Json]]) -> int | None:
-    counts = [_agreement(wanted, actual) for wanted, actual in pairs]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+def _sum_matches(pairs: list[tuple[Json, Json]]) -> int | None:
+    counts = [_count_matches(expected, actual) for expected, actual in pairs]
+    matching = [count for count in counts if count is not None]
+    return sum(matching) if len(matching) == len(counts) else None
 
 
-def partner_of(item: Json, place: int, actual: list[Json]) -> Json:
-    """Conditions are found by their type, whatever order a server keeps them in."""
+def find_counterpart(item: Json, index: int, actual: list[Json]) -> Json:
+    """Return the item to compare with. Conditions are found by type: a server may reorder them."""
     if isinstance(item, dict) and "type" in item:
-        same = (one for one in actual if isinstance(one, dict) and one.get("type") == item["type"])
-        return next(same, None)
-    return actual[place]
+        matches = (
+            candidate
+            for candidate in actual
+            if isinstance(candidate, dict) and candidate.get("type") == item["type"]
+        )
+        return next(matches, None)
+    return actual[index]

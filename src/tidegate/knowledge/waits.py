@@ -1,7 +1,7 @@
-"""What a script waits for with `kubectl wait` and `kubectl rollout status`, read from its text.
+"""The `kubectl wait` and `kubectl rollout status` commands in a shell script.
 
-Read is what a shell would do with plain words: lines, lists, `for` over words, variables that are
-known. What takes more than that is passed over, and nobody waits for it.
+Understands lines, lists, `for` over words and known variables. Anything else is skipped, and no
+wait is assumed for it.
 """
 
 from __future__ import annotations
@@ -13,33 +13,38 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
-from tidegate.knowledge.hosts import MOST_TEXT
+from tidegate.knowledge.hosts import MAX_TEXT_LENGTH
 from tidegate.model.times import SECOND, Ms, parse_duration
 
 PROGRAM = re.compile(r"(?:^|/)kubectl$")
-CONTINUED = re.compile(r"\\\n")
+LINE_CONTINUATION = re.compile(r"\\\n")
 LOOP = re.compile(
     r"\bfor\s+(\w+)\s+in\s+([^;\n]+)[;\n]\s*do\b((?:(?!\bfor\s).)*?)\bdone\b", re.DOTALL
 )
-MOST_LOOPS, MOST_WORDS = 10, 50
+MAX_LOOPS, MAX_LOOP_WORDS = 10, 50
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 SHELL_SCRIPT = re.compile(r"-\w*c\w*")
-ENDS_AT_ONCE = re.compile(r"(?m)(?:^|[;&])\s*set\s+-\w*e|\A#!.*\s-\w*e")
+SETS_ERREXIT = re.compile(r"(?m)(?:^|[;&])\s*set\s+-\w*e|\A#!.*\s-\w*e")
 SEPARATORS = frozenset({";", "&&", "||", "|", "&", "(", ")", ";;"})
-PASSED_OVER = frozenset({"do", "then", "else", "{", "exec", "time"})
-VALUED = frozenset(
+IGNORED_WORDS = frozenset({"do", "then", "else", "{", "exec", "time"})
+OPTIONS_WITH_VALUE = frozenset(
     {"-n", "--namespace", "--for", "--timeout", "-l", "--selector", "--context", "--kubeconfig"}
     | {"-o", "--output", "--field-selector", "-f", "--filename", "--request-timeout", "--revision"}
 )
-LONG = {"-n": "--namespace", "-l": "--selector", "-f": "--filename", "-A": "--all-namespaces"}
-DEFAULT = Ms(30 * SECOND)
+LONG_OPTIONS = {
+    "-n": "--namespace",
+    "-l": "--selector",
+    "-f": "--filename",
+    "-A": "--all-namespaces",
+}
+DEFAULT_TIMEOUT = Ms(30 * SECOND)
 WEEK = Ms(7 * 24 * 3600 * SECOND)
-"""How long `kubectl wait` waits with a negative timeout."""
+"""The timeout of `kubectl wait` if the given one is negative."""
 PATH = re.compile(r"\{?\.?([\w-]+(?:\.[\w-]+)*)\}?")
 
 
-class Aim(Enum):
-    """What is waited for."""
+class WaitCondition(Enum):
+    """The condition that a wait is for."""
 
     CONDITION = "condition"
     FIELD = "jsonpath"
@@ -48,8 +53,8 @@ class Aim(Enum):
     ROLLED_OUT = "rollout"
 
 
-class Overrun(Enum):
-    """What a script does when its time is up: it fails, it goes on, or it begins to wait again."""
+class OnWaitTimeout(Enum):
+    """What a script does when a wait times out: it fails, continues, or waits again."""
 
     FAILS = "fails"
     GOES_ON = "goes on"
@@ -57,94 +62,100 @@ class Overrun(Enum):
 
 
 class KubectlWait(NamedTuple):
-    """One object, or all of a kind that a selector fits, and what is to become of it.
-
-    `resource` is a word for a kind, as kubectl takes it. Without a namespace it is the script's
-    own; `*` is every one. `timeout` is None where it waits for ever.
-    """
+    """A wait for an object, or for all objects of a kind that a selector matches."""
 
     resource: str
+    """The kind, in any spelling that kubectl accepts."""
     name: str
     namespace: str
+    """The namespace; empty for that of the script, `*` for all."""
     selector: str
-    aim: Aim
+    condition: WaitCondition
     key: str
     value: str
     timeout: Ms | None
-    overrun: Overrun
+    """The timeout, or None without one."""
+    on_timeout: OnWaitTimeout
 
     @property
     def target(self) -> str:
+        """Return the object or kind to wait for, as kubectl names it."""
         return f"{self.resource}/{self.name}" if self.name else self.resource
 
 
-def waits_of(command: Iterable[str], variables: Mapping[str, str]) -> tuple[KubectlWait, ...]:
-    """What a container with this command waits for, one after another."""
-    words = [_filled(word, variables) for word in command]
+def find_command_waits(
+    command: Iterable[str], variables: Mapping[str, str]
+) -> tuple[KubectlWait, ...]:
+    """Return the waits of a container with this command, in order."""
+    words = [_substitute_variables(word, variables) for word in command]
     if words and PROGRAM.search(words[0]):
-        return tuple(_read(words, Overrun.FAILS))
+        return tuple(_parse_kubectl(words, OnWaitTimeout.FAILS))
     for option, script in pairwise(words):
         if SHELL_SCRIPT.fullmatch(option):
-            return waits_in(script, variables, is_strict="e" in option)
+            return find_script_waits(script, variables, is_strict="e" in option)
     return ()
 
 
-def waits_in(
+def find_script_waits(
     script: str, variables: Mapping[str, str], *, is_strict: bool = False
 ) -> tuple[KubectlWait, ...]:
-    """What a script waits for. A strict one ends when one of its commands fails."""
-    if len(script) > MOST_TEXT or "kubectl" not in script:
+    """Return the waits of a script. A strict script ends when a command fails (`set -e`)."""
+    if len(script) > MAX_TEXT_LENGTH or "kubectl" not in script:
         return ()
-    is_strict = is_strict or ENDS_AT_ONCE.search(script) is not None
-    lines = _unrolled(CONTINUED.sub(" ", script)).strip().splitlines()
-    found: list[KubectlWait] = []
+    is_strict = is_strict or SETS_ERREXIT.search(script) is not None
+    lines = _unroll_loops(LINE_CONTINUATION.sub(" ", script)).strip().splitlines()
+    waits: list[KubectlWait] = []
     for number, line in enumerate(lines, 1):
-        for said, follower in _commands(_filled(line, variables)):
-            fails = (is_strict or number == len(lines)) and follower != "||"
-            words, overrun = _called(said, Overrun.FAILS if fails else Overrun.GOES_ON)
+        for command, separator in _split_commands(_substitute_variables(line, variables)):
+            fails = (is_strict or number == len(lines)) and separator != "||"
+            words, on_timeout = _strip_keywords(
+                command, OnWaitTimeout.FAILS if fails else OnWaitTimeout.GOES_ON
+            )
             if words and PROGRAM.search(words[0]):
-                found += _read(words, overrun)
-    return tuple(found)
+                waits += _parse_kubectl(words, on_timeout)
+    return tuple(waits)
 
 
-def _called(said: list[str], overrun: Overrun) -> tuple[list[str], Overrun]:
-    """A command without the shell's words before it."""
-    while said and said[0] in PASSED_OVER:
-        said = said[1:]
-    if said[:1] == ["until"]:
-        return said[1:], Overrun.STAYS
-    if said[:2] == ["while", "!"]:
-        return said[2:], Overrun.STAYS
-    return said, overrun
+def _strip_keywords(
+    command: list[str], on_timeout: OnWaitTimeout
+) -> tuple[list[str], OnWaitTimeout]:
+    """Return a command without shell keywords before it, and what happens on a timeout."""
+    while command and command[0] in IGNORED_WORDS:
+        command = command[1:]
+    if command[:1] == ["until"]:
+        return command[1:], OnWaitTimeout.STAYS
+    if command[:2] == ["while", "!"]:
+        return command[2:], OnWaitTimeout.STAYS
+    return command, on_timeout
 
 
-def _unrolled(script: str) -> str:
-    """Loops over plain words, written out."""
+def _unroll_loops(script: str) -> str:
+    """Return a script with the loops over plain words unrolled."""
 
-    def written_out(found: re.Match[str]) -> str:
-        name, items, body = found.groups()
+    def unroll(loop: re.Match[str]) -> str:
+        name, items, body = loop.groups()
         words = items.split()
-        if len(words) > MOST_WORDS or "$" in items or "`" in items:
+        if len(words) > MAX_LOOP_WORDS or "$" in items or "`" in items:
             return body
-        return "\n".join(_filled(body, {name: word.strip("'\"")}) for word in words)
+        return "\n".join(_substitute_variables(body, {name: word.strip("'\"")}) for word in words)
 
-    for _ in range(MOST_LOOPS):
-        script, count = LOOP.subn(written_out, script)
-        if not count or len(script) > MOST_TEXT:
+    for _ in range(MAX_LOOPS):
+        script, count = LOOP.subn(unroll, script)
+        if not count or len(script) > MAX_TEXT_LENGTH:
             break
     return script
 
 
-def _filled(line: str, variables: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2] or found[3]
-        return variables.get(name, found[0])
+def _substitute_variables(line: str, variables: Mapping[str, str]) -> str:
+    def replace(variable: re.Match[str]) -> str:
+        name = variable[1] or variable[2] or variable[3]
+        return variables.get(name, variable[0])
 
-    return VARIABLE.sub(value, line)
+    return VARIABLE.sub(replace, line)
 
 
-def _commands(line: str) -> Iterator[tuple[list[str], str]]:
-    """The commands of a line, each with what separates it from the next."""
+def _split_commands(line: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the commands of a line, each with the separator behind it."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -161,100 +172,104 @@ def _commands(line: str) -> Iterator[tuple[list[str], str]]:
     yield words, ""
 
 
-def _read(words: list[str], overrun: Overrun) -> Iterator[KubectlWait]:
-    """What one call of kubectl waits for."""
+def _parse_kubectl(words: list[str], on_timeout: OnWaitTimeout) -> Iterator[KubectlWait]:
+    """Yield the waits of a kubectl command."""
     if any("$" in word or "`" in word for word in words):
         return
-    options, said = _parted(words[1:])
-    if said[:1] == ["wait"]:
-        yield from _waiting(said[1:], options, overrun)
-    elif said[:2] == ["rollout", "status"]:
-        timeout = _span(options.get("--timeout", "0s"))
-        for resource, name in _targets(said[2:]):
-            yield _wait(resource, name, options, overrun)._replace(timeout=timeout or None)
+    options, arguments = _split_options(words[1:])
+    if arguments[:1] == ["wait"]:
+        yield from _parse_wait(arguments[1:], options, on_timeout)
+    elif arguments[:2] == ["rollout", "status"]:
+        timeout = _parse_timeout(options.get("--timeout", "0s"))
+        for resource, name in _parse_targets(arguments[2:]):
+            yield _make_wait(resource, name, options, on_timeout)._replace(timeout=timeout or None)
 
 
-def _waiting(
-    said: list[str], options: Mapping[str, str], overrun: Overrun
+def _parse_wait(
+    arguments: list[str], options: Mapping[str, str], on_timeout: OnWaitTimeout
 ) -> Iterator[KubectlWait]:
-    aim = _aim(options.get("--for", ""))
-    if aim is None or "--filename" in options:
+    condition = _parse_condition(options.get("--for", ""))
+    if condition is None or "--filename" in options:
         return
-    timeout = _span(options.get("--timeout", "")) if "--timeout" in options else DEFAULT
-    chosen = [*_targets(said)]
-    if len(said) == 1 and "/" not in said[0] and {"--all", "--selector"} & options.keys():
-        chosen = [(said[0], "")]
-    for resource, name in chosen:
-        found = _wait(resource, name, options, overrun)
-        yield found._replace(
-            aim=aim[0],
-            key=aim[1],
-            value=aim[2],
+    timeout = (
+        _parse_timeout(options.get("--timeout", "")) if "--timeout" in options else DEFAULT_TIMEOUT
+    )
+    targets = [*_parse_targets(arguments)]
+    if len(arguments) == 1 and "/" not in arguments[0] and {"--all", "--selector"} & options.keys():
+        targets = [(arguments[0], "")]
+    for resource, name in targets:
+        wait = _make_wait(resource, name, options, on_timeout)
+        yield wait._replace(
+            condition=condition[0],
+            key=condition[1],
+            value=condition[2],
             timeout=WEEK if timeout is not None and timeout < 0 else timeout,
         )
 
 
-def _wait(resource: str, name: str, options: Mapping[str, str], overrun: Overrun) -> KubectlWait:
+def _make_wait(
+    resource: str, name: str, options: Mapping[str, str], on_timeout: OnWaitTimeout
+) -> KubectlWait:
     return KubectlWait(
         resource=resource.lower(),
         name=name,
         namespace="*" if "--all-namespaces" in options else options.get("--namespace", ""),
         selector=options.get("--selector", ""),
-        aim=Aim.ROLLED_OUT,
+        condition=WaitCondition.ROLLED_OUT,
         key="",
         value="",
-        timeout=DEFAULT,
-        overrun=overrun,
+        timeout=DEFAULT_TIMEOUT,
+        on_timeout=on_timeout,
     )
 
 
-def _parted(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Options by their long names, and all other words."""
+def _split_options(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Return options by their long names, and the other arguments."""
     options: dict[str, str] = {}
-    said: list[str] = []
+    arguments: list[str] = []
     rest = iter(words)
     for word in rest:
-        name, sign, value = word.partition("=")
+        name, separator, value = word.partition("=")
         if not word.startswith("-"):
-            said.append(word)
-        elif sign:
-            options[LONG.get(name, name)] = value
-        elif word in VALUED:
-            options[LONG.get(word, word)] = next(rest, "")
+            arguments.append(word)
+        elif separator:
+            options[LONG_OPTIONS.get(name, name)] = value
+        elif word in OPTIONS_WITH_VALUE:
+            options[LONG_OPTIONS.get(word, word)] = next(rest, "")
         else:
-            options[LONG.get(word, word)] = ""
-    return options, said
+            options[LONG_OPTIONS.get(word, word)] = ""
+    return options, arguments
 
 
-def _targets(said: list[str]) -> Iterator[tuple[str, str]]:
-    """`kind/name` for each, or one kind and names of it."""
-    if said and all("/" in word for word in said):
-        for word in said:
+def _parse_targets(arguments: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield `kind/name` arguments, or one kind with names."""
+    if arguments and all("/" in word for word in arguments):
+        for word in arguments:
             resource, _, name = word.partition("/")
             yield resource, name
-    elif said:
-        yield from ((said[0], name) for name in said[1:])
+    elif arguments:
+        yield from ((arguments[0], name) for name in arguments[1:])
 
 
-def _aim(written: str) -> tuple[Aim, str, str] | None:
-    """What `--for` asks for; None where it cannot be read."""
-    word, _, rest = written.partition("=")
+def _parse_condition(text: str) -> tuple[WaitCondition, str, str] | None:
+    """Return the condition of `--for`, or None if it is not understood."""
+    word, _, rest = text.partition("=")
     match word:
         case "condition" if rest:
             key, _, value = rest.partition("=")
-            return Aim.CONDITION, key, value or "True"
+            return WaitCondition.CONDITION, key, value or "True"
         case "jsonpath":
             path, _, value = rest.partition("=")
-            found = PATH.fullmatch(path)
-            return (Aim.FIELD, found[1], value) if found else None
+            path_match = PATH.fullmatch(path)
+            return (WaitCondition.FIELD, path_match[1], value) if path_match else None
         case "create" | "delete" if not rest:
-            return Aim(word), "", ""
+            return WaitCondition(word), "", ""
     return None
 
 
-def _span(written: str) -> Ms | None:
-    """A timeout; None where it cannot be read: then nobody gives up."""
+def _parse_timeout(text: str) -> Ms | None:
+    """Return a timeout, or None if it is invalid: then the wait has no end."""
     try:
-        return parse_duration(written)
+        return parse_duration(text)
     except ValueError:
         return None

@@ -12,7 +12,7 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.knowledge.catalog import KnownRows
+from tidegate.knowledge.catalog import KindCatalog
 from tidegate.lint.order import StepOrder
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, versionless_key
 from tidegate.model.plans.graph import Graph, UnmetDependency
@@ -114,7 +114,7 @@ class LintContext:
     units: Mapping[UnitId, Unit] = field(default_factory=dict)
     order: StepOrder = field(default_factory=StepOrder)
     """The order of the steps; empty if the units cannot be ordered."""
-    catalog: KnownRows = field(default_factory=lambda: KnownRows({}, {}))
+    catalog: KindCatalog = field(default_factory=lambda: KindCatalog({}, {}))
     has_check: HasCheck = lambda _unit, _body: True
     settings: Mapping[str, ControllerSetting] = field(default_factory=dict)
     unit_resources: Mapping[UnitId, Document] = field(default_factory=dict)

@@ -88,7 +88,7 @@ def build_context(
         strict_reachability=GraphReachability(graph, optimistic=False)
         if find_ready_without_status(graph, StepReachability(graph))
         else None,
-        catalog=session.evaluator.rules.known,
+        catalog=session.evaluator.rules.catalog,
         has_check=has_check,
         settings=workspace.controller_settings,
         unit_resources=dict(_unit_resources(workspace)),
@@ -132,7 +132,7 @@ def _provided_objects(
     unit_manifests: Iterable[UnitManifests], session: Session
 ) -> Iterator[Identity]:
     """Yield all objects of the units and what operators create from them, by cluster."""
-    catalog = session.evaluator.rules.known
+    catalog = session.evaluator.rules.catalog
     for rendered in unit_manifests:
         provided = ProvidedObjects.from_manifests(rendered.manifests.manifests, catalog, ())
         cluster = rendered.manifests.unit.destination.cluster
@@ -313,7 +313,7 @@ def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSett
         if key not in cached:
             setting_name = f"{kind.group}_{kind.name}" if kind.group else kind.name
             scripted = unit.policy.rules == ARGO and (
-                setting_name in scripted_kinds or evaluator.scripts.script_for(body) is not None
+                setting_name in scripted_kinds or evaluator.scripts.find_script(body) is not None
             )
             verdict = evaluator.rules.judge(body, Ms(0), rules=unit.policy.rules)
             cached[key] = scripted or verdict.is_checked

@@ -114,7 +114,7 @@ def _is_missing_dependency(event: Event) -> bool:
 
 
 def _unserved_reasons(events: list[Event], session: Session) -> dict[Ref, str]:
-    catalog = session.evaluator.rules.known
+    catalog = session.evaluator.rules.catalog
     refs = (event.ref for event in events if event.ref is not None and event.reason == "NotServed")
     return {ref: explain_unserved(session.raw_world, ref.kind, catalog) for ref in refs}
 

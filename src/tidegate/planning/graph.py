@@ -21,7 +21,7 @@ from tidegate.graph.build import build_graph
 from tidegate.graph.inputs import PREINSTALLED, GraphInputs
 from tidegate.graph.paths import DelayLookup, DurationLookup
 from tidegate.graph.paths import unit_durations as durations_of_units
-from tidegate.knowledge.named_objects import Naming
+from tidegate.knowledge.named_objects import ReferenceFinder
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.graph import Graph, GraphNode, HealthCoverage
@@ -160,7 +160,7 @@ def graph_inputs(
     profile = load_profile(simulation)
     identities = (("", "Namespace", "", namespace) for namespace in engine_namespaces)
     return GraphInputs(
-        naming=Naming.of(load_knowledge(simulation)),
+        references=ReferenceFinder.from_knowledge(load_knowledge(simulation)),
         served_kinds={
             (served.kind.group, served.kind.name): served.namespaced for served in served_kinds()
         },
@@ -185,7 +185,10 @@ def _estimate_times(
 
     Durations come from the catalog rows and the profile.
     """
-    naming, durations = Naming.of(load_knowledge(simulation)), load_profile(simulation).durations
+    naming, durations = (
+        ReferenceFinder.from_knowledge(load_knowledge(simulation)),
+        load_profile(simulation).durations,
+    )
     pauses = {unit.id: unit.policy.semantics.pause for unit in result.plan_result.plan.units}
 
     def duration(node: GraphNode) -> Ms:
@@ -195,7 +198,7 @@ def _estimate_times(
         if pods is not None and not pods.later:
             end = durations.run if pods.is_task else durations.ready
             return Ms(durations.pull + durations.start + end)
-        row = naming.rows.row_of(node.ref.kind)
+        row = naming.rows.find_row(node.ref.kind)
         spans = (stage.duration_for(node.ref) for stage in row.stages) if row is not None else ()
         return Ms(sum(spans))
 

@@ -17,13 +17,13 @@ from tidegate.dialect.flux.field_reader import STABLE_VERSIONS
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import Location, sanitize
 from tidegate.health.cel.messages import (
-    CelAnswer,
-    CelQuestion,
-    Chose,
-    Failing,
-    Uncompiled,
-    read_cel_answer,
-    write_cel_question,
+    CelCompileError,
+    CelEvaluationError,
+    CelMatch,
+    CelRequest,
+    CelResponse,
+    decode_cel_response,
+    encode_cel_request,
 )
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_text
@@ -160,11 +160,11 @@ class _ExpressionChecker:
         findings: list[Finding] = []
         fields = (("current", rule.current), ("inProgress", rule.in_progress))
         for name, expression in (*fields, ("failed", rule.failed)):
-            answer = await self._evaluate(expression, {}) if expression else Chose(-1)
+            answer = await self._evaluate(expression, {}) if expression else CelMatch(-1)
             location = _field_location(rule.where, name)
-            if isinstance(answer, Uncompiled):
+            if isinstance(answer, CelCompileError):
                 findings.append(_invalid_finding(location, answer.problem))
-            elif name == "current" and answer == Chose(-1):
+            elif name == "current" and answer == CelMatch(-1):
                 findings.append(
                     _never_true_finding(location, "it is false whatever the object says")
                 )
@@ -174,7 +174,7 @@ class _ExpressionChecker:
                 "spec": {},
                 "status": EMPTY_STATUS,
             }
-            if await self._evaluate(rule.current, without_status) == Chose(0):
+            if await self._evaluate(rule.current, without_status) == CelMatch(0):
                 findings.append(_always_true_finding(_field_location(rule.where, "current")))
         return findings
 
@@ -191,9 +191,9 @@ class _ExpressionChecker:
         before = await self._evaluate_readiness(
             dependency.ready_when, unit_body, dependency_body, NOT_STARTED_STATUS
         )
-        if isinstance(before, Uncompiled):
+        if isinstance(before, CelCompileError):
             return [_invalid_finding(location, before.problem)], True
-        if before == Chose(0):
+        if before == CelMatch(0):
             waits = (
                 unit.policy.requires_ready_dependencies or unit.policy.semantics.name != FLUX.name
             )
@@ -202,9 +202,9 @@ class _ExpressionChecker:
             dependency.ready_when, unit_body, dependency_body, READY_STATUS
         )
         match ready:
-            case Chose(0):
+            case CelMatch(0):
                 return [], True
-            case Failing(_, problem):
+            case CelEvaluationError(_, problem):
                 return [_undecidable_finding(unit, dependency, location, problem)], True
             case _:
                 why = f"it is false though `{dependency.unit}` is ready"
@@ -216,7 +216,7 @@ class _ExpressionChecker:
         unit_body: JsonObject,
         dependency_body: JsonObject,
         status: JsonObject,
-    ) -> CelAnswer:
+    ) -> CelResponse:
         variables = {
             "self": _with_status(unit_body, READY_STATUS),
             "dep": _with_status(dependency_body, status),
@@ -225,9 +225,9 @@ class _ExpressionChecker:
 
     async def _evaluate(
         self, expression: str, variables: Mapping[str, Json], *, checked: bool = False
-    ) -> CelAnswer:
-        request = CelQuestion((expression,), msgspec.json.encode(variables), checked)
-        return read_cel_answer(await self._cel.request(write_cel_question(request)))
+    ) -> CelResponse:
+        request = CelRequest((expression,), msgspec.json.encode(variables), checked)
+        return decode_cel_response(await self._cel.request(encode_cel_request(request)))
 
 
 def _with_status(body: JsonObject, status: JsonObject) -> JsonObject:

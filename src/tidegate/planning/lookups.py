@@ -154,7 +154,7 @@ def _may_find_more(answer: LookupResult) -> bool:
 def _deployed_objects(
     all_manifests: Iterable[UnitManifests], session: Session
 ) -> Iterator[_DeployedObject]:
-    catalog = session.evaluator.rules.known
+    catalog = session.evaluator.rules.catalog
     for unit_manifests in all_manifests:
         unit = unit_manifests.manifests.unit
         for manifest in unit_manifests.manifests.manifests:

@@ -16,9 +16,9 @@ from tidegate.documents import Document, duplicate_errors
 from tidegate.documents import read_documents as read_text
 from tidegate.errors import DocumentError, Location, PlanError, RenderError, TidegateError, sanitize
 from tidegate.files import RootedFiles
-from tidegate.health.readiness_timeout import budget
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.references import DEFINITION, definitions_of
+from tidegate.health.readiness_timeout import readiness_timeout
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.references import CRD_KIND_NAME, list_produced_crds
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Kind, ServedKind
@@ -34,7 +34,7 @@ from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import fault_findings
 from tidegate.planning.projects import find_rejected_objects
 from tidegate.render.plain import manifest_files
-from tidegate.schema.duplicate_items import find_repeats
+from tidegate.schema.duplicate_items import find_duplicate_items
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, require_rendered
 from tidegate.workspace.locations import FieldLocator
 from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes
@@ -62,7 +62,7 @@ def _check_duplicates(
 ) -> Manifest:
     if manifest.action is not ItemAction.APPLY or manifest.options.replace:
         return manifest
-    duplicates = find_repeats(manifest.ref.kind, manifest.body)
+    duplicates = find_duplicate_items(manifest.ref.kind, manifest.body)
     if not duplicates:
         return manifest
     findings.append(_duplicate_finding(manifest, manifests, duplicates))
@@ -122,12 +122,12 @@ class KnownKinds(msgspec.Struct, frozen=True):
     """Kinds without namespaces."""
     operator_defined: frozenset[tuple[str, str]]
     """Kinds that an operator defines when it sees the documents."""
-    catalog: KnownRows
+    catalog: KindCatalog
     """Knowledge of kinds that are neither served nor defined."""
 
     @classmethod
     def from_served(
-        cls, kinds: Iterable[ServedKind], documents: Iterable[Document], catalog: KnownRows
+        cls, kinds: Iterable[ServedKind], documents: Iterable[Document], catalog: KindCatalog
     ) -> KnownKinds:
         """Return the kinds that the cluster serves and that the documents define."""
         kinds = tuple(kinds)
@@ -139,10 +139,10 @@ class KnownKinds(msgspec.Struct, frozen=True):
         }
         operator_defined: set[tuple[str, str]] = set()
         for document in documents:
-            body, is_definition = document.body, get_text(document.body, "kind") == DEFINITION
+            body, is_definition = document.body, get_text(document.body, "kind") == CRD_KIND_NAME
             kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
             operator_crds = (
-                [] if is_definition else definitions_of(catalog.row_of(kind), body, kind)
+                [] if is_definition else list_produced_crds(catalog.find_row(kind), body, kind)
             )
             for crd in [body] if is_definition else operator_crds:
                 name = (get_text(crd, "spec", "group"), get_text(crd, "spec", "names", "kind"))
@@ -174,7 +174,7 @@ class KnownKinds(msgspec.Struct, frozen=True):
         name = (kind.group, kind.name)
         if name in self.served:
             return name not in self.cluster_scoped
-        row = self.catalog.row_of(kind)
+        row = self.catalog.find_row(kind)
         return False if row is not None and kind.name in row.cluster_wide else None
 
 
@@ -268,7 +268,9 @@ async def find_further_problems(manifest_set: ManifestSet, session: Session) -> 
     ]
     known = {manifests.unit.id for manifests in all_manifests}
     resolved = [without_unknown_dependencies(manifests, known) for manifests in all_manifests]
-    findings, _ = await dry_run_plan(build_plan(resolved, (), readiness_timeout=budget), session)
+    findings, _ = await dry_run_plan(
+        build_plan(resolved, (), readiness_timeout=readiness_timeout), session
+    )
     if not manifest_set.errors:
         return findings
     further = [error_from_finding(one) for one in findings if one.severity is Severity.ERROR]
@@ -304,7 +306,7 @@ async def read_manifests(members: Iterable[RenderedUnit], session: Session) -> M
         )
     kinds_by_cluster = {
         name: KnownKinds.from_served(
-            await session.kinds(name), cluster_documents, session.evaluator.rules.known
+            await session.kinds(name), cluster_documents, session.evaluator.rules.catalog
         )
         for name, cluster_documents in documents.items()
     }

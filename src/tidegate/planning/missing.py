@@ -19,7 +19,7 @@ from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import Location
 from tidegate.graph.build import build_graph
 from tidegate.graph.missing import find_unmet_dependencies
-from tidegate.knowledge.catalog import KnownRows
+from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.references import CONFIG_MAP, SECRET
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref, ServedKind, versionless_key
 from tidegate.model.operators.rows import Effect, Operator
@@ -83,7 +83,7 @@ async def find_missing_for(
     """Return the missing dependencies of units whose manifests are already read."""
     unit_manifests, simulation = tuple(unit_manifests), session.targets.simulation
     knowledge = load_knowledge(simulation)
-    catalog = KnownRows.of(knowledge.rows)
+    catalog = KindCatalog.from_rows(knowledge.rows)
     root_resources = {
         unit_tree.root_id: unit_tree.root_document.body
         for unit_tree in workspace.unit_trees
@@ -134,7 +134,7 @@ class _MissingFinder(msgspec.Struct):
     """Finds missing dependencies in one cluster."""
 
     cluster: str
-    catalog: KnownRows
+    catalog: KindCatalog
     operators: dict[str, Operator]
     provided: ProvidedObjects
     unmet: tuple[UnmetDependency, ...]
@@ -368,7 +368,7 @@ class _MissingFinder(msgspec.Struct):
             kinds=(kind,),
             cluster_wide=self._is_cluster_scoped(kind),
             is_served=self._has_workload_for(kind),
-            has_unknown_health=self.catalog.row_of(kind) is None,
+            has_unknown_health=self.catalog.find_row(kind) is None,
             needed_by=needed_by,
         )
 
@@ -380,7 +380,7 @@ class _MissingFinder(msgspec.Struct):
             kinds=(kind,),
             cluster_wide=self._is_cluster_scoped(kind),
             has_crds=True,
-            has_unknown_health=self.catalog.row_of(kind) is None,
+            has_unknown_health=self.catalog.find_row(kind) is None,
             needed_by=needed_by,
         )
 
@@ -389,7 +389,7 @@ class _MissingFinder(msgspec.Struct):
 
         Argo CD and Flux are left out: their work is simulated and they are not installed.
         """
-        row = self.catalog.row_of(kind)
+        row = self.catalog.find_row(kind)
         rows = (
             [row]
             if row
@@ -412,7 +412,7 @@ class _MissingFinder(msgspec.Struct):
         return any(workload_id in self.provided.identities for workload_id in workload_ids)
 
     def _is_installed_by(self, operator: str, kind: Kind) -> bool:
-        row = self.catalog.row_of(kind)
+        row = self.catalog.find_row(kind)
         is_of_operator = (
             row is not None and row.operator == operator and kind.version in row.versions
         )
@@ -436,18 +436,18 @@ class _MissingFinder(msgspec.Struct):
         return self._is_defined(kind) or group_kind in defined_kinds or group_kind in self._served
 
     def _has_operator(self, kind: Kind) -> bool:
-        row = self.catalog.row_of(kind)
+        row = self.catalog.find_row(kind)
         return (row is not None and row.served_by.outside) or self._has_workload_for(kind)
 
     def _has_workload_for(self, kind: Kind) -> bool:
-        return any(self.catalog.is_server(workload, kind) for workload in self._workloads)
+        return any(self.catalog.is_operator(workload, kind) for workload in self._workloads)
 
     def _is_cluster_scoped(self, kind: Kind) -> bool:
         """Return whether the kind is cluster-scoped, as far as it is known."""
         served = self._served.get((kind.group, kind.name), ())
         if served:
             return not served[0].namespaced
-        row = self.catalog.row_of(kind)
+        row = self.catalog.find_row(kind)
         if row is not None:
             return kind.name in row.cluster_wide
         is_namespaced = (kind.group, kind.name) in self.provided.namespaced_kinds
@@ -463,7 +463,7 @@ class _MissingFinder(msgspec.Struct):
             for defined_kind in self.provided.defined_kinds
             if (defined_kind.group, defined_kind.name) == group_kind
         )
-        row = self.catalog.row_of(kind)
+        row = self.catalog.find_row(kind)
         catalog_kinds = (
             Kind(*group_kind[:1], version, kind.name) for version in (row.versions if row else ())
         )

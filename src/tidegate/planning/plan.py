@@ -13,7 +13,7 @@ from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.semantics import with_semantics
 from tidegate.errors import PlanError, TidegateError
 from tidegate.graph.declared import find_external_dependencies, find_precedences
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan, PlannedUnit
@@ -184,7 +184,9 @@ async def make_plan(
 
 def _build_plan(manifests: list[Manifests]) -> Plan:
     external = find_external_dependencies(manifests, served_kinds())
-    return build_plan(manifests, find_precedences(manifests), external, readiness_timeout=budget)
+    return build_plan(
+        manifests, find_precedences(manifests), external, readiness_timeout=readiness_timeout
+    )
 
 
 def _apply_semantics(member: RenderedUnit, semantics: Semantics | None) -> RenderedUnit:

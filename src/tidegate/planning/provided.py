@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.references import definitions_of, products_of
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.references import list_produced_crds, list_products
+from tidegate.knowledge.templates import make_scope
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plans.manifest import Manifest
@@ -36,7 +36,7 @@ class ProvidedObjects(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_manifests(
-        cls, manifests: Iterable[Manifest], catalog: KnownRows, bodies: Iterable[JsonObject]
+        cls, manifests: Iterable[Manifest], catalog: KindCatalog, bodies: Iterable[JsonObject]
     ) -> ProvidedObjects:
         objects = tuple(
             (manifest.ref, msgspec.json.decode(manifest.body))
@@ -52,7 +52,7 @@ class ProvidedObjects(msgspec.Struct, frozen=True):
         operator_defined = [
             kind
             for ref, body in objects
-            for crd in definitions_of(catalog.row_of(ref.kind), body, ref.kind)
+            for crd in list_produced_crds(catalog.find_row(ref.kind), body, ref.kind)
             for kind in _kinds_of_crd(crd)
         ]
         kinds = {*operator_defined, *(kind for body in crds for kind in _kinds_of_crd(body))}
@@ -71,10 +71,10 @@ class ProvidedObjects(msgspec.Struct, frozen=True):
         )
 
 
-def operator_products(ref: Ref, body: JsonObject, catalog: KnownRows) -> Iterator[Ref]:
+def operator_products(ref: Ref, body: JsonObject, catalog: KindCatalog) -> Iterator[Ref]:
     """Yield the objects that an operator produces from an object."""
-    row = catalog.row_of(ref.kind)
-    for product in products_of(row, scope_of(body, ref.kind)) if row else ():
+    row = catalog.find_row(ref.kind)
+    for product in list_products(row, make_scope(body, ref.kind)) if row else ():
         kind = Kind.of(get_text(product.body, "apiVersion"), get_text(product.body, "kind"))
         metadata = ("metadata", "namespace"), ("metadata", "name")
         yield Ref(kind, *(get_text(product.body, *path) for path in metadata))
@@ -87,7 +87,7 @@ def _kinds_of_crd(body: JsonObject) -> Iterator[Kind]:
 
 
 def find_producers(
-    plan: Plan, required: Ref, catalogue: KnownRows, *, consumer_step: str, cluster: str
+    plan: Plan, required: Ref, catalogue: KindCatalog, *, consumer_step: str, cluster: str
 ) -> Iterator[ProducerRef]:
     """Yield the plan's producers of an object, in plan order.
 
@@ -113,17 +113,17 @@ def find_item(step: Step, ref: Ref) -> PlanItem | None:
     return next((item for batch in step.batches for item in batch if item.ref == ref), None)
 
 
-def _produced_by(item: PlanItem, catalogue: KnownRows) -> set[tuple[str, str, str, str]]:
+def _produced_by(item: PlanItem, catalogue: KindCatalog) -> set[tuple[str, str, str, str]]:
     """Return the identities of an object and of its operator's products."""
     if item.action is ItemAction.DELETE:
         return set()
     kind = item.ref.kind
     produced = {versionless_key(item.ref)}
-    row = catalogue.row_of(kind)
+    row = catalogue.find_row(kind)
     if row is not None:
-        scope = scope_of(msgspec.json.decode(item.body), kind)
+        scope = make_scope(msgspec.json.decode(item.body), kind)
         produced |= {
-            versionless_key(_body_ref(product.body)) for product in products_of(row, scope)
+            versionless_key(_body_ref(product.body)) for product in list_products(row, scope)
         }
     return produced
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.references import needs_of, settings_of
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.references import list_needs, list_required_configs
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.times import SECOND, Ms
@@ -37,7 +37,7 @@ QUERY_TIMEOUT = Ms(5 * SECOND)
 
 
 async def find_missing(
-    world: Dispatcher, ref: Ref, body: JsonObject, catalogue: KnownRows, *, cluster: str = ""
+    world: Dispatcher, ref: Ref, body: JsonObject, catalogue: KindCatalog, *, cluster: str = ""
 ) -> list[Ref]:
     """Return the objects that an object needs and the cluster does not have, each once."""
     required = dict.fromkeys(required_refs(ref, body, catalogue))
@@ -52,7 +52,7 @@ async def find_missing(
     return [missing for missing, outcome in pairs if isinstance(outcome, NotFound | NotServed)]
 
 
-def required_refs(ref: Ref, body: JsonObject, catalogue: KnownRows) -> Iterator[Ref]:
+def required_refs(ref: Ref, body: JsonObject, catalogue: KindCatalog) -> Iterator[Ref]:
     """Yield the objects that an object cannot work without, from its body."""
     yield from _pod_requirements(ref, body)
     yield from _claim_requirements(ref, body)
@@ -70,7 +70,7 @@ def _pod_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     }
     yield from (
         config_ref
-        for config_ref in settings_of(pod, ref.namespace)
+        for config_ref in list_required_configs(pod, ref.namespace)
         if config_ref.name != ROOT_CA_CONFIG_MAP
     )
     if account := get_text(pod, "serviceAccountName"):
@@ -107,9 +107,9 @@ def _claim_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
             yield Ref(STORAGE_CLASS, "", storage)
 
 
-def _operator_requirements(ref: Ref, body: JsonObject, catalogue: KnownRows) -> Iterator[Ref]:
-    row = catalogue.row_of(ref.kind)
-    for need in needs_of(row, body, ref.kind) if row else ():
+def _operator_requirements(ref: Ref, body: JsonObject, catalogue: KindCatalog) -> Iterator[Ref]:
+    row = catalogue.find_row(ref.kind)
+    for need in list_needs(row, body, ref.kind) if row else ():
         yield Ref(Kind(need.group, "", need.kind), need.namespace, need.name)
 
 

@@ -20,7 +20,7 @@ from tidegate.dialect.units import is_dialect_kind
 from tidegate.documents import read_documents
 from tidegate.engine.evaluator import FailingUnit
 from tidegate.errors import DocumentError
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Ref, versionless_key
 from tidegate.model.plans.manifest import Manifest, Manifests
@@ -63,7 +63,7 @@ def roll_back(
     manifests = _read_for_action(failing, release, record_manifest(target), ReleaseAction.ROLLBACK)
     if manifests is None:
         return None
-    plan = build_plan((manifests,), readiness_timeout=budget)
+    plan = build_plan((manifests,), readiness_timeout=readiness_timeout)
     restored = {versionless_key(manifest.ref) for manifest in manifests.manifests}
     obsolete = [
         candidate
@@ -102,7 +102,7 @@ def uninstall(
         for candidate in (*filter(None, earlier), *_written_objects(failing))
     }
     return _remediation_steps(
-        build_deletion(manifests, candidates.values(), readiness_timeout=budget)
+        build_deletion(manifests, candidates.values(), readiness_timeout=readiness_timeout)
     )
 
 
@@ -119,7 +119,7 @@ def clean_up_on_fail(failing: FailingUnit, release: ReleaseSpec) -> PlanFragment
         if failing.find_live(candidate.ref) is None
     ]
     return _remediation_steps(
-        build_deletion(Manifests(unit=unit), created, readiness_timeout=budget)
+        build_deletion(Manifests(unit=unit), created, readiness_timeout=readiness_timeout)
     )
 
 

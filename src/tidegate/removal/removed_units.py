@@ -24,7 +24,7 @@ from tidegate.dialect.ownership.tracking import APPLICATION_SET
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Kind, Propagation, Ref, versionless_key
 from tidegate.model.plans.plan import (
@@ -164,7 +164,7 @@ async def _plan_removal(
         for candidate in candidates
         if candidate and (unit.cluster, *versionless_key(candidate.ref)) not in planned
     ]
-    return build_deletion(uninstall_hooks, pruned, readiness_timeout=budget), [
+    return build_deletion(uninstall_hooks, pruned, readiness_timeout=readiness_timeout), [
         candidate.ref for candidate in pruned
     ]
 

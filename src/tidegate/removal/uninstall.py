@@ -32,7 +32,7 @@ from tidegate.dialect.ownership.tracking import FLUX_GROUPS
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Propagation, Ref, versionless_key
 from tidegate.model.plans.manifest import Manifests
@@ -79,7 +79,7 @@ async def read_uninstall(
     latest = newest_record(await read_records(release, cluster, session, location=location))
     if latest is None:
         return nothing, ()
-    catalog = session.evaluator.rules.known
+    catalog = session.evaluator.rules.catalog
     kinds = KnownKinds.from_served(await session.kinds(unit.destination.cluster), (), catalog)
     manifest = record_manifest(latest)
     planned = msgspec.structs.replace(plan_unit(unit), id=hook_owner or unit.id)
@@ -99,7 +99,7 @@ async def plan_uninstall(unit: Unit, hook_owner: UnitId, session: Session) -> Pl
         build_deletion(
             hooks,
             [candidate for candidate in candidates if candidate is not None],
-            readiness_timeout=budget,
+            readiness_timeout=readiness_timeout,
         )
     )
 

@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.clusters.sandboxes import explain_unserved
 from tidegate.errors import sanitize
-from tidegate.knowledge.catalog import KnownRows
+from tidegate.knowledge.catalog import KindCatalog
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.labels import format_selector
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
@@ -55,7 +55,7 @@ class DiagnosisContext(msgspec.Struct, frozen=True, kw_only=True):
     """Inputs of the diagnosis besides the cluster: the plan and the operator knowledge."""
 
     plan: Plan = msgspec.field(default_factory=lambda: Plan.from_fragment(PlanFragment()))
-    catalogue: KnownRows = msgspec.field(default_factory=lambda: KnownRows({}, {}))
+    catalogue: KindCatalog = msgspec.field(default_factory=lambda: KindCatalog({}, {}))
     redactor: Redactor = msgspec.field(default_factory=Redactor)
     """Redacts secret values."""
     raw_world: World | None = None

@@ -26,8 +26,8 @@ from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.engine.driver import Driver, drive
 from tidegate.engine.messages import Refresh
 from tidegate.errors import TidegateError, flatten_errors
-from tidegate.knowledge.references import products_of
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.references import list_products
+from tidegate.knowledge.templates import make_scope
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import ClusterRef, Json, Kind, Ref
 from tidegate.model.plans.plan import Plan, managed_items
@@ -140,11 +140,11 @@ class NewClusters(msgspec.Struct):
         namespaces = {*self.appsets.values()}
         for step in self.plan.steps:
             for item in managed_items(step):
-                row = self.session.evaluator.rules.known.row_of(item.ref.kind)
+                row = self.session.evaluator.rules.catalog.find_row(item.ref.kind)
                 if row is None or not any(stage.produces for stage in row.stages):
                     continue
-                scope = scope_of(msgspec.json.decode(item.body), item.ref.kind)
-                for product in products_of(row, scope):
+                scope = make_scope(msgspec.json.decode(item.body), item.ref.kind)
+                for product in list_products(row, scope):
                     ref = _secret_ref(product.body)
                     if ref is not None and (step.cluster, ref.namespace) in namespaces:
                         yield ClusterRef(step.cluster, ref)

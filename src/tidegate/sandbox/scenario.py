@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.documents.decoder import FileProblem, decode_single, format_suggestion
 from tidegate.errors import FileError, ScenarioError, sanitize
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import Json
 from tidegate.model.simulation.commit import Commit
 from tidegate.model.simulation.preinstalled import GivenCluster, GivenKind, GivenOperator
@@ -149,7 +149,9 @@ def _kind_problems(given: _GivenSection) -> Iterator[FileProblem]:
 def _operator_problems(given: _GivenSection, operators: Sequence[str]) -> Iterator[FileProblem]:
     names = [operator.name for operator in given.given_operators]
     known_names = (
-        sorted({*operators, *(operator.name for operator in builtin().operators)}) if names else ()
+        sorted({*operators, *(operator.name for operator in load_builtin_knowledge().operators)})
+        if names
+        else ()
     )
     for index, name in enumerate(names):
         path = ("operators", index)

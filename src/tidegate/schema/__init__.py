@@ -1,1 +1,1 @@
-"""What kinds are made of: shapes, where they come from, and whether an object fits."""
+"""Schemas of kinds: their shapes, and the validation of objects against them."""

@@ -1,11 +1,10 @@
-"""The kinds that Kubernetes brings, and their shapes.
+"""The built-in kinds of Kubernetes and their shapes.
 
-Read on first use from a file that `make schemas` writes (its language is told in `plane.schemas`);
-a shape is made when it is asked for, and once.
+Read on first use from a file that `make schemas` writes (`plane.schemas` describes its format). A
+shape is made when it is first needed.
 
-Where only the names of fields are known, `merging_of` tells how lists and mappings merge, by a
-field's name and the name of the field it is in. What is merged one way in one kind and another way
-in another is not known here: its owners tell.
+Where only the names of fields are known, `find_merge_strategy` tells how lists and mappings merge,
+by the name of a field and of its parent. A name that merges differently in two kinds is unknown.
 """
 
 from __future__ import annotations
@@ -21,26 +20,31 @@ from tidegate.model.k8s.objects import Kind, ServedKind
 from tidegate.schema.shape import ANY, DEDUCED, Merge, Shape, Type
 
 FILE = Path(__file__).with_name("kubernetes-1.36.json")
-Asked = Callable[[], Shape]
-LEFT_OUT = frozenset({"CustomResourceDefinition", "ResourceSlice"})
-"""Definitions hold schemas, whose names are anybody's, and slices are written by drivers."""
+ShapeFactory = Callable[[], Shape]
+"""A function that returns a shape. Shapes can be recursive."""
+EXCLUDED_KINDS = frozenset({"CustomResourceDefinition", "ResourceSlice"})
+"""CRDs hold schemas with arbitrary field names, and drivers write ResourceSlices."""
 
 
 class _Definition(msgspec.Struct, frozen=True):
+    """A definition of the file."""
+
     fields: dict[str, object]
     required: frozenset[str] = frozenset()
     always: frozenset[str] = frozenset()
     atomic: bool = False
 
 
-class _SchemaBook(msgspec.Struct, frozen=True):
+class _SchemaFile(msgspec.Struct, frozen=True):
+    """The content of the file."""
+
     release: str
     kinds: tuple[tuple[str, str, str, str, bool, str, str, str], ...]
     definitions: dict[str, _Definition]
 
 
-def _scalar(type_: Type, written: str = "") -> Shape:
-    return Shape(type=type_, merge=Merge.ATOMIC, format=written)
+def _scalar(type_: Type, format_: str = "") -> Shape:
+    return Shape(type=type_, merge=Merge.ATOMIC, format=format_)
 
 
 _SCALARS = {
@@ -60,7 +64,9 @@ _SCALARS = {
 
 @cache
 def served_kinds() -> tuple[ServedKind, ...]:
-    """Every kind, in the server's own order: the preferred version of a group first."""
+    """Return every built-in kind in the order of the server: the preferred version of a group
+    first.
+    """
     return tuple(
         ServedKind(
             kind=Kind(group, version, name),
@@ -69,134 +75,143 @@ def served_kinds() -> tuple[ServedKind, ...]:
             verbs=tuple(verbs.split()),
             subresources=tuple(subresources.split()),
         )
-        for group, version, name, plural, namespaced, verbs, subresources, _ in _read().kinds
+        for group, version, name, plural, namespaced, verbs, subresources, _ in _read_file().kinds
     )
 
 
 @cache
-def shape_of(kind: Kind) -> Shape | None:
-    """What an object of this kind is; None for kinds that Kubernetes does not bring."""
+def find_shape(kind: Kind) -> Shape | None:
+    """Return the shape of a built-in kind, or None for other kinds."""
     root = _roots().get(kind)
     return None if root is None else _definition(root)
 
 
-def release() -> str:
-    """The Kubernetes that all of this was read from: `v1.36.4`."""
-    return _read().release
+def kubernetes_release() -> str:
+    """Return the Kubernetes release of the schemas: `v1.36.4`."""
+    return _read_file().release
 
 
-def object_meta() -> Shape:
-    """`metadata`, which is the same for all kinds."""
+def object_meta_shape() -> Shape:
+    """Return the shape of `metadata`, which is the same for all kinds."""
     return _definition("meta.v1.ObjectMeta")
 
 
 @cache
-def _read() -> _SchemaBook:
-    return msgspec.json.decode(FILE.read_bytes(), type=_SchemaBook)
+def _read_file() -> _SchemaFile:
+    return msgspec.json.decode(FILE.read_bytes(), type=_SchemaFile)
 
 
 @cache
 def _roots() -> Mapping[Kind, str]:
-    return {Kind(*row[:3]): row[-1] for row in _read().kinds}
+    return {Kind(*row[:3]): row[-1] for row in _read_file().kinds}
 
 
 @cache
 def _definition(name: str, *, is_granular: bool = False) -> Shape:
-    found = _read().definitions[name]
+    definition = _read_file().definitions[name]
     return Shape(
         name=name,
         type=Type.OBJECT,
-        merge=Merge.ATOMIC if found.atomic and not is_granular else Merge.FIELDS,
-        fields={field: _place(place) for field, place in found.fields.items()},
-        required=found.required,
-        always=found.always,
-        is_lenient=not found.fields,
+        merge=Merge.ATOMIC if definition.atomic and not is_granular else Merge.FIELDS,
+        fields={field: _shape_factory(schema) for field, schema in definition.fields.items()},
+        required=definition.required,
+        always=definition.always,
+        is_lenient=not definition.fields,
     )
 
 
-def _place(place: object) -> Asked:
-    match place:
-        case str() if place.startswith("@"):
-            return partial(_definition, place[1:])
+def _shape_factory(schema: object) -> ShapeFactory:
+    match schema:
+        case str() if schema.startswith("@"):
+            return partial(_definition, schema[1:])
         case str():
-            return partial(_SCALARS.__getitem__, place)
+            return partial(_SCALARS.__getitem__, schema)
         case ["granular", str(name)]:
             return partial(_definition, name[1:], is_granular=True)
         case _:
-            return cache(partial(_collection, place))
+            return cache(partial(_collection, schema))
 
 
-def _collection(place: object) -> Shape:
-    match place:
+def _collection(schema: object) -> Shape:
+    match schema:
         case ["map" | "atomic" as relation, values]:
             merge = Merge.FIELDS if relation == "map" else Merge.ATOMIC
-            return Shape(type=Type.OBJECT, merge=merge, values=_place(values))
+            return Shape(type=Type.OBJECT, merge=merge, values=_shape_factory(values))
         case ["set", items]:
-            return Shape(type=Type.ARRAY, merge=Merge.SET, items=_place(items))
+            return Shape(type=Type.ARRAY, merge=Merge.SET, items=_shape_factory(items))
         case ["keyed", items, dict(keys)]:
             return Shape(
                 type=Type.ARRAY,
                 merge=Merge.KEYED,
-                items=_place(items),
+                items=_shape_factory(items),
                 keys=tuple(keys),
                 key_defaults={key: value for key, value in keys.items() if value is not None},
             )
         case ["list", items]:
-            return Shape(type=Type.ARRAY, merge=Merge.ATOMIC, items=_place(items))
+            return Shape(type=Type.ARRAY, merge=Merge.ATOMIC, items=_shape_factory(items))
         case _:
-            raise TypeError(place)
+            raise TypeError(schema)
 
 
-class Merging(NamedTuple):
-    """By which fields the items of a list are told apart; whether it is a set; or in one piece."""
+class MergeStrategy(NamedTuple):
+    """How a list or a mapping merges."""
 
     keys: tuple[str, ...] = ()
+    """The fields that identify an item of a list."""
     is_set: bool = False
-    is_one_piece: bool = False
+    """Whether the list is a set."""
+    is_atomic: bool = False
+    """Whether it is replaced as a whole."""
 
 
-UNKNOWN = Merging()
+UNKNOWN_STRATEGY = MergeStrategy()
 
 
-def merging_of(parent: str, name: str) -> Merging:
-    """How the field `name` of what stands in `parent` merges."""
-    return _places().get((parent, name), UNKNOWN)
+def find_merge_strategy(parent: str, name: str) -> MergeStrategy:
+    """Return how the field `name` of the field `parent` merges."""
+    return _merge_strategies().get((parent, name), UNKNOWN_STRATEGY)
 
 
 @cache
-def _places() -> dict[tuple[str, str], Merging]:
-    found: dict[tuple[str, str], Merging] = {}
+def _merge_strategies() -> dict[tuple[str, str], MergeStrategy]:
+    strategies: dict[tuple[str, str], MergeStrategy] = {}
     seen: set[tuple[str, str]] = set()
     for served in served_kinds():
-        shape = shape_of(served.kind)
-        if shape is not None and "create" in served.verbs and served.kind.name not in LEFT_OUT:
-            _note_fields("", shape, found, seen)
-    return found
+        shape = find_shape(served.kind)
+        if (
+            shape is not None
+            and "create" in served.verbs
+            and served.kind.name not in EXCLUDED_KINDS
+        ):
+            _collect_strategies("", shape, strategies, seen)
+    return strategies
 
 
-def _note_fields(
+def _collect_strategies(
     parent: str,
     shape: Shape,
-    found: dict[tuple[str, str], Merging],
+    strategies: dict[tuple[str, str], MergeStrategy],
     seen: set[tuple[str, str]],
 ) -> None:
-    """Note what is below a place that is not in one piece itself."""
+    """Collect the strategies of all fields below a field that is not atomic."""
     if (parent, shape.name) in seen:
         return
     seen.add((parent, shape.name))
-    for name, asked in shape.fields.items():
+    for name, factory in shape.fields.items():
         if name == "status":
             continue
-        inner = asked()
+        inner = factory()
         if inner.type in {Type.ARRAY, Type.OBJECT}:
-            own = _merging(inner)
-            is_same = found.setdefault((parent, name), own) == own
-            found[parent, name] = own if is_same else UNKNOWN
+            strategy = _merge_strategy(inner)
+            is_same = strategies.setdefault((parent, name), strategy) == strategy
+            strategies[parent, name] = strategy if is_same else UNKNOWN_STRATEGY
         if inner.merge is not Merge.ATOMIC:
-            _note_fields(name, inner if inner.items is None else inner.items(), found, seen)
+            _collect_strategies(
+                name, inner if inner.items is None else inner.items(), strategies, seen
+            )
 
 
-def _merging(shape: Shape) -> Merging:
+def _merge_strategy(shape: Shape) -> MergeStrategy:
     if shape.type is Type.ARRAY:
-        return Merging(shape.keys, is_set=shape.merge is Merge.SET)
-    return Merging(is_one_piece=shape.merge is Merge.ATOMIC)
+        return MergeStrategy(shape.keys, is_set=shape.merge is Merge.SET)
+    return MergeStrategy(is_atomic=shape.merge is Merge.ATOMIC)

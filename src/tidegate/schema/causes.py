@@ -1,7 +1,7 @@
-"""What is wrong with a field, in an API server's words.
+"""Validation errors of fields, in the wording of an API server.
 
-The reasons and the form of the messages are Kubernetes' own, since people search for them. Values
-are shown as Go shows them.
+The reasons and messages are those of `k8s.io/apimachinery/pkg/util/validation/field`, because
+people search for them. Values are formatted as Go does.
 """
 
 from __future__ import annotations
@@ -15,98 +15,108 @@ import msgspec
 from tidegate.model.k8s.objects import Json
 from tidegate.world.messages import Cause
 
-NOWHERE = "<nil>"
-"""How the server names the field of a problem that it cannot place."""
+NO_FIELD = "<nil>"
+"""The field name that the server uses for a problem without a field."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-LEAST_POWER, GREATEST_POWER = -4, 6
-"""Beyond these powers of ten, Go writes floats with an exponent."""
+MIN_EXPONENT, MAX_EXPONENT = -4, 6
+"""Go writes floats outside these exponents with an exponent."""
 
 
 def required(field: str, detail: str = "") -> Cause:
+    """Return the error for a missing value."""
     return Cause(
         field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value"
     )
 
 
 def invalid(field: str, value: Json, detail: str) -> Cause:
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}")
+    """Return the error for an invalid value."""
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {format_value(value)}: {detail}")
 
 
 def type_invalid(field: str, value: Json, detail: str) -> Cause:
-    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}")
+    """Return the error for a value of the wrong type."""
+    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {format_value(value)}: {detail}")
 
 
 def unsupported(field: str, value: Json, allowed: Iterable[str]) -> Cause:
-    listed = ", ".join(quoted(each) for each in allowed)
-    message = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    """Return the error for a value that is not among the allowed ones."""
+    supported = ", ".join(quote(value_) for value_ in allowed)
+    message = f"Unsupported value: {format_value(value)}: supported values: {supported}"
     return Cause(field, "FieldValueNotSupported", message)
 
 
 def duplicate(field: str, value: Json) -> Cause:
-    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+    """Return the error for a repeated value."""
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {format_value(value)}")
 
 
 def forbidden(field: str, detail: str) -> Cause:
+    """Return the error for a field that must not be set."""
     return Cause(field, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
 def not_found(field: str, value: Json) -> Cause:
-    return Cause(field, "FieldValueNotFound", f"Not found: {shown(value)}")
+    """Return the error for a reference to a missing item."""
+    return Cause(field, "FieldValueNotFound", f"Not found: {format_value(value)}")
 
 
 def too_long(field: str, limit: int) -> Cause:
+    """Return the error for a value that is too long."""
     unit = "byte" if limit == 1 else "bytes"
     return Cause(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}")
 
 
 def too_many(field: str, count: int, limit: int) -> Cause:
+    """Return the error for a list with too many items."""
     unit = "item" if limit == 1 else "items"
     message = f"Too many: {count}: must have at most {limit} {unit}"
     return Cause(field, "FieldValueTooMany", message)
 
 
-def shown(value: Json) -> str:
-    """A value inside a message."""
+def format_value(value: Json) -> str:
+    """Return a value as it appears in a message."""
     match value:
         case bool():
             return "true" if value else "false"
         case int():
             return str(value)
         case float():
-            return number(value)
+            return format_float(value)
         case str():
-            return quoted(value)
+            return quote(value)
         case _:
-            return as_json(value)
+            return format_json(value)
 
 
-def quoted(text: str) -> str:
-    return '"' + "".join(_escaped(mark) for mark in text) + '"'
+def quote(text: str) -> str:
+    """Return a text quoted as Go does with `%q`."""
+    return '"' + "".join(_escape(character) for character in text) + '"'
 
 
-def number(value: float) -> str:
-    """A float as Go prints it: `0.5`, `3`, `1e+06`."""
+def format_float(value: float) -> str:
+    """Return a float as Go prints it: `0.5`, `3`, `1e+06`."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     exact = Decimal(repr(value)).normalize()
     power = exact.adjusted()
-    if LEAST_POWER <= power < GREATEST_POWER:
+    if MIN_EXPONENT <= power < MAX_EXPONENT:
         return f"{exact:f}"
     mantissa = f"{exact.scaleb(-power).normalize():f}"
     return f"{mantissa}e{power:+03d}"
 
 
-def as_json(value: Json) -> str:
-    """Compact, keys sorted, angle brackets escaped: as Go writes JSON."""
+def format_json(value: Json) -> str:
+    """Return compact JSON as Go writes it: keys sorted, angle brackets escaped."""
     text = msgspec.json.encode(value, order="sorted").decode()
-    for mark in "<>&":
-        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _escaped(mark: str) -> str:
-    if mark in _ESCAPES:
-        return _ESCAPES[mark]
-    if mark.isprintable():
-        return mark
-    return f"\\x{ord(mark):02x}" if mark.isascii() else f"\\u{ord(mark):04x}"
+def _escape(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    return f"\\x{ord(character):02x}" if character.isascii() else f"\\u{ord(character):04x}"

@@ -12,7 +12,7 @@ DNS_NAME = lazy_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def can_be_custom(kind: Kind) -> bool:
-    """Whether a CRD can define the kind: its group is a domain, and not built in."""
+    """Return whether a CRD can define the kind: its group is a domain and not built in."""
     is_domain = "." in kind.group and kind.group not in builtin_groups()
     parts = (kind.group, kind.version or "v1", kind.name.lower())
     return is_domain and all(DNS_NAME.fullmatch(part) for part in parts)

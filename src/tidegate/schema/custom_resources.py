@@ -1,7 +1,7 @@
-"""What an API server would say of the custom resources of Argo CD and Flux.
+"""Validation of the custom resources of Argo CD and Flux.
 
-Read on first use from a file that `make schemas` writes (its language is told in
-`plane.dialect_schemas`); a schema is put together when its kind is asked for.
+Read on first use from a file that `make schemas` writes (`plane.dialect_schemas` describes its
+format). A schema is assembled when its kind is first needed.
 """
 
 from __future__ import annotations
@@ -17,158 +17,175 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, Kind
-from tidegate.schema.builtin import object_meta
-from tidegate.schema.causes import NOWHERE
-from tidegate.schema.defaulting import unknown_fields
-from tidegate.schema.shape import Shape, child
-from tidegate.schema.structural import Schema, shape_from
+from tidegate.schema.builtin import object_meta_shape
+from tidegate.schema.causes import NO_FIELD
+from tidegate.schema.defaulting import list_unknown_fields
+from tidegate.schema.shape import Shape, find_child_shape
+from tidegate.schema.structural import Schema, shape_from_schema
 from tidegate.schema.types import find_decode_problem
-from tidegate.schema.violations import find_unmet_custom
+from tidegate.schema.violations import find_custom_resource_problems
 
 FILE = Path(__file__).with_suffix(".json")
 NESTED = ("items", "additionalProperties")
-"""Where a schema holds another one, but for its fields."""
-UNKNOWN = "unknown field"
+"""Keys of a schema, besides `properties`, that hold another schema."""
+UNKNOWN_FIELD = "unknown field"
 _item = re.compile(r"\[(\d+)\]").match
 
 
-class Flaw(NamedTuple):
-    """What is wrong with a field: it is refused, or unknown and dropped without a word.
-
-    `source` is the module whose CRD says so, empty where none has that version of the kind; `near`
-    the name that was perhaps meant.
-    """
+class SchemaProblem(NamedTuple):
+    """A problem of a field: it is rejected, or it is unknown and dropped silently."""
 
     path: FieldPath
     problem: str
     source: str = ""
-    dropped: bool = False
-    near: str = ""
+    """The module with the CRD; empty if no module has that version of the kind."""
+    is_dropped: bool = False
+    """Whether the field is unknown and dropped."""
+    suggestion: str = ""
+    """A known field with a similar name, or empty."""
 
 
-class _Book(msgspec.Struct, frozen=True):
+class _SchemaFile(msgspec.Struct, frozen=True):
+    """The content of the file."""
+
     modules: tuple[str, ...]
     kinds: tuple[tuple[str, str, str, int, int], ...]
     schemas: tuple[msgspec.Raw, ...]
 
 
-def check_object(body: dict[str, Json]) -> tuple[Flaw, ...]:
-    """Everything that a creation of the object meets; nothing for kinds of others.
+def check_custom_resource(body: dict[str, Json]) -> tuple[SchemaProblem, ...]:
+    """Return the problems of creating an object. Returns nothing for kinds of other projects.
 
-    Rules in CEL (`x-kubernetes-validations`) are not evaluated, and a status is not looked at.
+    CEL rules (`x-kubernetes-validations`) are not evaluated, and the status is not checked.
     """
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    versions = known_versions().get((kind.group, kind.name))
+    versions = list_versions().get((kind.group, kind.name))
     if versions is None:
         return ()
     if kind.version not in versions:
-        listed = ", ".join(f"`{kind.group}/{version}`" for version in versions)
-        return (Flaw(("apiVersion",), f"{kind.name} is not served so, but as {listed}"),)
-    shape, source = _known(kind)
-    refused = _refused(kind, body, shape, source)
-    dropped = _dropped(body, shape, source)
-    return (*refused.values(), *(flaw for flaw in dropped if not _is_below(refused, flaw.path)))
+        served = ", ".join(f"`{kind.group}/{version}`" for version in versions)
+        return (SchemaProblem(("apiVersion",), f"{kind.name} is not served so, but as {served}"),)
+    shape, source = _shape_and_source(kind)
+    rejected = _find_rejected(kind, body, shape, source)
+    dropped = _find_dropped(body, shape, source)
+    return (
+        *rejected.values(),
+        *(problem for problem in dropped if not _has_problem_above(rejected, problem.path)),
+    )
 
 
 @cache
-def shape_of(kind: Kind, *path: str) -> Shape | None:
-    """What a field of a kind may hold; None where there is no such field."""
-    shape: Shape | None = _known(kind)[0]
+def find_field_shape(kind: Kind, *path: str) -> Shape | None:
+    """Return the shape of a field of a kind, or None if there is no such field."""
+    shape: Shape | None = _shape_and_source(kind)[0]
     for name in path:
-        shape = shape and child(shape, name)
+        shape = shape and find_child_shape(shape, name)
     return shape
 
 
 @cache
-def known_versions() -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Versions of each group and kind; what today's modules serve comes first."""
+def list_versions() -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Return the versions by group and kind. Currently served versions come first."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
-    for group, version, name, _, _ in _read().kinds:
+    for group, version, name, _, _ in _read_file().kinds:
         versions[group, name] = (*versions.get((group, name), ()), version)
     return versions
 
 
-def _refused(kind: Kind, body: Schema, shape: Shape, source: str) -> dict[FieldPath, Flaw]:
-    """One flaw for each field."""
-    flaws: dict[FieldPath, Flaw] = {}
-    if problem := find_decode_problem(body.get("metadata"), object_meta()):
-        flaws["metadata",] = Flaw(("metadata",), problem, source)
-    causes = find_unmet_custom(kind, body, shape, applied=False)
-    for cause in [one for one in causes if one.field != NOWHERE] or causes:
-        path = () if cause.field == NOWHERE else _path_of(body, f".{cause.field}")
-        flaws.setdefault(path, Flaw(path, cause.message, source))
-    return flaws
+def _find_rejected(
+    kind: Kind, body: Schema, shape: Shape, source: str
+) -> dict[FieldPath, SchemaProblem]:
+    """Return one problem for each field."""
+    problems: dict[FieldPath, SchemaProblem] = {}
+    if problem := find_decode_problem(body.get("metadata"), object_meta_shape()):
+        problems["metadata",] = SchemaProblem(("metadata",), problem, source)
+    causes = find_custom_resource_problems(kind, body, shape, applied=False)
+    for cause in [cause for cause in causes if cause.field != NO_FIELD] or causes:
+        path = () if cause.field == NO_FIELD else _parse_path(body, f".{cause.field}")
+        problems.setdefault(path, SchemaProblem(path, cause.message, source))
+    return problems
 
 
-def _is_below(flaws: Mapping[FieldPath, Flaw], path: FieldPath) -> bool:
-    """Whether the place itself is not what it must be, so that its fields say nothing."""
-    return any(path[:end] in flaws for end in range(1, len(path)))
+def _has_problem_above(problems: Mapping[FieldPath, SchemaProblem], path: FieldPath) -> bool:
+    """Return whether a parent field has a problem, so that its fields mean nothing."""
+    return any(path[:end] in problems for end in range(1, len(path)))
 
 
-def _dropped(body: Schema, shape: Shape, source: str) -> Iterator[Flaw]:
-    for field in unknown_fields(body, shape):
-        path = _path_of(body, f".{field}")
-        near = get_close_matches(str(path[-1]), _names_beside(shape, path), n=1)
-        yield Flaw(path, UNKNOWN, source, dropped=True, near="".join(near))
+def _find_dropped(body: Schema, shape: Shape, source: str) -> Iterator[SchemaProblem]:
+    for field in list_unknown_fields(body, shape):
+        path = _parse_path(body, f".{field}")
+        suggestions = get_close_matches(str(path[-1]), _sibling_names(shape, path), n=1)
+        yield SchemaProblem(
+            path, UNKNOWN_FIELD, source, is_dropped=True, suggestion="".join(suggestions)
+        )
 
 
-def _path_of(body: Json, field: str) -> FieldPath:
-    """The path that a server calls `.spec.sources[0].repo`; keys of a map may have dots."""
+def _parse_path(body: Json, field: str) -> FieldPath:
+    """Return the path of a field such as `.spec.sources[0].repo`.
+
+    Keys of a map may contain dots.
+    """
     if isinstance(body, dict) and field.startswith("."):
         for name in sorted(body, key=len, reverse=True):
-            behind = field[1 + len(name) :]
-            if field.startswith(name, 1) and behind[:1] in {"", ".", "["}:
-                return (name, *_path_of(body[name], behind))
-    elif isinstance(body, list) and (found := _item(field)) and int(found[1]) < len(body):
-        place = int(found[1])
-        return (place, *_path_of(body[place], field[found.end() :]))
+            rest = field[1 + len(name) :]
+            if field.startswith(name, 1) and rest[:1] in {"", ".", "["}:
+                return (name, *_parse_path(body[name], rest))
+    elif (
+        isinstance(body, list) and (index_match := _item(field)) and int(index_match[1]) < len(body)
+    ):
+        index = int(index_match[1])
+        return (index, *_parse_path(body[index], field[index_match.end() :]))
     return (field.removeprefix("."),) if field else ()
 
 
-def _names_beside(shape: Shape, path: FieldPath) -> list[str]:
-    """The fields that are known where a path ends."""
+def _sibling_names(shape: Shape, path: FieldPath) -> list[str]:
+    """Return the known fields beside the last step of a path."""
     for step in path[:-1]:
-        below = child(shape, step) if isinstance(step, str) else shape.items and shape.items()
-        if below is None:
+        inner = (
+            find_child_shape(shape, step)
+            if isinstance(step, str)
+            else shape.items and shape.items()
+        )
+        if inner is None:
             return []
-        shape = below
+        shape = inner
     return [*shape.fields]
 
 
 @cache
-def _read() -> _Book:
-    return msgspec.json.decode(FILE.read_bytes(), type=_Book)
+def _read_file() -> _SchemaFile:
+    return msgspec.json.decode(FILE.read_bytes(), type=_SchemaFile)
 
 
 @cache
-def _known(kind: Kind) -> tuple[Shape, str]:
-    """The shape of a kind, and who says so."""
-    rows = {Kind(*row[:3]): row[3:] for row in _read().kinds}
+def _shape_and_source(kind: Kind) -> tuple[Shape, str]:
+    """Return the shape of a kind, and the module that defines it."""
+    rows = {Kind(*row[:3]): row[3:] for row in _read_file().kinds}
     module, number = rows[kind]
-    return shape_from(_schema(number)), _read().modules[module]
+    return shape_from_schema(_schema(number)), _read_file().modules[module]
 
 
 @cache
 def _schema(number: int) -> Schema:
-    written: Schema = msgspec.json.decode(_read().schemas[number])
-    return _whole(written)
+    schema: Schema = msgspec.json.decode(_read_file().schemas[number])
+    return _resolve_schema(schema)
 
 
-def _whole(schema: Schema) -> Schema:
-    """A schema with those in it that are written elsewhere."""
-    whole = {**schema, "properties": _placed_in(get_mapping(schema, "properties"))}
-    return whole | _placed_in({name: schema[name] for name in NESTED if name in schema})
+def _resolve_schema(schema: Schema) -> Schema:
+    """Return a schema with its references to other schemas resolved."""
+    resolved = {**schema, "properties": _resolve_parts(get_mapping(schema, "properties"))}
+    return resolved | _resolve_parts({name: schema[name] for name in NESTED if name in schema})
 
 
-def _placed_in(parts: Schema) -> Schema:
-    return {name: _placed(part) for name, part in parts.items()}
+def _resolve_parts(parts: Schema) -> Schema:
+    return {name: _resolve_part(part) for name, part in parts.items()}
 
 
-def _placed(part: Json) -> Json:
+def _resolve_part(part: Json) -> Json:
     match part:
         case bool():
             return part
         case int():
             return _schema(part)
         case _:
-            return _whole(get_mapping(part))
+            return _resolve_schema(get_mapping(part))

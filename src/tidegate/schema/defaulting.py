@@ -1,8 +1,8 @@
-"""What a body gains and loses before it is stored: unknown fields, nulls, and defaults of CRDs.
+"""Pruning of unknown fields, removal of nulls and defaulting by CRDs before an object is stored.
 
-A custom object's unknown fields are told sorted; those of built-in kinds in the order in which they
-stand, which is what `unknown_fields` gives. A creation or a replacement first drops nulls, then
-fills in; what an apply comes to is filled in only. Built-in kinds have their defaults elsewhere.
+Unknown fields of a custom resource are reported sorted, those of a built-in kind in their order in
+the object, which is the order of `list_unknown_fields`. A creation or replacement drops nulls
+before defaulting; the result of an apply is only defaulted. Built-in kinds are defaulted elsewhere.
 """
 
 from __future__ import annotations
@@ -13,131 +13,133 @@ from operator import is_
 from tidegate.model.k8s.objects import Json
 from tidegate.schema.shape import ANY, Merge, Shape, Type
 
-NOTHING = Shape(type=Type.ANY, merge=Merge.FIELDS, is_nullable=True, is_lenient=True)
-"""A place of which a schema says that there is something, and not what: its fields are dropped."""
+UNSPECIFIED = Shape(type=Type.ANY, merge=Merge.FIELDS, is_nullable=True, is_lenient=True)
+"""A value that a schema allows without saying what it is: its fields are dropped."""
 
 
-def unknown_fields(body: Json, shape: Shape) -> tuple[str, ...]:
-    """The unknown fields of an object: `spec.template.spec.containers[0].imag`."""
-    return tuple(_unknown(body, shape, ""))
+def list_unknown_fields(body: Json, shape: Shape) -> tuple[str, ...]:
+    """Return the unknown fields of an object: `spec.template.spec.containers[0].imag`."""
+    return tuple(_iterate_unknown_fields(body, shape, ""))
 
 
 def prune(body: Json, shape: Shape) -> Json:
-    """The object without its unknown fields; the very same one where there are none."""
+    """Return the object without its unknown fields, or the same object if there are none."""
     if shape is ANY:
         return body
     match body:
         case dict():
-            return _pruned_object(body, shape)
+            return _prune_object(body, shape)
         case list():
-            items = _items(shape)
-            return unless_same(body, [prune(item, items) for item in body])
+            items = _item_shape(shape)
+            return reuse_if_unchanged(body, [prune(item, items) for item in body])
         case _:
             return body
 
 
-def unless_same(value: list[Json], kept: list[Json]) -> list[Json]:
-    """What was made of a list: the very same list where none of its items is another."""
-    return value if len(kept) == len(value) and all(map(is_, kept, value)) else kept
+def reuse_if_unchanged(value: list[Json], new_items: list[Json]) -> list[Json]:
+    """Return the original list if each item is the same object, else the new list."""
+    return value if len(new_items) == len(value) and all(map(is_, new_items, value)) else new_items
 
 
-def _unknown(value: Json, shape: Shape, path: str) -> Iterator[str]:
+def _iterate_unknown_fields(value: Json, shape: Shape, path: str) -> Iterator[str]:
     match value:
         case dict():
             for name, part in value.items():
-                place = f"{path}.{name}" if path else name
-                known = _known(shape, name)
-                if known is None:
-                    yield place
+                field = f"{path}.{name}" if path else name
+                known_shape = _known_shape(shape, name)
+                if known_shape is None:
+                    yield field
                 elif isinstance(part, dict | list):
-                    yield from _unknown(part, known, place)
+                    yield from _iterate_unknown_fields(part, known_shape, field)
         case list():
-            items = _items(shape)
-            for number, item in enumerate(value):
-                yield from _unknown(item, items, f"{path}[{number}]")
+            items = _item_shape(shape)
+            for index, item in enumerate(value):
+                yield from _iterate_unknown_fields(item, items, f"{path}[{index}]")
         case _:
             pass
 
 
-def _known(shape: Shape, name: str) -> Shape | None:
-    asked = shape.fields.get(name) or shape.values
-    if asked is not None:
-        return asked()
+def _known_shape(shape: Shape, name: str) -> Shape | None:
+    factory = shape.fields.get(name) or shape.values
+    if factory is not None:
+        return factory()
     return ANY if shape.is_open else None
 
 
-def _items(shape: Shape) -> Shape:
+def _item_shape(shape: Shape) -> Shape:
     if shape.items is not None:
         return shape.items()
-    return ANY if shape.is_open else NOTHING
+    return ANY if shape.is_open else UNSPECIFIED
 
 
-def _pruned_object(value: dict[str, Json], shape: Shape) -> Json:
-    known = ((name, part, _known(shape, name)) for name, part in value.items())
-    kept = {name: prune(part, place) for name, part, place in known if place is not None}
+def _prune_object(value: dict[str, Json], shape: Shape) -> Json:
+    parts = ((name, part, _known_shape(shape, name)) for name, part in value.items())
+    kept = {
+        name: prune(part, part_shape) for name, part, part_shape in parts if part_shape is not None
+    }
     is_same = len(kept) == len(value) and all(map(is_, kept.values(), value.values()))
     return value if is_same else kept
 
 
 def fill_defaults(body: Json, shape: Shape) -> Json:
-    """The object with its defaults; the very same one where none is missing."""
-    return _walk(body, shape, _with_own_defaults, _filled)
+    """Return the object with its defaults, or the same object if none is missing."""
+    return _walk(body, shape, _with_missing_defaults, _fill_part)
 
 
 def drop_nulls(body: Json, shape: Shape) -> Json:
-    """The object without nulls where its CRD allows none and has no default to put there."""
+    """Return the object without nulls, except where its CRD allows null or has a default."""
     return _walk(body, shape, _without_nulls, drop_nulls)
 
 
 def _walk(
     body: Json,
     shape: Shape,
-    change_own: Callable[[dict[str, Json], Shape], dict[str, Json]],
+    change_object: Callable[[dict[str, Json], Shape], dict[str, Json]],
     change_part: Callable[[Json, Shape], Json],
 ) -> Json:
     if shape.name:
         return body
     match body:
         case dict():
-            return _along(change_own(body, shape), shape, change_part)
+            return _change_parts(change_object(body, shape), shape, change_part)
         case list() if shape.items is not None:
             items = shape.items()
-            return unless_same(body, [change_part(item, items) for item in body])
+            return reuse_if_unchanged(body, [change_part(item, items) for item in body])
         case _:
             return body
 
 
-def _filled(value: Json, shape: Shape) -> Json:
+def _fill_part(value: Json, shape: Shape) -> Json:
     if value is None and not shape.is_nullable:
         value = shape.default
     return fill_defaults(value, shape)
 
 
-def _with_own_defaults(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
+def _with_missing_defaults(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
     missing = {name: default for name, default in shape.defaults.items() if name not in value}
     return {**value, **missing} if missing else value
 
 
 def _without_nulls(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
-    nulls = [name for name, part in value.items() if part is None and _is_barred(shape, name)]
+    nulls = [name for name, part in value.items() if part is None and _must_drop_null(shape, name)]
     return {name: value[name] for name in value if name not in nulls} if nulls else value
 
 
-def _is_barred(shape: Shape, name: str) -> bool:
-    asked = shape.fields.get(name) or shape.values
-    found = asked() if asked is not None else None
-    return found is not None and not found.is_nullable and found.default is None
+def _must_drop_null(shape: Shape, name: str) -> bool:
+    factory = shape.fields.get(name) or shape.values
+    field_shape = factory() if factory is not None else None
+    return field_shape is not None and not field_shape.is_nullable and field_shape.default is None
 
 
-def _along(
+def _change_parts(
     value: dict[str, Json], shape: Shape, change: Callable[[Json, Shape], Json]
 ) -> dict[str, Json]:
-    """The object with its known parts changed; the very same one where none does."""
+    """Return the object with its known parts changed, or the same object if none changes."""
     changed: dict[str, Json] = {}
     for name, part in value.items():
-        asked = shape.fields.get(name) or shape.values
-        if asked is not None and (part is None or isinstance(part, dict | list)):
-            new = change(part, asked())
-            if new is not part:
-                changed[name] = new
+        factory = shape.fields.get(name) or shape.values
+        if factory is not None and (part is None or isinstance(part, dict | list)):
+            changed_part = change(part, factory())
+            if changed_part is not part:
+                changed[name] = changed_part
     return {**value, **changed} if changed else value

@@ -1,7 +1,7 @@
-"""What of a built-in kind cannot be changed once it is there, as Kubernetes 1.36 validates updates.
+"""Immutable fields of built-in kinds, as Kubernetes 1.36 validates updates.
 
-`immutable.yaml` has the rows; here are the questions that they ask, and whether a change is one
-no server takes. Custom kinds freeze fields by rules of their own: only a server knows those.
+`immutable.yaml` has the rows; this module has their conditions, and decides whether a server
+rejects a change. Custom kinds have CEL rules instead, which only a server evaluates.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from tidegate.schema.causes import forbidden
 from tidegate.world.messages import Cause
 
 FILE = Path(__file__).with_suffix(".yaml")
-Names: TypeAlias = tuple[str, ...]
-"""The fields that lead to a place; items of lists are not told apart."""
+FieldNames: TypeAlias = tuple[str, ...]
+"""The path of a field without list indexes."""
 Condition: TypeAlias = Callable[[JsonObject, JsonObject], bool]
 IMMUTABLE = "field is immutable"
-OUT_OF_STEP = "can only be modified in tandem with spec.parallelism"
+ONLY_WITH_PARALLELISM = "can only be modified in tandem with spec.parallelism"
 
 
-class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """A place that stays, as long as `when(live, wanted)`."""
+class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
+    """A field that cannot change while `when(live, desired)` is true."""
 
-    place: Names
-    free: tuple[Names, ...]
+    path: FieldNames
+    mutable: tuple[FieldNames, ...]
+    """Fields below it that can change."""
     when: Condition
     message: str
     field: str
-    """What the server calls the place."""
-    unsaid: Json
-    """What stands there where nothing is said, and nothing stands `beside` either."""
-    beside: Names
+    """The name of the field in messages of the server."""
+    default: Json
+    """The value of a missing field, if the `alternative` is missing as well."""
+    alternative: FieldNames
 
     def cause(self) -> Cause:
-        if self.message in {IMMUTABLE, OUT_OF_STEP}:
+        """Return the error of the server for a change."""
+        if self.message in {IMMUTABLE, ONLY_WITH_PARALLELISM}:
             return Cause(self.field, "FieldValueInvalid", f"Invalid value: {self.message}")
         return forbidden(self.field, self.message)
 
@@ -58,158 +60,175 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def frozen_rows() -> dict[tuple[str, str], tuple[Frozen, ...]]:
-    """By group and kind."""
+def read_immutable_fields() -> dict[tuple[str, str], tuple[ImmutableField, ...]]:
+    """Return the immutable fields by group and kind."""
     (document,) = read_documents(FILE.read_bytes(), FILE.name)
-    found: dict[tuple[str, str], tuple[Frozen, ...]] = {}
+    fields: dict[tuple[str, str], tuple[ImmutableField, ...]] = {}
     for kind, rows in msgspec.convert(document.body, dict[str, tuple[_Row, ...]]).items():
         group, _, name = kind.rpartition("/")
-        found[group, name] = tuple(one for row in rows for one in _frozen(row))
-    return found
+        fields[group, name] = tuple(field for row in rows for field in _row_fields(row))
+    return fields
 
 
-def _frozen(row: _Row) -> Iterator[Frozen]:
-    for place in row.places:
-        names = _names(place)
-        yield Frozen(
-            place=names,
-            free=tuple(map(_names, row.free)),
-            when=_is_set(names) if row.when == "set" else QUESTIONS[row.when],
+def _row_fields(row: _Row) -> Iterator[ImmutableField]:
+    for path in row.places:
+        names = _split_path(path)
+        yield ImmutableField(
+            path=names,
+            mutable=tuple(map(_split_path, row.free)),
+            when=_is_set(names) if row.when == "set" else CONDITIONS[row.when],
             message=row.message,
-            field=row.field or place,
-            unsaid=cast("Json", row.unsaid),
-            beside=_names(row.beside),
+            field=row.field or path,
+            default=cast("Json", row.unsaid),
+            alternative=_split_path(row.beside),
         )
 
 
-def _names(path: str) -> Names:
+def _split_path(path: str) -> FieldNames:
     return tuple(path.split(".")) if path else ()
 
 
-def _is_set(place: Names) -> Condition:
-    return lambda live, _wanted: bool(get_value(live, *place))
+def _is_set(path: FieldNames) -> Condition:
+    return lambda live, _desired: bool(get_value(live, *path))
 
 
-def _has_own_address(live: JsonObject, wanted: JsonObject) -> bool:
-    """A Service keeps its address, unless it is or becomes a name for something outside."""
-    types = {get_text(body, "spec", "type") for body in (live, wanted)}
+def _keeps_cluster_ip(live: JsonObject, desired: JsonObject) -> bool:
+    """Return whether a Service keeps its cluster IP: neither version is an ExternalName."""
+    types = {get_text(body, "spec", "type") for body in (live, desired)}
     return "ExternalName" not in types and bool(get_text(live, "spec", "clusterIP"))
 
 
-def _keeps_families(live: JsonObject, wanted: JsonObject) -> bool:
-    """One without an address may change them."""
-    addresses = {get_text(body, "spec", "clusterIP") for body in (live, wanted)}
-    return _has_own_address(live, wanted) and "None" not in addresses
+def _keeps_ip_families(live: JsonObject, desired: JsonObject) -> bool:
+    """Return whether a Service keeps its IP families. A headless Service may change them."""
+    addresses = {get_text(body, "spec", "clusterIP") for body in (live, desired)}
+    return _keeps_cluster_ip(live, desired) and "None" not in addresses
 
 
-def _stays_balanced(live: JsonObject, wanted: JsonObject) -> bool:
-    return all(get_text(body, "spec", "type") == "LoadBalancer" for body in (live, wanted))
+def _stays_load_balancer(live: JsonObject, desired: JsonObject) -> bool:
+    return all(get_text(body, "spec", "type") == "LoadBalancer" for body in (live, desired))
 
 
-def _is_out_of_step(live: JsonObject, wanted: JsonObject) -> bool:
-    """An indexed Job may change its completions together with its parallelism."""
-    spec = {**get_mapping(live, "spec"), **get_mapping(wanted, "spec")}
-    return _is_indexed(live, wanted) and spec.get("completions") != spec.get("parallelism", 1)
+def _differs_from_parallelism(live: JsonObject, desired: JsonObject) -> bool:
+    """Return whether an indexed Job changes its completions without its parallelism."""
+    spec = {**get_mapping(live, "spec"), **get_mapping(desired, "spec")}
+    return _is_indexed(live, desired) and spec.get("completions") != spec.get("parallelism", 1)
 
 
-def _is_indexed(live: JsonObject, wanted: JsonObject) -> bool:
-    spec = {**get_mapping(live, "spec"), **get_mapping(wanted, "spec")}
+def _is_indexed(live: JsonObject, desired: JsonObject) -> bool:
+    spec = {**get_mapping(live, "spec"), **get_mapping(desired, "spec")}
     return spec.get("completionMode") == "Indexed"
 
 
-def _shrinks(live: JsonObject, wanted: JsonObject) -> bool:
+def _shrinks(live: JsonObject, desired: JsonObject) -> bool:
     path = ("spec", "resources", "requests", "storage")
-    before, after = (to_quantity(get_value(body, *path)) for body in (live, wanted))
+    before, after = (to_quantity(get_value(body, *path)) for body in (live, desired))
     return before is not None and after is not None and after < before
 
 
 def is_established(definition: JsonObject) -> bool:
-    """Whether a CRD's kinds are served."""
+    """Return whether the kinds of a CRD are served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
         for condition in get_mappings(definition, "status", "conditions")
     )
 
 
-def _lengthens_life(live: JsonObject, wanted: JsonObject) -> bool:
-    """A pod's deadline can be set once, and then only come closer."""
-    before, after = (get_value(body, "spec", "activeDeadlineSeconds") for body in (live, wanted))
+def _extends_deadline(live: JsonObject, desired: JsonObject) -> bool:
+    """Return whether the deadline of a Pod moves later.
+
+    It can be set once and then only shortened.
+    """
+    before, after = (get_value(body, "spec", "activeDeadlineSeconds") for body in (live, desired))
     if not isinstance(before, int):
         return False
     return not isinstance(after, int) or after > before
 
 
-def _is_of_another_length(live: JsonObject, wanted: JsonObject) -> bool:
-    before, after = (len(get_list(body, "spec", "containers")) for body in (live, wanted))
+def _has_other_container_count(live: JsonObject, desired: JsonObject) -> bool:
+    before, after = (len(get_list(body, "spec", "containers")) for body in (live, desired))
     return before != after
 
 
-QUESTIONS: dict[str, Condition] = {
-    "always": lambda _live, _wanted: True,
-    "another-length": _is_of_another_length,
-    "balanced": _stays_balanced,
-    "counted": lambda live, wanted: not _is_indexed(live, wanted),
-    "established": lambda live, _wanted: is_established(live),
-    "keeps-families": _keeps_families,
-    "longer-life": _lengthens_life,
-    "marked": lambda live, _wanted: live.get("immutable") is True,
-    "out-of-step": _is_out_of_step,
-    "own-address": _has_own_address,
+CONDITIONS: dict[str, Condition] = {
+    "always": lambda _live, _desired: True,
+    "another-length": _has_other_container_count,
+    "balanced": _stays_load_balancer,
+    "counted": lambda live, desired: not _is_indexed(live, desired),
+    "established": lambda live, _desired: is_established(live),
+    "keeps-families": _keeps_ip_families,
+    "longer-life": _extends_deadline,
+    "marked": lambda live, _desired: live.get("immutable") is True,
+    "out-of-step": _differs_from_parallelism,
+    "own-address": _keeps_cluster_ip,
     "shrinks": _shrinks,
-    "suspended": lambda live, _wanted: get_value(live, "spec", "suspend") is True,
-    "unbound": lambda live, _wanted: get_text(live, "status", "phase") != "Bound",
-    "unsuspended": lambda live, _wanted: get_value(live, "spec", "suspend") is not True,
+    "suspended": lambda live, _desired: get_value(live, "spec", "suspend") is True,
+    "unbound": lambda live, _desired: get_text(live, "status", "phase") != "Bound",
+    "unsuspended": lambda live, _desired: get_value(live, "spec", "suspend") is not True,
 }
 
 
-def find_frozen(
-    changed: Iterable[Names], live: JsonObject, wanted: JsonObject
-) -> tuple[Names, ...]:
-    """Those of the changed places that cannot be changed."""
-    standing = [*_standing(live, wanted)]
-    return tuple(names for names in changed if any(_stays(names, row) for row in standing))
+def find_immutable(
+    changed: Iterable[FieldNames], live: JsonObject, desired: JsonObject
+) -> tuple[FieldNames, ...]:
+    """Return the changed fields that are immutable."""
+    immutable_fields = [*_active_fields(live, desired)]
+    return tuple(
+        names for names in changed if any(_is_immutable(names, field) for field in immutable_fields)
+    )
 
 
-def find_changed(before: JsonObject, after: JsonObject) -> tuple[Cause, ...]:
-    """What a server says of an object that would become another one. It is asked of whole bodies.
+def find_immutable_changes(before: JsonObject, after: JsonObject) -> tuple[Cause, ...]:
+    """Return the errors of the server for an update. Both bodies must be complete.
 
-    A spec that is the same one has not changed.
+    A spec that is the same Python object has not changed.
     """
     is_same = before.get("spec") is after.get("spec")
-    rows = (row for row in _standing(before, after) if not (is_same and row.place[0] == "spec"))
-    causes = (row.cause() for row in rows if _kept(before, row) != _kept(after, row))
+    fields = (
+        field
+        for field in _active_fields(before, after)
+        if not (is_same and field.path[0] == "spec")
+    )
+    causes = (
+        field.cause()
+        for field in fields
+        if _immutable_value(before, field) != _immutable_value(after, field)
+    )
     return tuple(dict.fromkeys(causes))
 
 
-def _standing(live: JsonObject, wanted: JsonObject) -> Iterator[Frozen]:
-    kind = Kind.of(get_text(wanted, "apiVersion"), get_text(wanted, "kind"))
-    rows = frozen_rows().get((kind.group, kind.name), ())
-    return (row for row in rows if row.when(live, wanted))
+def _active_fields(live: JsonObject, desired: JsonObject) -> Iterator[ImmutableField]:
+    kind = Kind.of(get_text(desired, "apiVersion"), get_text(desired, "kind"))
+    fields = read_immutable_fields().get((kind.group, kind.name), ())
+    return (field for field in fields if field.when(live, desired))
 
 
-def _stays(names: Names, row: Frozen) -> bool:
-    is_touched = names[: len(row.place)] == row.place or row.place[: len(names)] == names
-    return is_touched and not any(names[: len(free)] == free for free in row.free)
+def _is_immutable(names: FieldNames, field: ImmutableField) -> bool:
+    is_touched = names[: len(field.path)] == field.path or field.path[: len(names)] == names
+    return is_touched and not any(names[: len(mutable)] == mutable for mutable in field.mutable)
 
 
-def _kept(body: JsonObject, row: Frozen) -> Json:
-    """What stands at the place, without what may change."""
-    value = get_value(body, *row.place)
+def _immutable_value(body: JsonObject, field: ImmutableField) -> Json:
+    """Return the value of a field without the parts that can change."""
+    value = get_value(body, *field.path)
     if value is None:
-        return row.unsaid if not row.beside or get_value(body, *row.beside) is None else None
-    return _without(value, [free[len(row.place) :] for free in row.free])
+        return (
+            field.default
+            if not field.alternative or get_value(body, *field.alternative) is None
+            else None
+        )
+    return _without_mutable(value, [mutable[len(field.path) :] for mutable in field.mutable])
 
 
-def _without(value: Json, free: list[Names]) -> Json:
-    if not free:
+def _without_mutable(value: Json, mutable: list[FieldNames]) -> Json:
+    if not mutable:
         return value
     if isinstance(value, list):
-        return [_without(item, free) for item in value]
+        return [_without_mutable(item, mutable) for item in value]
     if not isinstance(value, dict):
         return value
     kept = {
-        name: _without(inner, [rest[1:] for rest in free if rest[0] == name])
+        name: _without_mutable(inner, [rest[1:] for rest in mutable if rest[0] == name])
         for name, inner in value.items()
-        if (name,) not in free
+        if (name,) not in mutable
     }
     return {name: inner for name, inner in kept.items() if inner not in (None, {})}

@@ -1,8 +1,7 @@
-"""What a schema says of a value, as far as merging and checking need it.
+"""The schema of a value, as far as merging and validation need it.
 
-One node per place in an object. Built-in kinds have theirs from a data file (`builtin`), custom
-ones from their CRD (`structural`); merging (`merge`), ownership (`ownership`) and checking
-(`checks`) read nothing else.
+One node per field. Built-in kinds have their shapes in a data file (`builtin`), custom kinds in
+their CRD (`structural`). Merging, ownership and validation use nothing else.
 """
 
 from __future__ import annotations
@@ -16,19 +15,21 @@ from tidegate.model.k8s.objects import Json
 
 
 class Merge(StrEnum):
-    """How two values of a place come together when they are applied."""
+    """How two values of a field are merged by an apply."""
 
     ATOMIC = "atomic"
     """Scalars, and whatever is replaced as a whole: owned as one field."""
     FIELDS = "fields"
     """Objects with named fields, or maps: owned field by field."""
     KEYED = "keyed"
-    """Lists whose items are told apart by `keys`."""
+    """Lists whose items are identified by `keys`."""
     SET = "set"
     """Lists of distinct scalars."""
 
 
 class Type(StrEnum):
+    """The type of a value."""
+
     ANY = "any"
     OBJECT = "object"
     ARRAY = "array"
@@ -40,7 +41,7 @@ class Type(StrEnum):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a CRD asks of a value beyond its type. None: it does not ask."""
+    """Validation rules of a CRD beyond the type. None means no rule."""
 
     enum: tuple[Json, ...] = ()
     pattern: str = ""
@@ -55,54 +56,54 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     min_properties: int | None = None
     max_properties: int | None = None
     is_spelled_out: bool = False
-    """Integer or string, said a second time with `anyOf`, as generators of CRDs do."""
+    """Whether integer-or-string is repeated as `anyOf`, as CRD generators do."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One place. Shapes may contain themselves, so children are asked for, not held."""
+    """The schema of a field. Shapes can be recursive, so children are functions."""
 
     type: Type
     merge: Merge
     fields: Mapping[str, Callable[[], Shape]] = msgspec.field(default_factory=dict)
     """Named fields of an object."""
     values: Callable[[], Shape] | None = None
-    """What every value of a map is."""
+    """The shape of the values of a map."""
     items: Callable[[], Shape] | None = None
-    """What every item of a list is."""
+    """The shape of the items of a list."""
     keys: tuple[str, ...] = ()
-    """By which fields items of a keyed list are told apart."""
+    """The fields that identify an item of a keyed list."""
     key_defaults: Mapping[str, Json] = msgspec.field(default_factory=dict)
-    """What a key is where an item does not say (a port's protocol is TCP)."""
+    """Defaults of key fields: the protocol of a port is TCP."""
     required: frozenset[str] = frozenset()
     always: frozenset[str] = frozenset()
-    """Fields of a built-in kind that are there even where nothing is said of them: Go structs."""
+    """Fields of a built-in kind that are always present, because they are Go structs."""
     default: Json = None
-    """What stands here where an object does not say. None: nothing."""
+    """The default of the field, or None."""
     defaults: Mapping[str, Json] = msgspec.field(default_factory=dict)
-    """The defaults of the fields, by name."""
+    """The defaults of the inner fields, by name."""
     format: str = ""
-    """How a scalar is written: `int32`, `int64`, `byte`, `date-time`, `quantity` and others."""
+    """The format of a scalar: `int32`, `int64`, `byte`, `date-time`, `quantity` and others."""
     is_nullable: bool = False
     is_open: bool = False
-    """Unknown fields are kept (`x-kubernetes-preserve-unknown-fields`)."""
+    """Whether unknown fields are kept (`x-kubernetes-preserve-unknown-fields`)."""
     is_lenient: bool = False
-    """Unknown fields can be applied, though they are refused or dropped later."""
+    """Whether unknown fields can be applied, though they are rejected or dropped later."""
     rules: Rules | None = None
     name: str = ""
-    """The definition of a built-in object: `core.v1.Container`."""
+    """The name of a built-in definition: `core.v1.Container`."""
 
 
 ANY = Shape(type=Type.ANY, merge=Merge.ATOMIC, is_open=True)
-"""A place of which nothing is known: kept as it is, owned as one field."""
+"""An unknown value: kept as it is, owned as one field."""
 DEDUCED = Shape(type=Type.ANY, merge=Merge.FIELDS, is_open=True)
-"""A place that is what its value is: maps are owned field by field, all else as one field."""
+"""A value whose shape follows its content: maps are owned by field, the rest as one field."""
 
 
-def child(shape: Shape, name: str) -> Shape | None:
-    """What a field of an object or a value of a map is; None where the name is not known."""
-    found = shape.fields.get(name)
-    if found is not None:
-        return found()
+def find_child_shape(shape: Shape, name: str) -> Shape | None:
+    """Return the shape of a field of an object or of a value of a map, or None if it is unknown."""
+    factory = shape.fields.get(name)
+    if factory is not None:
+        return factory()
     if shape.values is not None:
         return shape.values()
     return DEDUCED if shape.is_open or shape.is_lenient else None

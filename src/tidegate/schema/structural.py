@@ -1,7 +1,7 @@
 """Shapes of custom kinds, from the schemas in their CRD.
 
-What every object has is added: `apiVersion`, `kind`, and a `metadata` that is the same for all
-kinds. `definitions` says whether a schema is one that a server takes.
+`apiVersion`, `kind` and `metadata` are added to every schema. `validation.definitions` checks
+whether a server accepts a schema.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from functools import cache, partial
 
 from tidegate.model.k8s.json_fields import get_list, get_mapping
 from tidegate.model.k8s.objects import Json
-from tidegate.schema.builtin import object_meta
-from tidegate.schema.defaulting import NOTHING
+from tidegate.schema.builtin import object_meta_shape
+from tidegate.schema.defaulting import UNSPECIFIED
 from tidegate.schema.shape import Merge, Rules, Shape, Type
 
 Schema = dict[str, Json]
@@ -23,8 +23,8 @@ LIST_TYPE = "x-kubernetes-list-type"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 MAP_TYPE = "x-kubernetes-map-type"
 _TEXT = Shape(type=Type.STRING, merge=Merge.ATOMIC)
-_LISTS = {"map": Merge.KEYED, "set": Merge.SET}
-_RULES = {
+_LIST_MERGES = {"map": Merge.KEYED, "set": Merge.SET}
+_RULE_FIELDS = {
     "maxItems": "max_items",
     "maxLength": "max_length",
     "maxProperties": "max_properties",
@@ -32,33 +32,36 @@ _RULES = {
     "minLength": "min_length",
     "minProperties": "min_properties",
 }
-_HEAD: Mapping[str, Callable[[], Shape]] = {
+_COMMON_FIELDS: Mapping[str, Callable[[], Shape]] = {
     "apiVersion": lambda: _TEXT,
     "kind": lambda: _TEXT,
-    "metadata": object_meta,
+    "metadata": object_meta_shape,
 }
 
 
-def shapes_of(spec: Json) -> dict[str, Shape]:
-    """The shape of every version of a CRD, by its name; `spec` is the CRD's."""
+def shapes_from_crd(spec: Json) -> dict[str, Shape]:
+    """Return the shape of every version of a CRD by version name. `spec` is that of the CRD."""
     return {
-        str(version.get("name")): shape_from(get_mapping(schema_in(version)))
+        str(version.get("name")): shape_from_schema(get_mapping(get_version_schema(version)))
         for version in map(get_mapping, get_list(spec, "versions"))
     }
 
 
-def shape_from(schema: Schema) -> Shape:
-    """The shape of a kind with this schema."""
-    return _shape({**schema, "type": "object"}, is_lenient=False, head=_HEAD)
+def shape_from_schema(schema: Schema) -> Shape:
+    """Return the shape of a kind with this schema."""
+    return _shape({**schema, "type": "object"}, is_lenient=False, common_fields=_COMMON_FIELDS)
 
 
-def schema_in(version: Schema) -> Json:
-    """Where a version of a CRD has its schema."""
+def get_version_schema(version: Schema) -> Json:
+    """Return the schema of a version of a CRD."""
     return get_mapping(version, "schema").get("openAPIV3Schema")
 
 
 def _shape(
-    schema: Schema, *, is_lenient: bool, head: Mapping[str, Callable[[], Shape]] | None = None
+    schema: Schema,
+    *,
+    is_lenient: bool,
+    common_fields: Mapping[str, Callable[[], Shape]] | None = None,
 ) -> Shape:
     if schema.get(INT_OR_STRING) is True:
         return _scalar(schema, Type.INT_OR_STRING)
@@ -68,12 +71,14 @@ def _shape(
         case "string" | "integer" | "number" | "boolean" as name:
             return _scalar(schema, Type(name))
         case "object":
-            return _object(schema, Type.OBJECT, is_lenient=is_lenient, head=head or {})
+            return _object(
+                schema, Type.OBJECT, is_lenient=is_lenient, common_fields=common_fields or {}
+            )
         case _:
-            return _object(schema, Type.ANY, is_lenient=is_lenient, head={})
+            return _object(schema, Type.ANY, is_lenient=is_lenient, common_fields={})
 
 
-def _later(schema: Json, *, is_lenient: bool) -> Callable[[], Shape]:
+def _shape_factory(schema: Json, *, is_lenient: bool) -> Callable[[], Shape]:
     return cache(partial(_shape, get_mapping(schema), is_lenient=is_lenient))
 
 
@@ -90,14 +95,14 @@ def _scalar(schema: Schema, type_: Type) -> Shape:
 
 
 def _list(schema: Schema, *, is_lenient: bool) -> Shape:
-    merge = _LISTS.get(str(schema.get(LIST_TYPE)), Merge.ATOMIC)
+    merge = _LIST_MERGES.get(str(schema.get(LIST_TYPE)), Merge.ATOMIC)
     items = get_mapping(schema, "items")
     keys = tuple(str(key) for key in get_list(schema, LIST_KEYS))
     defaults = _defaults(get_mapping(items, "properties"))
     return Shape(
         type=Type.ARRAY,
         merge=merge,
-        items=_later(items, is_lenient=is_lenient or schema.get(PRESERVE) is True),
+        items=_shape_factory(items, is_lenient=is_lenient or schema.get(PRESERVE) is True),
         keys=keys if merge is Merge.KEYED else (),
         key_defaults={key: defaults[key] for key in keys if key in defaults},
         default=schema.get("default"),
@@ -107,36 +112,44 @@ def _list(schema: Schema, *, is_lenient: bool) -> Shape:
 
 
 def _object(
-    schema: Schema, type_: Type, *, is_lenient: bool, head: Mapping[str, Callable[[], Shape]]
+    schema: Schema,
+    type_: Type,
+    *,
+    is_lenient: bool,
+    common_fields: Mapping[str, Callable[[], Shape]],
 ) -> Shape:
     properties = get_mapping(schema, "properties")
-    rest = schema.get("additionalProperties")
+    additional = schema.get("additionalProperties")
     is_open = schema.get(PRESERVE) is True
     is_embedded = schema.get(EMBEDDED) is True
     # What stands below an open place may be applied whatever it is called, and is dropped later.
-    below = is_lenient or is_open
-    fields = {name: _later(part, is_lenient=below) for name, part in properties.items()}
+    is_lenient_below = is_lenient or is_open
+    fields = {
+        name: _shape_factory(part, is_lenient=is_lenient_below) for name, part in properties.items()
+    }
     return Shape(
         type=type_,
         merge=Merge.ATOMIC if schema.get(MAP_TYPE) == "atomic" else Merge.FIELDS,
-        fields={**fields, **(_HEAD if is_embedded else head)},
-        values=_values(rest, is_lenient=below),
+        fields={**fields, **(_COMMON_FIELDS if is_embedded else common_fields)},
+        values=_values(additional, is_lenient=is_lenient_below),
         required=_required(schema, is_embedded=is_embedded),
         default=schema.get("default"),
         defaults=_defaults(properties),
         is_nullable=schema.get("nullable") is True,
         is_open=is_open,
-        is_lenient=rest is None and (below or not properties) and not head,
+        is_lenient=additional is None
+        and (is_lenient_below or not properties)
+        and not common_fields,
         rules=_rules(schema),
     )
 
 
-def _values(rest: Json, *, is_lenient: bool) -> Callable[[], Shape] | None:
-    match rest:
+def _values(additional: Json, *, is_lenient: bool) -> Callable[[], Shape] | None:
+    match additional:
         case dict():
-            return _later(rest, is_lenient=is_lenient)
+            return _shape_factory(additional, is_lenient=is_lenient)
         case True:
-            return lambda: NOTHING
+            return lambda: UNSPECIFIED
         case _:
             return None
 
@@ -147,17 +160,17 @@ def _required(schema: Schema, *, is_embedded: bool) -> frozenset[str]:
 
 
 def _defaults(properties: Schema) -> Schema:
-    told = ((name, get_mapping(part).get("default")) for name, part in properties.items())
-    return {name: default for name, default in told if default is not None}
+    defaults = ((name, get_mapping(part).get("default")) for name, part in properties.items())
+    return {name: default for name, default in defaults if default is not None}
 
 
 def _rules(schema: Schema) -> Rules | None:
-    counts = {ours: _whole(schema.get(theirs)) for theirs, ours in _RULES.items()}
+    counts = {rule: _to_int(schema.get(keyword)) for keyword, rule in _RULE_FIELDS.items()}
     rules = Rules(
         enum=tuple(get_list(schema, "enum")),
         pattern=str(schema.get("pattern", "")),
-        minimum=_number(schema.get("minimum")),
-        maximum=_number(schema.get("maximum")),
+        minimum=_to_float(schema.get("minimum")),
+        maximum=_to_float(schema.get("maximum")),
         is_above_minimum=schema.get("exclusiveMinimum") is True,
         is_below_maximum=schema.get("exclusiveMaximum") is True,
         is_spelled_out=schema.get(INT_OR_STRING) is True and "anyOf" in schema,
@@ -169,9 +182,9 @@ def _rules(schema: Schema) -> Rules | None:
 _NO_RULES = Rules()
 
 
-def _whole(part: Json) -> int | None:
+def _to_int(part: Json) -> int | None:
     return part if isinstance(part, int) else None
 
 
-def _number(part: Json) -> float | None:
+def _to_float(part: Json) -> float | None:
     return float(part) if isinstance(part, int | float) else None

@@ -1,11 +1,10 @@
-"""Whether a body can be read at all: before anything is checked, a server must make types of it.
+"""Type checks: whether a server can decode or apply an object.
 
-`find_decode_problem` is what creating and replacing built-in objects meets: one sentence of Go's
-JSON decoder, answered with 400 and no causes. `find_typed_problems` is what every apply meets,
-built-in or custom: the merging of types names each field (`containers[name="app"].image`). Both
-are told in the server's words, with two differences. Go visits an object's fields in any order and
-stops at the first unknown one; here all are told. And Go's names of string types and of embedded
-structs (`VolumeSource`) are lost.
+`find_decode_problem` is the error of creating or replacing a built-in object: one message of the
+JSON decoder of Go, with status 400 and no causes. `find_typed_problems` is the error of an apply:
+structured-merge-diff names each field (`containers[name="app"].image`). Both use the wording of the
+server, with two differences. Go visits fields in any order and stops at the first unknown one; here
+all are reported. And the Go names of string types and embedded structs (`VolumeSource`) are lost.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import NamedTuple
 
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.quantity import parse_quantity
-from tidegate.schema.causes import as_json, number, quoted, shown
-from tidegate.schema.shape import Merge, Shape, Type, child
+from tidegate.schema.causes import format_float, format_json, format_value, quote
+from tidegate.schema.shape import Merge, Shape, Type, find_child_shape
 from tidegate.world.messages import Cause
 
 UNKNOWN = ("unknown", "unknown field")
-_is_moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)").fullmatch
-_foreign_to_base64 = re.compile(r"[^A-Za-z0-9+/\r\n]").search
-_JSON_WORDS = {bool: "bool", dict: "object", list: "array", str: "string"}
-_GO_WORDS = {
+_is_timestamp = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)").fullmatch
+_find_non_base64 = re.compile(r"[^A-Za-z0-9+/\r\n]").search
+_JSON_TYPE_NAMES = {bool: "bool", dict: "object", list: "array", str: "string"}
+_GO_TYPE_NAMES = {
     bool: "bool",
     dict: "map[string]interface {}",
     float: "float64",
@@ -33,7 +32,7 @@ _GO_WORDS = {
     str: "string",
     type(None): "<nil>",
 }
-_FITTING: dict[Type, tuple[type[object], ...]] = {
+_ACCEPTED_TYPES: dict[Type, tuple[type[object], ...]] = {
     Type.ANY: (bool, dict, float, int, list, str),
     Type.ARRAY: (list,),
     Type.BOOLEAN: (bool,),
@@ -48,75 +47,77 @@ _BITS = {"int32": 31, "": 31, "int64": 63, "uint8": 8}
 _BYTE = Shape(type=Type.INTEGER, merge=Merge.ATOMIC, format="uint8")
 
 
-class _Misreading(NamedTuple):
+class _DecodeProblem(NamedTuple):
+    """An error of the JSON decoder."""
+
     message: str
     is_final: bool = False
-    """Told by a type that reads JSON by itself: the decoder then forgets what it met before."""
+    """Whether a custom unmarshaller reports it, which discards earlier errors."""
 
 
 def find_typed_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
-    """Why a body cannot be applied, field by field, sorted; empty where it can."""
-    return tuple(sorted(set(_typed(body, shape, ""))))
+    """Return why an object cannot be applied, by field, sorted. Empty if it can."""
+    return tuple(sorted(set(_iterate_typed_problems(body, shape, ""))))
 
 
 def find_decode_problem(body: Json, shape: Shape) -> str:
-    """Why a body cannot be read as a built-in kind, or as metadata; empty where it can."""
-    problems = [*_decoded(body, shape, (), "")]
+    """Return why an object cannot be decoded as a built-in kind or metadata. Empty if it can."""
+    problems = [*_iterate_decode_problems(body, shape, (), "")]
     final = (problem.message for problem in problems if problem.is_final)
     return next(final, problems[0].message if problems else "")
 
 
-def _typed(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
+def _iterate_typed_problems(value: Json, shape: Shape, path: str) -> Iterator[Cause]:
     if value is None:
         return
-    if type(value) not in _FITTING[shape.type] and (problem := _mismatch(value, shape)):
+    if type(value) not in _ACCEPTED_TYPES[shape.type] and (problem := _mismatch(value, shape)):
         yield Cause(path, "type", problem)
     elif isinstance(value, dict):
         for name, part in value.items():
-            place = f"{path}.{name}" if path else name
-            known = child(shape, name)
-            if known is None:
-                yield Cause(place, *UNKNOWN)
+            field = f"{path}.{name}" if path else name
+            known_shape = find_child_shape(shape, name)
+            if known_shape is None:
+                yield Cause(field, *UNKNOWN)
             else:
-                yield from _typed(part, known, place)
+                yield from _iterate_typed_problems(part, known_shape, field)
     elif isinstance(value, list) and shape.items is not None:
         yield from _typed_items(value, shape, shape.items(), path)
 
 
 def _mismatch(value: Json, shape: Shape) -> str:
-    """What to say of a value that is not of its place's own type; empty where it will do."""
+    """Return the error for a value of another type than its field, or "" if it is accepted."""
     is_scalar = not isinstance(value, dict | list)
     match shape.type:
         case Type.OBJECT:
-            return f"expected map, got &{{{_plain(value)}}}"
+            return f"expected map, got &{{{_go_text(value)}}}"
         case Type.ARRAY:
-            return f"expected list, got &{{{_plain(value)}}}"
+            return f"expected list, got &{{{_go_text(value)}}}"
         case Type.STRING if shape.format in {"", "byte"}:
-            return f"expected string, got &value.valueUnstructured{{Value:{_spelled(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
         case Type.BOOLEAN:
-            return f"expected boolean, got &{{{_plain(value)}}}"
+            return f"expected boolean, got &{{{_go_text(value)}}}"
         case Type.INTEGER | Type.NUMBER:
-            return f"expected numeric (int or float), got {_GO_WORDS[type(value)]}"
+            return f"expected numeric (int or float), got {_GO_TYPE_NAMES[type(value)]}"
         case Type.STRING if not is_scalar:
-            return f"expected any scalar, got &{{{_plain(value)}}}"
+            return f"expected any scalar, got &{{{_go_text(value)}}}"
         case Type.INT_OR_STRING if shape.format and not is_scalar:
-            return f"expected any scalar, got &{{{_plain(value)}}}"
+            return f"expected any scalar, got &{{{_go_text(value)}}}"
         case _:
             return ""
 
 
 def _typed_items(value: list[Json], shape: Shape, items: Shape, path: str) -> Iterator[Cause]:
     seen: dict[str, int] = {}
-    for place, item in enumerate(value):
+    for index, item in enumerate(value):
         problem = _item_problem(item, shape)
         if problem:
-            yield Cause(path, "type", f"element {place}: {problem}")
+            yield Cause(path, "type", f"element {index}: {problem}")
             return
-        element = _element(item, shape, place)
+        element = _item_name(item, shape, index)
         if element in seen:
             yield Cause(path, "type", f"duplicate entries for key {element}")
-        seen[element] = place
-        yield from _typed(item, items, path + element)
+        seen[element] = index
+        yield from _iterate_typed_problems(item, items, path + element)
 
 
 def _item_problem(item: Json, shape: Shape) -> str:
@@ -126,7 +127,7 @@ def _item_problem(item: Json, shape: Shape) -> str:
         case Merge.KEYED, dict():
             if shape.key_defaults or any(key in item for key in shape.keys):
                 return ""
-            keys = " ".join(quoted(key) for key in shape.keys)
+            keys = " ".join(quote(key) for key in shape.keys)
             missing = "(and doesn't have default values for any key fields)"
             start = "associative list with keys has an element that omits all key fields"
             return f"{start} [{keys}] {missing}"
@@ -142,14 +143,18 @@ def _item_problem(item: Json, shape: Shape) -> str:
             return ""
 
 
-def _element(item: Json, shape: Shape, place: int) -> str:
-    """How an item is spoken of: `[name="app"]`, `[="a"]`, `[0]`."""
+def _item_name(item: Json, shape: Shape, index: int) -> str:
+    """Return how messages name an item: `[name="app"]`, `[="a"]`, `[0]`."""
     if shape.merge is Merge.SET:
         return f"[={_key_text(item)}]"
     if shape.merge is Merge.KEYED and isinstance(item, dict):
-        told = {**shape.key_defaults, **{key: item[key] for key in shape.keys if key in item}}
-        return "[" + ",".join(f"{key}={_key_text(told[key])}" for key in sorted(told)) + "]"
-    return f"[{place}]"
+        key_values = {**shape.key_defaults, **{key: item[key] for key in shape.keys if key in item}}
+        return (
+            "["
+            + ",".join(f"{key}={_key_text(key_values[key])}" for key in sorted(key_values))
+            + "]"
+        )
+    return f"[{index}]"
 
 
 def _key_text(value: Json) -> str:
@@ -159,45 +164,47 @@ def _key_text(value: Json) -> str:
         case list():
             return "[" + ",".join(_key_text(item) for item in value) + "]"
         case _:
-            return shown(value)
+            return format_value(value)
 
 
-def _plain(value: Json) -> str:
-    """As Go prints a value with `%v`."""
+def _go_text(value: Json) -> str:
+    """Return a value as Go prints it with `%v`."""
     match value:
         case None:
             return "<nil>"
         case str():
             return value
         case float():
-            return number(value)
+            return format_float(value)
         case list():
-            return "[" + " ".join(_plain(item) for item in value) + "]"
+            return "[" + " ".join(_go_text(item) for item in value) + "]"
         case dict():
             return (
-                "map[" + " ".join(f"{name}:{_plain(value[name])}" for name in sorted(value)) + "]"
+                "map[" + " ".join(f"{name}:{_go_text(value[name])}" for name in sorted(value)) + "]"
             )
         case _:
-            return as_json(value)
+            return format_json(value)
 
 
-def _spelled(value: Json) -> str:
-    """As Go prints a value with `%#v`."""
+def _go_syntax(value: Json) -> str:
+    """Return a value as Go prints it with `%#v`."""
     match value:
         case None:
             return "interface {}(nil)"
         case list():
-            return "[]interface {}{" + ", ".join(_spelled(item) for item in value) + "}"
+            return "[]interface {}{" + ", ".join(_go_syntax(item) for item in value) + "}"
         case dict():
-            parts = (f"{quoted(name)}:{_spelled(value[name])}" for name in sorted(value))
+            parts = (f"{quote(name)}:{_go_syntax(value[name])}" for name in sorted(value))
             return "map[string]interface {}{" + ", ".join(parts) + "}"
         case str():
-            return quoted(value)
+            return quote(value)
         case _:
-            return _plain(value)
+            return _go_text(value)
 
 
-def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> Iterator[_Misreading]:
+def _iterate_decode_problems(
+    value: Json, shape: Shape, path: tuple[str, ...], owner: str
+) -> Iterator[_DecodeProblem]:
     if value is None or shape.type is Type.ANY:
         return
     match value:
@@ -205,36 +212,38 @@ def _decoded(value: Json, shape: Shape, path: tuple[str, ...], owner: str) -> It
             struct = shape.name.rpartition(".")[2]
             for name, part in value.items():
                 if name in shape.fields:
-                    yield from _decoded(part, shape.fields[name](), (*path, name), struct)
+                    yield from _iterate_decode_problems(
+                        part, shape.fields[name](), (*path, name), struct
+                    )
                 elif shape.values is not None:
-                    yield from _decoded(part, shape.values(), path, owner)
+                    yield from _iterate_decode_problems(part, shape.values(), path, owner)
         case list() if shape.type is Type.ARRAY or shape.format == "byte":
             items = _BYTE if shape.items is None else shape.items()
             for item in value:
-                yield from _decoded(item, items, path, owner)
+                yield from _iterate_decode_problems(item, items, path, owner)
         case _:
             yield from _scalar_problems(value, shape, path, owner)
 
 
 def _scalar_problems(
     value: Json, shape: Shape, path: tuple[str, ...], owner: str
-) -> Iterator[_Misreading]:
+) -> Iterator[_DecodeProblem]:
     if shape.format == "quantity":
         try:
-            parse_quantity(value if isinstance(value, str) else as_json(value))
+            parse_quantity(value if isinstance(value, str) else format_json(value))
         except ValueError as error:
-            yield _Misreading(str(error), is_final=True)
+            yield _DecodeProblem(str(error), is_final=True)
     elif isinstance(value, str) and shape.type is Type.STRING:
         yield from _text_problems(value, shape.format)
-    elif told := _misread(value, shape):
+    elif actual := _actual_type(value, shape):
         target = f"struct field {owner}.{'.'.join(path)}" if path else "value"
-        message = f"json: cannot unmarshal {told} into Go {target} of type {_go_type(shape)}"
+        message = f"json: cannot unmarshal {actual} into Go {target} of type {_go_type(shape)}"
         is_final = shape.type is Type.INT_OR_STRING or shape.format == "date-time"
-        yield _Misreading(message, is_final=is_final)
+        yield _DecodeProblem(message, is_final=is_final)
 
 
-def _misread(value: Json, shape: Shape) -> str:
-    """What stands there instead of what should; empty where it is right."""
+def _actual_type(value: Json, shape: Shape) -> str:
+    """Return the actual type of a value, or "" if it is accepted."""
     match value:
         case bool():
             return "" if shape.type is Type.BOOLEAN else "bool"
@@ -248,20 +257,22 @@ def _misread(value: Json, shape: Shape) -> str:
         case int() | float():
             return "" if shape.type is Type.NUMBER else "number"
         case _:
-            return _JSON_WORDS[type(value)]
+            return _JSON_TYPE_NAMES[type(value)]
 
 
-def _text_problems(value: str, written: str) -> Iterator[_Misreading]:
-    if written == "date-time" and not _is_moment(value):
+def _text_problems(value: str, format_: str) -> Iterator[_DecodeProblem]:
+    if format_ == "date-time" and not _is_timestamp(value):
         layout = "2006-01-02T15:04:05Z07:00"
-        told = f'parsing time {quoted(value)} as "{layout}": cannot parse {quoted(value)} as "2006"'
-        yield _Misreading(told, is_final=True)
-    elif written == "byte":
+        message = (
+            f'parsing time {quote(value)} as "{layout}": cannot parse {quote(value)} as "2006"'
+        )
+        yield _DecodeProblem(message, is_final=True)
+    elif format_ == "byte":
         text = value.rstrip("=")
-        wrong = _foreign_to_base64(text)
+        wrong = _find_non_base64(text)
         if wrong or len(value.replace("\n", "").replace("\r", "")) % 4:
-            place = wrong.start() if wrong else len(value) - len(value) % 4
-            yield _Misreading(f"illegal base64 data at input byte {place}")
+            offset = wrong.start() if wrong else len(value) - len(value) % 4
+            yield _DecodeProblem(f"illegal base64 data at input byte {offset}")
 
 
 def _go_type(shape: Shape) -> str:

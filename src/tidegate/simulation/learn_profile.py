@@ -13,7 +13,7 @@ from tidegate.clusters.session import ClusterTargets, Session, describe_targets,
 from tidegate.documents import read_documents
 from tidegate.errors import FileError, Location
 from tidegate.files import read_user_file
-from tidegate.knowledge.catalog import KnownRows
+from tidegate.knowledge.catalog import KindCatalog
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Json, Kind, Ref, ServedKind
 from tidegate.sandbox.controllers.writes import EVENT
@@ -84,7 +84,7 @@ def _build_profile(dump: _ClusterDump, source: str, operators: Path | None) -> L
     )
     measure_pods(view, shipped, measures)
     custom = (kind for kind in view.kinds if _is_custom(kind))
-    measure_operators(view, custom, KnownRows.of(knowledge.rows), measures)
+    measure_operators(view, custom, KindCatalog.from_rows(knowledge.rows), measures)
     for name in dump.unreadable_kinds:
         measures.skipped[f"{name}: it may not be seen"] += 1
     document = build_profile_document(PROFILE_NAME, source, measures, shipped)

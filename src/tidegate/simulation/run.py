@@ -103,7 +103,7 @@ async def find_unhealthy_afterwards(
     }
     context = DiagnosisContext(
         plan=plan,
-        catalogue=session.evaluator.rules.known,
+        catalogue=session.evaluator.rules.catalog,
         redactor=Redactor.from_plan(plan),
         raw_world=session.raw_world,
     )
@@ -375,7 +375,7 @@ def _without_health_check(plan: Plan, session: Session) -> Iterator[Ref]:
     for step in plan.steps:
         unit = units.get(step.unit)
         for item in managed_items(step) if unit is not None and not step.is_last else ():
-            row = evaluator.rules.known.row_of(item.ref.kind)
+            row = evaluator.rules.catalog.find_row(item.ref.kind)
             if unit is None or row is None or not row.ready_when:
                 continue
             body = msgspec.json.decode(item.body)
@@ -397,7 +397,7 @@ def _without_simulation(plan: Plan, session: Session) -> Iterator[Ref]:
             if unit is None or "." not in kind.group or is_dialect_kind(kind):
                 continue
             is_builtin = kind.group in builtin_groups()
-            if not is_builtin and evaluator.rules.known.row_of(kind) is None:
+            if not is_builtin and evaluator.rules.catalog.find_row(kind) is None:
                 body = msgspec.json.decode(item.body)
                 if evaluator.evaluate_health(unit, body, now).is_checked:
                     yield item.ref

@@ -29,7 +29,7 @@ from tidegate.errors import ClusterError
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.simulation.preinstalled import GivenCluster
-from tidegate.schema.builtin import release, served_kinds
+from tidegate.schema.builtin import kubernetes_release, served_kinds
 from tidegate.simulation.apply_files import DEFAULT_NAMESPACE, cluster_scoped_kinds, read_objects
 from tidegate.simulation.daemon import lock_directory
 from tidegate.world.protocol import World
@@ -80,7 +80,7 @@ async def serve_world(
 def _node_ready_patch() -> Write:
     """Return the node status that a kubelet would write; simulated kubelets write none."""
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
-    status = {"conditions": [ready], "nodeInfo": {"kubeletVersion": release()}}
+    status = {"conditions": [ready], "nodeInfo": {"kubeletVersion": kubernetes_release()}}
     body = msgspec.json.encode({"status": status})
     ref = Ref(Kind("", "v1", "Node"), "", "node-1")
     return Write(verb=Verb.PATCH, ref=ref, body=body, subresource="status", manager="kubelet")

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from tidegate.errors import ProcessError
 from tidegate.external.process import Limits
 from tidegate.external.worker_main import serve
-from tidegate.health.cel.interpreter import CelMachine
-from tidegate.health.cel.messages import Failing, write_cel_answer
+from tidegate.health.cel.interpreter import CelInterpreter
+from tidegate.health.cel.messages import CelEvaluationError, encode_cel_response
 from tidegate.workers.scripts import LIMITS, ScriptWorkers, failure_reason, script_workers
 
 
@@ -25,8 +25,8 @@ async def cel_workers(
 
 
 def _failure_reply(error: ProcessError | str) -> bytes:
-    return write_cel_answer(Failing(0, failure_reason(error, "expression")))
+    return encode_cel_response(CelEvaluationError(0, failure_reason(error, "expression")))
 
 
 if __name__ == "__main__":
-    serve(CelMachine().answer)
+    serve(CelInterpreter().answer)

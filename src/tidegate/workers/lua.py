@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 from tidegate.errors import KnowledgeError, ProcessError
 from tidegate.external.process import Limits
 from tidegate.external.worker_main import serve
-from tidegate.health.lua.interpreter import Machine, find_lua
-from tidegate.health.lua.messages import Broke, write_answer
+from tidegate.health.lua.interpreter import LuaInterpreter, find_lua
+from tidegate.health.lua.messages import ScriptFailed, encode_lua_response
 from tidegate.workers.scripts import LIMITS, ScriptWorkers, failure_reason, script_workers
 
 
@@ -42,8 +42,8 @@ def lua_missing_error() -> KnowledgeError:
 
 
 def _failure_reply(error: ProcessError | str) -> bytes:
-    return write_answer(Broke(failure_reason(error, "script")))
+    return encode_lua_response(ScriptFailed(failure_reason(error, "script")))
 
 
 if __name__ == "__main__":
-    serve(Machine().answer)
+    serve(LuaInterpreter().answer)

@@ -78,7 +78,7 @@ class Workspace(msgspec.Struct, frozen=True):
         """
         if discovery.is_repository and request.plain_unit_flags:
             raise _plain_unit_error(request)
-        gates_children = scripts.lookup(*APPLICATION) is not None
+        gates_children = scripts.find(*APPLICATION) is not None
         settings = discovery.controller_settings
         configured = (
             _with_controller_settings(unit_tree, settings, gates_children=gates_children)

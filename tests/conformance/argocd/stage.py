@@ -35,7 +35,7 @@ from tidegate.dialect.argo.options import with_sync_options
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.json_fields import get_list, get_value
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.plan import HOOK_FINALIZER, Plan
@@ -105,7 +105,7 @@ class ArgoStage(Stage):
         read = parse_all_manifests(
             unit, documents, lambda kind: (kind.group, kind.name) not in wide
         )
-        plan = build_plan([read], readiness_timeout=budget)
+        plan = build_plan([read], readiness_timeout=readiness_timeout)
         resources = how.get("resources", ())
         return select_objects(plan, resources) if resources else plan
 

@@ -29,7 +29,7 @@ from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.dialect.semantics import with_semantics
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan
@@ -90,7 +90,7 @@ class FluxStage(ArgoStage):
         found = parse_all_manifests(
             unit, documents, lambda kind: (kind.group, kind.name) not in wide
         )
-        return build_plan([found], readiness_timeout=budget)
+        return build_plan([found], readiness_timeout=readiness_timeout)
 
     async def chain(self, *layers: tuple[JsonObject, ...]) -> Plan:
         """Units that wait for their objects, each behind the one before; by our own rules."""
@@ -105,7 +105,7 @@ class FluxStage(ArgoStage):
             ]
             scope = lambda kind: (kind.group, kind.name) not in wide  # noqa: E731
             found.append(parse_all_manifests(unit, texts, scope))
-        return build_plan(found, readiness_timeout=budget)
+        return build_plan(found, readiness_timeout=readiness_timeout)
 
     async def begin_reconcile(
         self, *bodies: JsonObject, rules: Semantics = FLUX, **spec: Json

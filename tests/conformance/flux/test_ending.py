@@ -10,7 +10,7 @@ from tests.conformance.flux.test_applying import NOTE, setting
 from tests.support.objects import held
 from tests.support.rollout_runs import Run
 from tidegate.clusters.evaluator import prune_candidate
-from tidegate.health.readiness_timeout import budget
+from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.rollouts.event import EventType
@@ -23,7 +23,7 @@ async def end(flux: FluxStage, *bodies: JsonObject, **spec: Json) -> Run:
     unit = flux.unit(spec)
     lives = [prune_candidate(await flux.body(body), plan_unit(unit)) for body in bodies]
     going = [one for one in lives if one is not None]
-    plan = build_deletion(Manifests(unit=unit), going, readiness_timeout=budget)
+    plan = build_deletion(Manifests(unit=unit), going, readiness_timeout=readiness_timeout)
     rolling = flux.start(plan)
     return await rolling.ends()
 
@@ -58,7 +58,9 @@ async def test_what_somebody_holds_is_waited_for(flux: FluxStage) -> None:
     unit = flux.unit({"deletionPolicy": "WaitForTermination"})
     stale = prune_candidate(await flux.body(one), plan_unit(unit))
     assert stale is not None
-    rolling = flux.start(build_deletion(Manifests(unit=unit), [stale], readiness_timeout=budget))
+    rolling = flux.start(
+        build_deletion(Manifests(unit=unit), [stale], readiness_timeout=readiness_timeout)
+    )
 
     await rolling.waits("Deleting")
 

@@ -10,7 +10,7 @@ from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.clusters.pace import PacedWorld
 from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms
@@ -27,7 +27,7 @@ SWIFT = 10_000.0
 
 
 def a_world() -> Sandbox:
-    sandbox = Sandbox(controllers=build_controllers(default_profile(), builtin()))
+    sandbox = Sandbox(controllers=build_controllers(default_profile(), load_builtin_knowledge()))
     sandbox.preload(load_base_objects())
     return sandbox
 
@@ -40,7 +40,7 @@ def a_paced_world(pace: float) -> PacedWorld:
 
 def a_driver(world: World, events: list[Event], plan: Plan = PLAN) -> Driver:
     return Driver(
-        Dispatcher(world), plan, DefaultEvaluator(Judge.of(())), settings_of(), events.append
+        Dispatcher(world), plan, DefaultEvaluator(Judge.from_rows(())), settings_of(), events.append
     )
 
 

@@ -34,7 +34,7 @@ def a_world() -> Dispatcher:
 def a_rollout(world: Dispatcher, name: str, hear: Hear) -> Driver:
     waves = (a_config_map(f"{name}-first"), a_deployment(name), a_config_map(f"{name}-last"))
     plan = a_plan(a_unit(*waves, name=name))
-    return Driver(world, plan, DefaultEvaluator(Judge.of(())), settings_of(), hear)
+    return Driver(world, plan, DefaultEvaluator(Judge.from_rows(())), settings_of(), hear)
 
 
 def the_map(name: str) -> Get:

@@ -32,7 +32,7 @@ class Talk:
     """An errand that is answered by a test."""
 
     def __init__(self, live: LiveObject | None) -> None:
-        craft, spot = DefaultEvaluator(Judge.of(())), ClusterRef("", ITEM.ref)
+        craft, spot = DefaultEvaluator(Judge.from_rows(())), ClusterRef("", ITEM.ref)
         self._errand: Procedure[Outcome] = apply_object(
             spot, ITEM, UNIT, live=live, evaluator=craft, urgent=True
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.health.readiness_timeout import budget, farewell
+from tidegate.health.readiness_timeout import readiness_timeout, termination_timeout
 from tidegate.model.k8s.objects import Json, JsonObject
 
 MINUTES = 60
@@ -22,7 +22,7 @@ def a_template(*containers: Json, **spec: Json) -> Json:
 
 
 def seconds(body: JsonObject) -> float | None:
-    span = budget(body)
+    span = readiness_timeout(body)
     return None if span is None else span / 1000
 
 
@@ -258,4 +258,4 @@ def test_other_kinds_say_nothing(kind: str) -> None:
     ],
 )
 def test_an_end_may_take_as_long_as_that_of_the_pods(body: JsonObject, expected: int) -> None:
-    assert farewell(body) == expected * 1000
+    assert termination_timeout(body) == expected * 1000

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from tidegate.errors import Location
-from tidegate.health.cel.interpreter import CelMachine
+from tidegate.health.cel.interpreter import CelInterpreter
 from tidegate.health.cel.messages import (
-    CelAnswer,
-    CelQuestion,
-    Chose,
-    Failing,
-    Uncompiled,
+    CelCompileError,
+    CelEvaluationError,
+    CelMatch,
+    CelRequest,
+    CelResponse,
+    encode_cel_response,
     read_cel_verdict,
-    write_cel_answer,
 )
 from tidegate.health.cel.rules import CelRules
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
@@ -46,25 +46,25 @@ REFUSED_HERE = {"-1 < 1u"}
 
 
 @pytest.fixture(scope="module")
-def machine() -> CelMachine:
-    return CelMachine()
+def machine() -> CelInterpreter:
+    return CelInterpreter()
 
 
-def outcome(answer: CelAnswer) -> str:
+def outcome(answer: CelResponse) -> str:
     match answer:
-        case Chose(place):
+        case CelMatch(place):
             return "true" if place == 0 else "not true"
-        case Uncompiled():
+        case CelCompileError():
             return "refused"
-        case Failing():
+        case CelEvaluationError():
             return "error"
 
 
-def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelMachine) -> None:
+def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelInterpreter) -> None:
     differing: dict[str, tuple[str, str]] = {}
     for row in RECORDED.rows:
         variables: Json = {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
-        question = CelQuestion((row.expression,), msgspec.json.encode(variables), row.checked)
+        question = CelRequest((row.expression,), msgspec.json.encode(variables), row.checked)
         said = outcome(machine.evaluate(question))
         if said != row.outcome:
             assert row.checked, row.expression
@@ -89,9 +89,9 @@ def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelMachi
     ],
 )
 def test_expressions_are_asked_in_fluxs_order(
-    machine: CelMachine, in_progress: str, failed: str, current: str, health: Health
+    machine: CelInterpreter, in_progress: str, failed: str, current: str, health: Health
 ) -> None:
-    reply = write_cel_answer(machine.evaluate(CelQuestion((in_progress, failed, current))))
+    reply = encode_cel_response(machine.evaluate(CelRequest((in_progress, failed, current))))
 
     assert read_cel_verdict(reply, {}).health is health
 
@@ -101,12 +101,12 @@ def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
 
 
 def test_an_exact_kind_goes_before_all_of_its_group() -> None:
-    rules = CelRules.of([rule("a.io", "", "false"), rule("a.io", "One")])
+    rules = CelRules.from_expressions([rule("a.io", "", "false"), rule("a.io", "One")])
 
-    found = [rules.lookup(Kind("a.io", "v1", name)) for name in ("One", "Two")]
+    found = [rules.find(Kind("a.io", "v1", name)) for name in ("One", "Two")]
 
     assert [one and one.kind for one in found] == ["One", ""]
-    assert rules.lookup(Kind("b.io", "v1", "One")) is None
+    assert rules.find(Kind("b.io", "v1", "One")) is None
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,6 @@ def test_nothing_is_asked_before_a_controller_has_seen_the_last_change(
         "status": {} if seen is None else {"observedGeneration": seen},
     }
 
-    request = CelRules.of([rule("a.io", "One")]).request(body)
+    request = CelRules.from_expressions([rule("a.io", "One")]).make_request(body)
 
     assert (request is not None) is asked

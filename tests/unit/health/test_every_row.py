@@ -13,7 +13,7 @@ import pytest
 from tests.unit.health.test_played import JUDGE, a_body, a_status
 from tidegate.health.argo import builtin_rows
 from tidegate.health.argo.judge import RULES
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health
@@ -22,7 +22,7 @@ from tidegate.model.times import Ms
 
 BEYOND = [
     (row, kind)
-    for row in builtin().rows
+    for row in load_builtin_knowledge().rows
     for kind in row.kinds
     if row.group != "*"
     and row.ready_when

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tidegate.health.kstatus import judge, judge_with_pods, look_again
+from tidegate.health.kstatus import judge, judge_with_pods, next_verdict_change
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.times import Ms
@@ -171,7 +171,7 @@ def test_a_pod_without_a_readable_birth_has_no_time_left() -> None:
 def test_whoever_judges_a_pod_too_early_is_told_when_to_look_again() -> None:
     pod = a_waiting_pod()
 
-    moment = look_again(pod, Ms(CREATED + 4_000))
+    moment = next_verdict_change(pod, Ms(CREATED + 4_000))
 
     assert moment == CREATED + 15_000
     assert judge(pod, Ms(moment - 1)).health is Health.PROGRESSING
@@ -188,13 +188,13 @@ def test_whoever_judges_a_pod_too_early_is_told_when_to_look_again() -> None:
     ids=["a pod that has failed", "a pod that is held back", "a deployment"],
 )
 def test_other_verdicts_change_only_with_their_object(body: JsonObject, now: Ms) -> None:
-    assert look_again(body, now) is None
+    assert next_verdict_change(body, now) is None
 
 
 def test_a_condition_that_borrows_the_words_of_a_rule_sets_no_alarm() -> None:
     words = saying("Reconciling", reason="PodNotScheduled")
 
-    assert look_again(an_object("v1 Pod", {"conditions": words}), LATER) is None
+    assert next_verdict_change(an_object("v1 Pod", {"conditions": words}), LATER) is None
 
 
 def test_a_crash_looping_pod_fails_the_set_that_waits_for_it() -> None:

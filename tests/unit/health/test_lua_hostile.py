@@ -9,8 +9,8 @@ import resource
 
 import pytest
 
-from tidegate.health.lua.interpreter import KINDS_OF_LUA, LITTERED, MIB, Machine
-from tidegate.health.lua.messages import Broke, Question, Returned, ScriptAnswer
+from tidegate.health.lua.interpreter import LUA_MODULES, MIB, RESTART_MEMORY, LuaInterpreter
+from tidegate.health.lua.messages import LuaRequest, LuaResponse, ScriptFailed, ScriptResult
 
 FINE = 'return {status = "Healthy"}'
 OPEN_FINE = """\
@@ -21,14 +21,14 @@ STEPS = f"the script takes more than {LIMIT} steps"
 MEMORY = "not enough memory"
 
 
-@pytest.fixture(scope="module", params=KINDS_OF_LUA)
-def machine(request: pytest.FixtureRequest) -> Machine:
-    return Machine(steps=LIMIT, lua=str(request.param))
+@pytest.fixture(scope="module", params=LUA_MODULES)
+def machine(request: pytest.FixtureRequest) -> LuaInterpreter:
+    return LuaInterpreter(steps=LIMIT, lua=str(request.param))
 
 
-def ask(machine: Machine, script: str, *, open_libs: bool = True) -> ScriptAnswer:
+def ask(machine: LuaInterpreter, script: str, *, open_libs: bool = True) -> LuaResponse:
     body = b'{"apiVersion":"v1","kind":"Thing","status":{"phase":"Ready"}}'
-    return machine.evaluate(Question(script, open_libs, 0, body))
+    return machine.evaluate(LuaRequest(script, open_libs, 0, body))
 
 
 @pytest.mark.parametrize(
@@ -67,20 +67,20 @@ def ask(machine: Machine, script: str, *, open_libs: bool = True) -> ScriptAnswe
     ],
 )  # fmt: skip
 def test_a_script_that_does_harm_ends_and_says_why(
-    machine: Machine, script: str, problem: str
+    machine: LuaInterpreter, script: str, problem: str
 ) -> None:
     answer = ask(machine, script)
 
-    assert isinstance(answer, Broke)
+    assert isinstance(answer, ScriptFailed)
     assert problem in answer.problem
     assert len(answer.problem) <= 4096
-    assert ask(machine, OPEN_FINE) == Returned("Healthy", "X21")
+    assert ask(machine, OPEN_FINE) == ScriptResult("Healthy", "X21")
 
 
 @pytest.mark.parametrize("script", ["while true do end", "while true do pcall(error) end"])
-def test_a_script_with_few_libraries_ends_as_well(machine: Machine, script: str) -> None:
-    assert isinstance(ask(machine, script, open_libs=False), Broke)
-    assert ask(machine, FINE, open_libs=False) == Returned("Healthy", "")
+def test_a_script_with_few_libraries_ends_as_well(machine: LuaInterpreter, script: str) -> None:
+    assert isinstance(ask(machine, script, open_libs=False), ScriptFailed)
+    assert ask(machine, FINE, open_libs=False) == ScriptResult("Healthy", "")
 
 
 @pytest.mark.parametrize(
@@ -94,20 +94,20 @@ def test_a_script_with_few_libraries_ends_as_well(machine: Machine, script: str)
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("open_libs", [True, False])
-def test_there_is_no_way_out(machine: Machine, way: str, *, open_libs: bool) -> None:
+def test_there_is_no_way_out(machine: LuaInterpreter, way: str, *, open_libs: bool) -> None:
     script = f"""\
 local fine, found = pcall(function() return {way} end)
 return {{status = "Healthy", message = type(fine and found or nil)}}
 """
 
-    assert ask(machine, script, open_libs=open_libs) == Returned("Healthy", "nil")
+    assert ask(machine, script, open_libs=open_libs) == ScriptResult("Healthy", "nil")
 
 
 @pytest.mark.parametrize("name", ["io", "debug", "ffi", "python", "../secret", "table.new"])
-def test_modules_of_strangers_are_not_found(machine: Machine, name: str) -> None:
+def test_modules_of_strangers_are_not_found(machine: LuaInterpreter, name: str) -> None:
     answer = ask(machine, f"return require('{name}')")
 
-    assert isinstance(answer, Broke)
+    assert isinstance(answer, ScriptFailed)
     assert f"module {name} not found" in answer.problem
 
 
@@ -118,13 +118,15 @@ def test_modules_of_strangers_are_not_found(machine: Machine, name: str) -> None
         r"return load(coroutine.wrap(function() coroutine.yield('\27LJ\2\0') end))",
     ],
 )
-def test_bytecode_is_refused(machine: Machine, script: str) -> None:
+def test_bytecode_is_refused(machine: LuaInterpreter, script: str) -> None:
     told = f"""\
 local chunk, why = (function() {script} end)()
 return {{status = "Healthy", message = tostring(chunk) .. " " .. why}}
 """
 
-    assert ask(machine, told) == Returned("Healthy", "nil attempt to load chunk with wrong mode")
+    assert ask(machine, told) == ScriptResult(
+        "Healthy", "nil attempt to load chunk with wrong mode"
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,18 +144,18 @@ return {{status = "Healthy", message = tostring(chunk) .. " " .. why}}
         "local held = {} for i = 1, 3e4 do held[i] = {} end",
     ],
 )
-def test_what_a_script_changes_is_gone_with_it(machine: Machine, mischief: str) -> None:
+def test_what_a_script_changes_is_gone_with_it(machine: LuaInterpreter, mischief: str) -> None:
     ask(machine, f'{mischief} return {{status = "Healthy"}}')
 
-    assert ask(machine, OPEN_FINE) == Returned("Healthy", "X21")
-    assert isinstance(ask(machine, 'return ("x"):upper()', open_libs=False), Broke)
+    assert ask(machine, OPEN_FINE) == ScriptResult("Healthy", "X21")
+    assert isinstance(ask(machine, 'return ("x"):upper()', open_libs=False), ScriptFailed)
 
 
 def test_a_leap_back_for_ever_ends() -> None:
-    assert ask(Machine(steps=LIMIT), "::again:: goto again") == Broke(STEPS)
+    assert ask(LuaInterpreter(steps=LIMIT), "::again:: goto again") == ScriptFailed(STEPS)
 
 
-def test_chance_is_the_same_for_everyone(machine: Machine) -> None:
+def test_chance_is_the_same_for_everyone(machine: LuaInterpreter) -> None:
     script = """\
 local drawn = math.random(1000000)
 math.randomseed(7)
@@ -164,15 +166,15 @@ return {status = "Healthy", message = "" .. drawn}
 
 
 def test_a_state_full_of_litter_is_thrown_away() -> None:
-    machine = Machine()
+    machine = LuaInterpreter()
 
     ask(machine, "local t = {} while true do t[#t + 1] = {} end")
 
-    assert machine._runtime.get_memory_used(total=True) < LITTERED
+    assert machine._runtime.get_memory_used(total=True) < RESTART_MEMORY
 
 
 def test_many_hungry_scripts_take_no_more_memory_than_a_few() -> None:
-    machine = Machine()
+    machine = LuaInterpreter()
     hungry = "local t = {} for i = 1, 2e5 do t[i] = {} end return {status = 'Healthy'}"
     for _ in range(5):
         ask(machine, hungry)
@@ -185,17 +187,19 @@ def test_many_hungry_scripts_take_no_more_memory_than_a_few() -> None:
 
 
 def test_more_scripts_than_are_kept_are_all_run() -> None:
-    machine = Machine()
+    machine = LuaInterpreter()
 
     answers = [
         ask(machine, f'return {{status = "Healthy", message = "{number}"}}')
         for number in (*range(300), *range(300))
     ]
 
-    assert answers == [Returned("Healthy", str(number)) for number in (*range(300), *range(300))]
+    assert answers == [
+        ScriptResult("Healthy", str(number)) for number in (*range(300), *range(300))
+    ]
 
 
-def test_what_a_script_returns_is_cut(machine: Machine) -> None:
+def test_what_a_script_returns_is_cut(machine: LuaInterpreter) -> None:
     answer = ask(machine, 'return {status = "Healthy", message = ("x"):rep(1e6)}')
 
-    assert answer == Returned("Healthy", "x" * 4096)
+    assert answer == ScriptResult("Healthy", "x" * 4096)

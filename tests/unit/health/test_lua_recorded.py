@@ -12,8 +12,8 @@ import msgspec
 
 from tidegate.errors import sanitize
 from tidegate.health.argo import judge
-from tidegate.health.lua import LuaRules, read_lua_rules, read_verdict
-from tidegate.health.lua.interpreter import Machine
+from tidegate.health.lua import LuaRules, read_lua_rules, read_lua_verdict
+from tidegate.health.lua.interpreter import LuaInterpreter
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.times import Ms
@@ -48,21 +48,21 @@ class Judged(msgspec.Struct, frozen=True):
 
 @cache
 def judged() -> tuple[Judged, ...]:
-    machine = Machine()
+    machine = LuaInterpreter()
     return tuple(_judge(machine, line) for line in ANSWERS.read_bytes().splitlines())
 
 
-def _judge(machine: Machine, line: bytes) -> Judged:
+def _judge(machine: LuaInterpreter, line: bytes) -> Judged:
     asked = msgspec.json.decode(line, type=Asked)
     body: dict[str, Json] = msgspec.json.decode(line)["body"]
     try:
         rules = read_lua_rules(msgspec.json.encode(asked.data), "argocd-cm.yaml")
     except ExceptionGroup:
         return Judged(asked, None, None)
-    request = rules.request(body, Ms(0))
+    request = rules.make_request(body, Ms(0))
     if request is None:
         return Judged(asked, rules, judge(body))
-    return Judged(asked, rules, read_verdict(machine.answer(request.argument), body))
+    return Judged(asked, rules, read_lua_verdict(machine.answer(request.argument), body))
 
 
 def said(verdict: Verdict | None) -> tuple[str, str] | None:

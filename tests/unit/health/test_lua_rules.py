@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.health.lua import NO_RULES, LuaRules, Script, read_verdict
-from tidegate.health.lua.interpreter import Machine
-from tidegate.health.lua.messages import Broke, Returned, Silent, read_question, write_answer
+from tidegate.health.lua import NO_LUA_RULES, LuaRules, LuaScript, read_lua_verdict
+from tidegate.health.lua.interpreter import LuaInterpreter
+from tidegate.health.lua.messages import (
+    NoScriptResult,
+    ScriptFailed,
+    ScriptResult,
+    decode_lua_request,
+    encode_lua_response,
+)
 from tidegate.health.lua.patterns import compile_pattern
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -35,47 +41,49 @@ def a_body(kind: str = "Thing", group: str = "example.com", **parts: Json) -> Js
 
 def rules(**scripts: str) -> LuaRules:
     """Scripts by their keys, with `__` for the `/`, each a text that stands for it."""
-    return LuaRules.of((key.replace("__", "/"), Script(text)) for key, text in scripts.items())
+    return LuaRules.from_scripts(
+        (key.replace("__", "/"), LuaScript(text)) for key, text in scripts.items()
+    )
 
 
 def evaluated(
     script: str, body: JsonObject, now: Ms = Ms(0), *, open_libs: bool = False
 ) -> Verdict:
-    known = LuaRules({"example.com/Thing": Script(script, open_libs)})
-    request = known.request(body, now)
+    known = LuaRules({"example.com/Thing": LuaScript(script, open_libs)})
+    request = known.make_request(body, now)
     assert request is not None
-    return read_verdict(Machine().answer(request.argument), body)
+    return read_lua_verdict(LuaInterpreter().answer(request.argument), body)
 
 
 def test_a_script_is_found_by_group_and_kind_and_of_the_core_group_by_kind_alone() -> None:
     known = rules(apps__Deployment="of apps", Pod="of core")
 
-    assert known.lookup("apps", "Deployment") == Script("of apps")
-    assert known.lookup("", "Pod") == Script("of core")
-    assert known.lookup("extensions", "Deployment") is None
-    assert known.lookup("", "Deployment") is None
+    assert known.find("apps", "Deployment") == LuaScript("of apps")
+    assert known.find("", "Pod") == LuaScript("of core")
+    assert known.find("extensions", "Deployment") is None
+    assert known.find("", "Deployment") is None
 
 
 def test_a_name_goes_before_a_pattern_and_the_pattern_that_says_most_before_others() -> None:
     keys = ("*/*", "*.example.com/*", "*.example.com/Th*", "a.example.com/Thing")
-    known = LuaRules.of((key, Script(key)) for key in keys)
+    known = LuaRules.from_scripts((key, LuaScript(key)) for key in keys)
 
-    found = [known.lookup("a.example.com", kind) for kind in ("Thing", "Three", "One")]
+    found = [known.find("a.example.com", kind) for kind in ("Thing", "Three", "One")]
 
     assert [one and one.text for one in found] == [keys[3], keys[2], keys[1]]
-    assert known.lookup("other.org", "One") == Script("*/*")
+    assert known.find("other.org", "One") == LuaScript("*/*")
 
 
 def test_of_patterns_that_say_as_much_the_first_counts() -> None:
-    known = LuaRules.of([("*ab", Script("first")), ("ab*", Script("second"))])
+    known = LuaRules.from_scripts([("*ab", LuaScript("first")), ("ab*", LuaScript("second"))])
 
-    assert known.lookup("", "ab") == Script("first")
+    assert known.find("", "ab") == LuaScript("first")
 
 
 def test_an_empty_script_is_none() -> None:
-    known = LuaRules.of([("example.com/Thing", Script("")), ("*/*", Script("all"))])
+    known = LuaRules.from_scripts([("example.com/Thing", LuaScript("")), ("*/*", LuaScript("all"))])
 
-    assert known.lookup("example.com", "Thing") == Script("all")
+    assert known.find("example.com", "Thing") == LuaScript("all")
 
 
 @pytest.mark.parametrize(
@@ -110,26 +118,26 @@ def test_what_is_no_pattern_is_refused(pattern: str) -> None:
 
 
 def test_an_object_without_a_script_needs_no_worker() -> None:
-    assert rules(example__Other="return nil").request(a_body(), Ms(0)) is None
-    assert NO_RULES.request(a_body(), Ms(0)) is None
+    assert rules(example__Other="return nil").make_request(a_body(), Ms(0)) is None
+    assert NO_LUA_RULES.make_request(a_body(), Ms(0)) is None
 
 
 def test_an_object_that_is_being_deleted_needs_no_script_unless_it_is_held() -> None:
-    known = LuaRules({"example.com/Thing": Script("return nil")})
+    known = LuaRules({"example.com/Thing": LuaScript("return nil")})
     leaving: JsonObject = {"name": "one", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     held: JsonObject = {**leaving, "finalizers": ["argocd.argoproj.io/hook-finalizer"]}
 
-    assert known.request({**a_body(), "metadata": leaving}, Ms(0)) is None
-    assert known.request({**a_body(), "metadata": held}, Ms(0)) is not None
+    assert known.make_request({**a_body(), "metadata": leaving}, Ms(0)) is None
+    assert known.make_request({**a_body(), "metadata": held}, Ms(0)) is not None
 
 
 def test_a_request_is_work_that_carries_script_object_and_time() -> None:
-    known = LuaRules({"example.com/Thing": Script("return nil", open_libs=True)})
+    known = LuaRules({"example.com/Thing": LuaScript("return nil", open_libs=True)})
 
-    request = known.request(a_body(), Ms(61_500))
+    request = known.make_request(a_body(), Ms(61_500))
 
     assert request is not None
-    question = read_question(request.argument)
+    question = decode_lua_request(request.argument)
     assert request.name == "lua"
     assert (question.script, question.open_libs, question.now) == ("return nil", True, 61)
     assert b'"Thing"' in question.body
@@ -139,7 +147,7 @@ def test_a_request_is_work_that_carries_script_object_and_time() -> None:
 def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status() -> None:
     body = a_body(status={"observedGeneration": 7})
 
-    verdict = read_verdict(write_answer(Returned("Degraded", "two\nlines")), body)
+    verdict = read_lua_verdict(encode_lua_response(ScriptResult("Degraded", "two\nlines")), body)
 
     assert verdict == Verdict(Health.DEGRADED, "Degraded", "two lines", observed_generation=7)
     assert verdict.is_checked
@@ -149,15 +157,15 @@ def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status(
 @pytest.mark.parametrize(
     ("answer", "reason", "sentence"),
     [
-        (Returned("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
-        (Silent(), "NoStatus", "its script does not say how it is"),
-        (Broke("no\tmemory"), "LuaError", "no memory"),
+        (ScriptResult("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
+        (NoScriptResult(), "NoStatus", "its script does not say how it is"),
+        (ScriptFailed("no\tmemory"), "LuaError", "no memory"),
     ],
 )
 def test_what_is_no_state_is_unknown(
-    answer: Returned | Silent | Broke, reason: str, sentence: str
+    answer: ScriptResult | NoScriptResult | ScriptFailed, reason: str, sentence: str
 ) -> None:
-    verdict = read_verdict(write_answer(answer), a_body())
+    verdict = read_lua_verdict(encode_lua_response(answer), a_body())
 
     assert verdict == Verdict(Health.UNKNOWN, reason, sentence)
 
@@ -166,7 +174,10 @@ def test_what_is_no_state_is_unknown(
 def test_an_observed_generation_that_is_no_number_is_none(seen: Json) -> None:
     body = a_body(status={"observedGeneration": seen})
 
-    assert read_verdict(write_answer(Returned("Healthy", "")), body).observed_generation == 0
+    assert (
+        read_lua_verdict(encode_lua_response(ScriptResult("Healthy", "")), body).observed_generation
+        == 0
+    )
 
 
 def test_an_application_is_as_its_status_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import TidegateError
-from tidegate.health.lua import LuaRules, Script, read_lua_rules
+from tidegate.health.lua import LuaRules, LuaScript, read_lua_rules
 
 NAME = "argocd-cm.yaml"
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\n"
@@ -29,7 +29,7 @@ def texts(known: LuaRules) -> dict[str, tuple[str, bool]]:
 
 
 def lines(known: LuaRules) -> dict[str, int]:
-    return {key: one.where.line for key, one in known.named.items() if one.where}
+    return {key: one.location.line for key, one in known.named.items() if one.location}
 
 
 def test_a_config_map_and_its_data_alone_say_the_same() -> None:
@@ -48,7 +48,7 @@ def test_the_new_form_names_kinds_of_groups_of_the_core_and_all() -> None:
         "resource.customizations.health.all: three\n"
     )
 
-    assert known.lookup("a.b.c", "D") == known.named["a.b.c/D"]
+    assert known.find("a.b.c", "D") == known.named["a.b.c/D"]
     assert {key: text for key, (text, _) in texts(known).items()} == {
         "a.b.c/D": "one",
         "Pod": "two",
@@ -161,7 +161,7 @@ def test_a_file_without_rules_is_refused(text: str) -> None:
 
 
 def test_a_config_map_without_rules_has_none() -> None:
-    assert rules(HEAD).lookup("", "Pod") is None
+    assert rules(HEAD).find("", "Pod") is None
 
 
 def test_what_is_no_yaml_is_refused_inside_and_outside() -> None:
@@ -174,6 +174,6 @@ def test_what_is_no_yaml_is_refused_inside_and_outside() -> None:
 def test_a_script_keeps_its_lines() -> None:
     known = rules("resource.customizations.health.Pod: |\n  local a = 1\n  return nil\n")
 
-    assert known.lookup("", "Pod") == Script(
-        "local a = 1\nreturn nil\n", where=known.named["Pod"].where
+    assert known.find("", "Pod") == LuaScript(
+        "local a = 1\nreturn nil\n", location=known.named["Pod"].location
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tidegate.external.process import MIB, Limits
-from tidegate.health.lua import LuaRules, Script, read_verdict
+from tidegate.health.lua import LuaRules, LuaScript, read_lua_verdict
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.times import Ms
@@ -23,14 +23,14 @@ LATE = Limits(time=Ms(60_000), memory=256 * MIB, output=MIB)
 
 
 def request(script: str, body: dict[str, Json] | None = None) -> RunWorker:
-    rules = LuaRules({"example.com/Thing": Script(script, open_libs=True)})
-    made = rules.request(body or BODY, Ms(0))
+    rules = LuaRules({"example.com/Thing": LuaScript(script, open_libs=True)})
+    made = rules.make_request(body or BODY, Ms(0))
     assert made is not None
     return made
 
 
 def verdict(reply: bytes) -> Verdict:
-    return read_verdict(reply, BODY)
+    return read_lua_verdict(reply, BODY)
 
 
 async def test_a_worker_says_what_the_script_says() -> None:

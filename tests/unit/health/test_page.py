@@ -12,7 +12,7 @@ import pytest
 from tidegate.health.argo import builtin_rows
 from tidegate.health.argo.judge import RULES
 from tidegate.health.rows import HealthRow, read_health_rows
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.operators.rows import WILDCARD, Check, HealthCase, KindRow
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "health-rows.md"
@@ -58,7 +58,8 @@ def of_argo_cd() -> str:
 
 def of_operators() -> str:
     kinds = (
-        (row, tuple(kind for kind in row.kinds if is_ours(row, kind))) for row in builtin().rows
+        (row, tuple(kind for kind in row.kinds if is_ours(row, kind)))
+        for row in load_builtin_knowledge().rows
     )
     return lines((row.group, ours, row.source) for row, ours in kinds if ours)
 

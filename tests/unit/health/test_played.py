@@ -8,15 +8,15 @@ import pytest
 
 from tidegate.health.argo import builtin_rows
 from tidegate.health.judge import Judge
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.reader import builtin
-from tidegate.knowledge.templates import NOW, render, scope_of
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.reader import load_builtin_knowledge
+from tidegate.knowledge.templates import NOW, make_scope, render
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.operators.rows import WILDCARD, KindRow
 from tidegate.model.times import Ms
 
-KNOWN = KnownRows.of(builtin().rows)
+KNOWN = KindCatalog.from_rows(load_builtin_knowledge().rows)
 JUDGE = Judge(KNOWN)
 ROLLING: Json = {"updateStrategy": {"partition": 0, "rollingUpdate": {"partition": 0}}}
 SPECS: dict[str, Json] = {
@@ -36,7 +36,7 @@ NOT_PLAYED = {
     "VolumeSnapshotContent": "who makes it writes its status",
 }
 ARGO = sorted(key for key in builtin_rows().named if "*" not in "".join(key))
-WITH_CASES = [row for row in builtin().rows if row.cases]
+WITH_CASES = [row for row in load_builtin_knowledge().rows if row.cases]
 
 
 def a_body(group: str, kind: str, status: Json) -> dict[str, Json]:
@@ -50,7 +50,7 @@ def a_body(group: str, kind: str, status: Json) -> dict[str, Json]:
 
 
 def a_status(row: KindRow, group: str, kind: str, stage: int) -> Json:
-    scope = scope_of(a_body(group, kind, None), Kind(group, "v1", kind))
+    scope = make_scope(a_body(group, kind, None), Kind(group, "v1", kind))
     made = render(row.stages[stage].writes, scope)
     known = cast("dict[str, Json]", made if isinstance(made, dict) else {})
     return {key: "2026-01-01T00:00:00Z" if one == NOW else one for key, one in known.items()}
@@ -58,7 +58,7 @@ def a_status(row: KindRow, group: str, kind: str, stage: int) -> Json:
 
 @pytest.mark.parametrize(("group", "kind"), [key for key in ARGO if key[1] not in NOT_PLAYED])
 def test_a_kind_of_argo_cds_is_healthy_when_its_operator_is_done(group: str, kind: str) -> None:
-    row = KNOWN.row_of(Kind(group, "v1", kind)) or KNOWN.rows[WILDCARD, WILDCARD]
+    row = KNOWN.find_row(Kind(group, "v1", kind)) or KNOWN.rows[WILDCARD, WILDCARD]
 
     verdict = JUDGE.judge(a_body(group, kind, a_status(row, group, kind, -1)), Ms(0))
 

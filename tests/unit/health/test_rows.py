@@ -7,7 +7,12 @@ from msgspec import structs
 
 from tidegate.errors import TidegateError
 from tidegate.health.argo import judge
-from tidegate.health.rows import Rows, judge_cases, judge_row, read_health_rows
+from tidegate.health.rows import (
+    HealthRowIndex,
+    judge_by_health_row,
+    judge_by_kind_row,
+    read_health_rows,
+)
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
 from tidegate.model.operators.rows import Check, HealthCase, KindRow, Stage
@@ -41,7 +46,7 @@ rows:
   - among: status.boxes
     first: [{health: Suspended, tells: item.note, when: [{path: item.open, values: [true]}]}]
 """
-ROWS = Rows.of(read_health_rows(WIDGETS.encode(), "widgets.yaml"))
+ROWS = HealthRowIndex.from_rows(read_health_rows(WIDGETS.encode(), "widgets.yaml"))
 A_CASE = "rows:\n- {{group: a, kinds: [B], source: c, cases: [{{health: Healthy, when: [{}]}}]}}"
 DATABASE = KindRow(
     group="shop.example",
@@ -137,7 +142,7 @@ def test_a_condition_tells_the_generation_where_the_status_does_not() -> None:
     row = ROWS.named["shop.example", "Widget"]
     condition: dict[str, Json] = {"type": "Ready", "status": "True", "observedGeneration": 7}
 
-    verdict = judge_cases({"metadata": {}, "status": {"conditions": [condition]}}, row)
+    verdict = judge_by_health_row({"metadata": {}, "status": {"conditions": [condition]}}, row)
 
     assert verdict.observed_generation == 7
 
@@ -185,7 +190,9 @@ def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds(
         health=Health.DEGRADED, when=(Check(path="status.phase", values=("Lost",)),)
     )
 
-    verdict = judge_row(a_database("Lost", "True"), structs.replace(DATABASE, cases=(broken,)))
+    verdict = judge_by_kind_row(
+        a_database("Lost", "True"), structs.replace(DATABASE, cases=(broken,))
+    )
 
     assert verdict == Verdict(
         Health.DEGRADED, "Degraded", "status.phase is Lost", observed_generation=1
@@ -193,26 +200,26 @@ def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds(
 
 
 def test_an_operators_object_is_healthy_when_all_of_its_row_holds() -> None:
-    verdict = judge_row(a_database("Up", "True"), DATABASE)
+    verdict = judge_by_kind_row(a_database("Up", "True"), DATABASE)
 
     assert verdict == Verdict(Health.HEALTHY, "Ready", "it starts", observed_generation=1)
 
 
 def test_an_operators_object_says_what_is_missing() -> None:
-    verdict = judge_row(a_database("Booting", "True"), DATABASE)
+    verdict = judge_by_kind_row(a_database("Booting", "True"), DATABASE)
 
     sentence = "status.phase is Booting"
     assert verdict == Verdict(Health.PROGRESSING, "NotReady", sentence, observed_generation=1)
 
 
 def test_an_operators_object_whose_condition_is_not_true_says_the_conditions_words() -> None:
-    verdict = judge_row(a_database("Up", "False"), DATABASE)
+    verdict = judge_by_kind_row(a_database("Up", "False"), DATABASE)
 
     assert verdict == Verdict(Health.PROGRESSING, "Starting", "it starts", observed_generation=1)
 
 
 def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
-    verdict = judge_row(a_database("Up", "True", seen=0), DATABASE)
+    verdict = judge_by_kind_row(a_database("Up", "True", seen=0), DATABASE)
 
     assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "GenerationNotObserved")
 

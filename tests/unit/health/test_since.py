@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.health.recorded_time import last_write, made_by, ready_since
+from tidegate.health.recorded_time import find_creator, find_last_write, find_ready_time
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import parse_timestamp
 
@@ -43,23 +43,23 @@ PROGRESSING = condition("Progressing", lastUpdateTime=LATE, reason="NewReplicaSe
     ids=["job", "ready", "deployment", "definition", "no conditions"],
 )
 def test_the_moment_that_decides(found: JsonObject, at: str, is_final: bool) -> None:  # noqa: FBT001
-    since = ready_since(found)
+    since = find_ready_time(found)
 
     assert since is not None
     assert (since.at, since.is_final) == (parse_timestamp(at), is_final)
 
 
 def test_nobody_tells_of_what_is_not_well_or_has_no_status() -> None:
-    assert ready_since(body(condition("Ready", status="False"))) is None
-    assert ready_since({"metadata": {"creationTimestamp": EARLY}}) is None
-    assert ready_since(body(condition("Ready", "yesterday"))) is None
+    assert find_ready_time(body(condition("Ready", status="False"))) is None
+    assert find_ready_time({"metadata": {"creationTimestamp": EARLY}}) is None
+    assert find_ready_time(body(condition("Ready", "yesterday"))) is None
 
 
 def test_who_wrote_last_and_who_made_it() -> None:
     managed = (entry("kubectl", EARLY), entry("tidegate", LATE), entry("tidegate", LATE, "status"))
 
-    assert last_write(body(managed=managed), "kubectl") == parse_timestamp(EARLY)
-    assert last_write(body(managed=managed)) == parse_timestamp(LATE)
-    assert last_write(body(), "kubectl") is None
-    assert made_by(body(managed=managed)) == "kubectl"
-    assert made_by(body(managed=(entry("a", EARLY), entry("b", EARLY)))) == ""
+    assert find_last_write(body(managed=managed), "kubectl") == parse_timestamp(EARLY)
+    assert find_last_write(body(managed=managed)) == parse_timestamp(LATE)
+    assert find_last_write(body(), "kubectl") is None
+    assert find_creator(body(managed=managed)) == "kubectl"
+    assert find_creator(body(managed=(entry("a", EARLY), entry("b", EARLY)))) == ""

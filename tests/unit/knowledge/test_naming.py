@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from tidegate.documents.reader import read_first_value
-from tidegate.knowledge.fields import find_all, parse_places
-from tidegate.knowledge.named_objects import Mention, Naming
-from tidegate.knowledge.reader import builtin
-from tidegate.knowledge.settings import keys_of
+from tidegate.knowledge.fields import find_fields, parse_field_pattern
+from tidegate.knowledge.named_objects import Reference, ReferenceFinder
+from tidegate.knowledge.reader import load_builtin_knowledge
+from tidegate.knowledge.settings import get_data
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import Knowledge, ReferenceRow
-from tidegate.schema.builtin import served_kinds, shape_of
+from tidegate.schema.builtin import find_shape, served_kinds
 from tidegate.schema.shape import Shape
 
 DATA = Path(__file__).parents[2] / "data"
-KNOWN = builtin()
-NAMING = Naming.of(KNOWN)
+KNOWN = load_builtin_knowledge()
+NAMING = ReferenceFinder.from_knowledge(KNOWN)
 
 
 def entries(name: str) -> list[JsonObject]:
@@ -35,12 +35,12 @@ def kind_of(body: JsonObject) -> Kind:
     return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
 
 
-def mentions(naming: Naming, body: JsonObject) -> list[Mention]:
+def mentions(naming: ReferenceFinder, body: JsonObject) -> list[Reference]:
     kind = kind_of(body)
-    return list(naming.mentions_of(body, kind, naming.pods_of(body, kind)))
+    return list(naming.find_references(body, kind, naming.find_pod_template(body, kind)))
 
 
-def told(one: Mention) -> str:
+def told(one: Reference) -> str:
     group = f"{one.group} " if one.group else ""
     home = f"{one.namespace}/" if one.namespace else ""
     key = f" key {one.keys[0]}" if one.keys else ""
@@ -56,10 +56,10 @@ def test_an_object_names_what_its_fields_say(entry: JsonObject) -> None:
 
 @pytest.mark.parametrize("row", KNOWN.references)
 def test_each_row_about_references_has_an_entry(row: ReferenceRow) -> None:
-    alone = Naming.of(Knowledge(references=(row,), pods=KNOWN.pods))
+    alone = ReferenceFinder.from_knowledge(Knowledge(references=(row,), pods=KNOWN.pods))
 
     for at in row.at:
-        only = Naming.of(
+        only = ReferenceFinder.from_knowledge(
             Knowledge(references=(_at(row, at),), pods=KNOWN.pods),
         )
         assert any(mentions(only, get_mapping(one, "object")) for one in REFERENCES), at
@@ -75,10 +75,10 @@ def _at(row: ReferenceRow, at: str) -> ReferenceRow:
 def test_an_object_makes_what_its_producers_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
     found = []
-    for one in NAMING.products_of(body, kind_of(body)):
+    for one in NAMING.list_products(body, kind_of(body)):
         metadata = get_mapping(one.body, "metadata")
         ref = Ref(kind_of(one.body), get_text(metadata, "namespace"), get_text(metadata, "name"))
-        keys = ", ".join(sorted(keys_of(one.body)))
+        keys = ", ".join(sorted(get_data(one.body)))
         found.append(f"{ref}: {keys}" if keys else str(ref))
 
     assert found == get_list(entry, "makes")
@@ -103,11 +103,11 @@ NATIVE = [
 
 @pytest.mark.parametrize(("kind", "at"), NATIVE)
 def test_a_path_into_a_kind_of_kubernetes_is_one_of_its_fields(kind: Kind, at: str) -> None:
-    shape = shape_of(kind)
+    shape = find_shape(kind)
     assert shape is not None
     if kind.name == "Pod" and not at.startswith("metadata"):
         shape = shape.fields["spec"]()
-    for number, steps in enumerate(parse_places(at).parts):
+    for number, steps in enumerate(parse_field_pattern(at).parts):
         shape = _item(shape) if number else shape
         for step in steps:
             shape = _inside(shape, str(step))
@@ -137,7 +137,7 @@ def test_optional_is_told() -> None:
         },
     }
     kind = Kind("apps", "v1", "Deployment")
-    (one,) = NAMING.mentions_of(body, kind, NAMING.pods_of(body, kind))
+    (one,) = NAMING.find_references(body, kind, NAMING.find_pod_template(body, kind))
 
     assert one.optional
     assert one.field == (*("spec", "template", "spec", "containers", 0, "envFrom", 0, "secretRef"),)
@@ -150,7 +150,7 @@ def test_a_need_of_a_row_knows_its_field_and_item() -> None:
     }
     kind = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")
 
-    assert [(one.name, one.field) for one in NAMING.mentions_of(body, kind)] == [
+    assert [(one.name, one.field) for one in NAMING.find_references(body, kind)] == [
         ("a", ("spec", "dependsOn", 0, "name")),
         ("b", ("spec", "dependsOn", 1, "name")),
     ]
@@ -175,10 +175,10 @@ def test_paths_lead_to_many_places(path: str, found: list[object]) -> None:
         }
     }
 
-    assert list(find_all(body, path)) == found
+    assert list(find_fields(body, path)) == found
 
 
 @pytest.mark.parametrize("path", ["", "[*].a", "a.**.b.c", "a b"])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"no path|is empty"):
-        parse_places(path)
+        parse_field_pattern(path)

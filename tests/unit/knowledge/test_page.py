@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.knowledge.reader import builtin, read_knowledge
+from tidegate.knowledge.reader import load_builtin_knowledge, parse_knowledge
 from tidegate.knowledge.templates import FUNCTIONS
 from tidegate.model.operators.rows import (
     Check,
@@ -85,13 +85,13 @@ def test_the_page_about_references_lists_every_key(title: str, noun: type[msgspe
 
 def test_the_example_about_references_can_be_read() -> None:
     (example,) = re.findall(r"```yaml\n(.+?)```", REFERENCES, re.DOTALL)
-    known = read_knowledge(example.encode(), "page.md")
+    known = parse_knowledge(example.encode(), "page.md")
 
     assert (len(known.references), len(known.pods), len(known.producers)) == (1, 1, 1)
 
 
 def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) -> None:
-    made = "\n".join([HEAD, *catalog_page_lines(builtin()), ""])
+    made = "\n".join([HEAD, *catalog_page_lines(load_builtin_knowledge()), ""])
     if pytestconfig.getoption("golden"):
         KINDS.write_text(made)
 
@@ -99,7 +99,7 @@ def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) ->
 
 
 def test_forty_operators_have_names() -> None:
-    assert len({one.name for one in builtin().operators}) >= 40
+    assert len({one.name for one in load_builtin_knowledge().operators}) >= 40
 
 
 def test_the_page_lists_every_function_of_templates() -> None:
@@ -109,10 +109,10 @@ def test_the_page_lists_every_function_of_templates() -> None:
 def test_the_examples_can_be_read() -> None:
     first, second, third = re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
 
-    (row,) = read_knowledge(first.encode(), "page.md").rows
-    (hold,) = read_knowledge(second.encode(), "page.md").holds
-    (operator,) = read_knowledge(third.encode(), "page.md").operators
-    (own,) = read_knowledge(third.encode(), "page.md").rows
+    (row,) = parse_knowledge(first.encode(), "page.md").rows
+    (hold,) = parse_knowledge(second.encode(), "page.md").holds
+    (operator,) = parse_knowledge(third.encode(), "page.md").operators
+    (own,) = parse_knowledge(third.encode(), "page.md").rows
 
     assert [stage.name for stage in row.stages] == ["creating", "ready"]
     assert hold.until_jobs == ("unseal-*",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import TidegateError
-from tidegate.knowledge.reader import read_knowledge
+from tidegate.knowledge.reader import parse_knowledge
 from tidegate.model.times import MINUTE, SECOND, Ms
 
 HEAD = """\
@@ -26,14 +26,14 @@ ROW = HEAD + STAGES
 
 def errors_of(text: str) -> list[str]:
     with pytest.raises(ExceptionGroup) as caught:
-        read_knowledge(text.encode(), "rows.yaml")
+        parse_knowledge(text.encode(), "rows.yaml")
     errors = [error for error in caught.value.exceptions if isinstance(error, TidegateError)]
     assert all(error.exit_code == 3 for error in errors)
     return [f"{error.code} {error.location} {error.problem}" for error in errors]
 
 
 def test_a_row_is_read_into_frozen_values() -> None:
-    (row,) = read_knowledge(ROW.encode(), "rows.yaml").rows
+    (row,) = parse_knowledge(ROW.encode(), "rows.yaml").rows
 
     assert (row.group, row.kinds, row.stages[0].after) == (
         "widgets.example.com",
@@ -43,7 +43,7 @@ def test_a_row_is_read_into_frozen_values() -> None:
 
 
 def test_an_empty_file_has_no_rows() -> None:
-    assert read_knowledge(b"", "rows.yaml").rows == ()
+    assert parse_knowledge(b"", "rows.yaml").rows == ()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_an_operator_that_is_wrong_is_told_with_its_line() -> None:
     )
 
     with pytest.raises(ExceptionGroup) as caught:
-        read_knowledge(text, "rows.yaml")
+        parse_knowledge(text, "rows.yaml")
 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
@@ -155,7 +155,7 @@ def test_an_operator_that_is_wrong_is_told_with_its_line() -> None:
 
 
 def test_a_pace_of_a_row_is_read_with_its_duration() -> None:
-    (row,) = read_knowledge(
+    (row,) = parse_knowledge(
         (ROW + "    paces: [{name: big, after: 1m}]\n").encode(), "rows.yaml"
     ).rows
 

@@ -9,18 +9,18 @@ import msgspec
 import pytest
 
 from tidegate.documents.precompiled import digest_texts, read_precompiled
-from tidegate.health.argo.judge import READY as HEALTH
-from tidegate.health.argo.judge import Brought
-from tidegate.health.argo.judge import read_rows as read_health
-from tidegate.health.argo.judge import row_texts as health_texts
-from tidegate.knowledge.reader import READY as KNOWLEDGE
-from tidegate.knowledge.reader import read_rows, row_texts
+from tidegate.health.argo.judge import PRECOMPILED_FILE as HEALTH
+from tidegate.health.argo.judge import HealthRows
+from tidegate.health.argo.judge import parse_row_files as read_health
+from tidegate.health.argo.judge import read_row_files as health_texts
+from tidegate.knowledge.reader import PRECOMPILED_FILE as KNOWLEDGE
+from tidegate.knowledge.reader import parse_row_files, read_row_files
 from tidegate.model.operators.rows import Knowledge
 
 Texts = dict[str, bytes]
 READY: list[tuple[Path, Texts, Callable[[Texts], object], object]] = [
-    (KNOWLEDGE, row_texts(), read_rows, Knowledge),
-    (HEALTH, health_texts(), read_health, Brought),
+    (KNOWLEDGE, read_row_files(), parse_row_files, Knowledge),
+    (HEALTH, health_texts(), read_health, HealthRows),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.operator_stage import an_operator
-from tidegate.knowledge.catalog import speaks_for
+from tidegate.knowledge.catalog import looks_like_operator
 from tidegate.model.k8s.objects import Kind
 
 
@@ -21,7 +21,7 @@ from tidegate.model.k8s.objects import Kind
 def test_a_workload_speaks_for_a_group_that_it_names(
     name: str, image: str, group: str, kind: str
 ) -> None:
-    assert speaks_for(an_operator(name, image), Kind(group, "v1", kind))
+    assert looks_like_operator(an_operator(name, image), Kind(group, "v1", kind))
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_a_workload_speaks_for_a_group_that_it_names(
 def test_a_workload_that_only_shares_a_word_speaks_for_nobody(
     name: str, image: str, group: str, kind: str
 ) -> None:
-    assert not speaks_for(an_operator(name, image), Kind(group, "v1", kind))
+    assert not looks_like_operator(an_operator(name, image), Kind(group, "v1", kind))

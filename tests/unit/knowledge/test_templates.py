@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.knowledge.templates import render, render_text, scope_of, shows
+from tidegate.knowledge.templates import make_scope, render, render_text, status_matches
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.k8s.paths import find_value, parse_path
 from tidegate.model.operators.checks import check_passes
@@ -22,7 +22,7 @@ BODY: JsonObject = {
         "server": "https://vault.infra.svc.cluster.local:8200/v1",
     },
 }
-SCOPE = scope_of(BODY, KIND)
+SCOPE = make_scope(BODY, KIND)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ WANTED: JsonObject = {
 def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
     status: Json, *, so: bool
 ) -> None:
-    assert shows(status, WANTED) is so
+    assert status_matches(status, WANTED) is so
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
+from tidegate.knowledge.waits import (
+    KubectlWait,
+    OnWaitTimeout,
+    WaitCondition,
+    find_command_waits,
+    find_script_waits,
+)
 from tidegate.model.times import SECOND, Ms
 
 
@@ -18,7 +24,7 @@ def told(*waits: KubectlWait) -> list[str]:
                     one.target,
                     f"in {one.namespace}" if one.namespace else "",
                     f"with {one.selector}" if one.selector else "",
-                    f"{one.aim.value} {one.key} {one.value}".strip(),
+                    f"{one.condition.value} {one.key} {one.value}".strip(),
                     "for ever" if one.timeout is None else f"{one.timeout // SECOND}s",
                 ),
             )
@@ -64,17 +70,21 @@ def told(*waits: KubectlWait) -> list[str]:
     ],
 )
 def test_a_call_of_kubectl_is_read(line: str, expected: list[str]) -> None:
-    assert told(*waits_in(f"kubectl {line}\n", {})) == expected
+    assert told(*find_script_waits(f"kubectl {line}\n", {})) == expected
 
 
 def test_a_command_is_kubectl_itself_or_a_shell_with_a_script() -> None:
     for_deletion = ("wait", "pod/$(NAME)", "--for=delete")
     known = {"NAME": "a"}
 
-    assert told(*waits_of(["/usr/bin/kubectl", *for_deletion], known)) == ["pod/a delete 30s"]
+    assert told(*find_command_waits(["/usr/bin/kubectl", *for_deletion], known)) == [
+        "pod/a delete 30s"
+    ]
     script = "kubectl wait pod/${NAME} --for=delete"
-    assert told(*waits_of(["bash", "-euc", script, "--", "x"], known)) == ["pod/a delete 30s"]
-    assert waits_of(["echo", script], known) == ()
+    assert told(*find_command_waits(["bash", "-euc", script, "--", "x"], known)) == [
+        "pod/a delete 30s"
+    ]
+    assert find_command_waits(["echo", script], known) == ()
 
 
 def test_loops_over_words_are_written_out() -> None:
@@ -88,30 +98,34 @@ def test_loops_over_words_are_written_out() -> None:
         for one in $LIST; do kubectl wait pod/$one --for=create; done
     """
 
-    found = [one.target for one in waits_in(script, {})]
+    found = [one.target for one in find_script_waits(script, {})]
     assert found == ["pod/a", "pod/b", "svc/a", "svc/b"]
 
 
 @pytest.mark.parametrize(
     ("script", "overrun"),
     [
-        ("kubectl wait pod/a --for=delete", Overrun.FAILS),
-        ("kubectl wait pod/a --for=delete\necho done", Overrun.GOES_ON),
-        ("set -eu\nkubectl wait pod/a --for=delete\necho done", Overrun.FAILS),
-        ("#!/bin/sh -e\nkubectl wait pod/a --for=delete\necho done", Overrun.FAILS),
-        ("kubectl wait pod/a --for=delete || true", Overrun.GOES_ON),
-        ("until kubectl wait pod/a --for=delete; do sleep 1; done", Overrun.STAYS),
-        ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", Overrun.STAYS),
+        ("kubectl wait pod/a --for=delete", OnWaitTimeout.FAILS),
+        ("kubectl wait pod/a --for=delete\necho done", OnWaitTimeout.GOES_ON),
+        ("set -eu\nkubectl wait pod/a --for=delete\necho done", OnWaitTimeout.FAILS),
+        ("#!/bin/sh -e\nkubectl wait pod/a --for=delete\necho done", OnWaitTimeout.FAILS),
+        ("kubectl wait pod/a --for=delete || true", OnWaitTimeout.GOES_ON),
+        ("until kubectl wait pod/a --for=delete; do sleep 1; done", OnWaitTimeout.STAYS),
+        ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", OnWaitTimeout.STAYS),
     ],
 )
-def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: Overrun) -> None:
-    (found,) = waits_in(script, {})
+def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: OnWaitTimeout) -> None:
+    (found,) = find_script_waits(script, {})
 
-    assert (found.overrun, found.aim, found.timeout) == (overrun, Aim.DELETED, Ms(30 * SECOND))
+    assert (found.on_timeout, found.condition, found.timeout) == (
+        overrun,
+        WaitCondition.DELETED,
+        Ms(30 * SECOND),
+    )
 
 
 @pytest.mark.parametrize(
     "script", ["if kubectl wait pod/a --for=delete; then", "kubectl wait 'pod/a", "kubectl \x00 '"]
 )
 def test_what_takes_more_than_plain_words_is_passed_over(script: str) -> None:
-    assert waits_in(script, {}) == ()
+    assert find_script_waits(script, {}) == ()

@@ -9,7 +9,7 @@ from tidegate.model.k8s.objects import Json
 from tidegate.plan.diff.defaults import BUILTIN_GROUPS, is_default
 from tidegate.plan.diff.owned_fields import KEY_DEFAULTS
 from tidegate.plan.diff.values import QUANTITIES, QUANTITY_MAPS
-from tidegate.schema.builtin import Merging, merging_of, served_kinds, shape_of
+from tidegate.schema.builtin import MergeStrategy, find_merge_strategy, find_shape, served_kinds
 from tidegate.schema.shape import Merge, Shape, Type
 
 # Definitions hold schemas, and slices are written by drivers.
@@ -29,7 +29,7 @@ class Spot(NamedTuple):
 
 def every_spot() -> Iterator[Spot]:
     for served in served_kinds():
-        shape = shape_of(served.kind)
+        shape = find_shape(served.kind)
         if (
             shape is not None
             and {"get", "create"} <= set(served.verbs)
@@ -71,20 +71,20 @@ def test_lists_are_merged_as_the_schemas_say() -> None:
         if spot.is_reached
         and (spot.parent, spot.name) not in TOLD_BY_OWNERS
         and spot.shape.type is Type.ARRAY
-        and merging_of(spot.parent, spot.name)
-        != Merging(spot.shape.keys, is_set=spot.shape.merge is Merge.SET)
+        and find_merge_strategy(spot.parent, spot.name)
+        != MergeStrategy(spot.shape.keys, is_set=spot.shape.merge is Merge.SET)
     }
 
     assert wrong == set()
 
 
 def test_an_item_is_known_by_its_keys() -> None:
-    assert merging_of("containers", "ports").keys == ("containerPort", "protocol")
-    assert merging_of("spec", "containers").keys == ("name",)
-    assert merging_of("metadata", "finalizers").is_set
-    assert merging_of("spec", "selector").is_one_piece
-    assert merging_of("spec", "variables") == Merging()
-    assert merging_of("spec", "anything") == Merging()
+    assert find_merge_strategy("containers", "ports").keys == ("containerPort", "protocol")
+    assert find_merge_strategy("spec", "containers").keys == ("name",)
+    assert find_merge_strategy("metadata", "finalizers").is_set
+    assert find_merge_strategy("spec", "selector").is_atomic
+    assert find_merge_strategy("spec", "variables") == MergeStrategy()
+    assert find_merge_strategy("spec", "anything") == MergeStrategy()
 
 
 def test_mappings_are_one_piece_as_the_schemas_say() -> None:
@@ -95,8 +95,8 @@ def test_mappings_are_one_piece_as_the_schemas_say() -> None:
         and (spot.parent, spot.name) not in TOLD_BY_OWNERS
         and spot.shape.type is Type.OBJECT
         and spot.name != "*"
-        and merging_of(spot.parent, spot.name)
-        != Merging(is_one_piece=spot.shape.merge is Merge.ATOMIC)
+        and find_merge_strategy(spot.parent, spot.name)
+        != MergeStrategy(is_atomic=spot.shape.merge is Merge.ATOMIC)
     }
 
     assert wrong == set()

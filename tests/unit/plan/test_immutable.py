@@ -18,7 +18,7 @@ from tests.support.objects import (
 )
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.schema.builtin import served_kinds
-from tidegate.schema.immutable import find_frozen, frozen_rows
+from tidegate.schema.immutable import find_immutable, read_immutable_fields
 
 BOUND: JsonObject = {"status": {"phase": "Bound"}}
 ESTABLISHED: JsonObject = {"status": {"conditions": [{"type": "Established", "status": "True"}]}}
@@ -29,7 +29,7 @@ POD_BODY: JsonObject = an_object(POD, "p", spec={"activeDeadlineSeconds": 10})
 
 def is_frozen(path: str, live: JsonObject, wanted: JsonObject | None = None) -> bool:
     place = tuple(path.split("."))
-    return find_frozen([place], live, wanted or live) == (place,)
+    return find_immutable([place], live, wanted or live) == (place,)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,6 @@ def test_every_row_is_of_a_kind_that_a_server_brings() -> None:
         ("storagemigration.k8s.io", "StorageVersionMigration"),
     }
 
-    assert set(frozen_rows()) - served - gated == set()
-    assert (CRD.group, CRD.name) in frozen_rows()
-    assert (PVC.group, PVC.name) in frozen_rows()
+    assert set(read_immutable_fields()) - served - gated == set()
+    assert (CRD.group, CRD.name) in read_immutable_fields()
+    assert (PVC.group, PVC.name) in read_immutable_fields()

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tests.support.builders import a_config_map, a_plan, an_object
 from tests.support.cluster_client import Desk, live_of
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.evidence import Evidence, StepRelation
@@ -38,7 +38,7 @@ def reads(kind: str, name: str, *, optional: bool = False) -> JsonObject:
 
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ()) -> Evidence:
     world = await living_with(there)
-    known = KnownRows.of(builtin().rows)
+    known = KindCatalog.from_rows(load_builtin_knowledge().rows)
     background = DiagnosisContext(plan=plan, catalogue=known, raw_world=world)
     (found,) = await collect_evidence(Dispatcher(world), [ClusterRef("", ref)], background)
     return found

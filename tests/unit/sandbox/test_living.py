@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.cluster_client import Desk, live_of
 from tests.support.objects import a_container, a_job, a_pod_template, a_stateful_set
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import JsonObject, LiveObject
 from tidegate.model.times import MINUTE, Ms
 from tidegate.sandbox.bootstrap import load_base_objects
@@ -16,7 +16,7 @@ from tidegate.world.resilient import ResilientWorld
 
 
 def a_cluster() -> Desk:
-    sandbox = Sandbox(controllers=build_controllers(default_profile(), builtin()))
+    sandbox = Sandbox(controllers=build_controllers(default_profile(), load_builtin_knowledge()))
     sandbox.preload(load_base_objects())
     return Desk(Dispatcher(ResilientWorld(sandbox)))
 

@@ -11,12 +11,12 @@ from tests.support.sequence_answers import gate_shape
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.ownership.merge import merge
-from tidegate.schema.builtin import shape_of
+from tidegate.schema.builtin import find_shape
 from tidegate.schema.shape import DEDUCED, Shape
 
 
 def deployment_shape() -> Shape:
-    shape = shape_of(DEPLOYMENT)
+    shape = find_shape(DEPLOYMENT)
     assert shape is not None
     return shape
 
@@ -86,7 +86,7 @@ def test_what_is_not_touched_is_shared_and_nothing_is_changed_in_place() -> None
 
 
 def test_a_map_of_one_piece_is_replaced() -> None:
-    shape = shape_of(SERVICE)
+    shape = find_shape(SERVICE)
     assert shape is not None
 
     merged = merge({"spec": {"selector": {"a": "b"}}}, {"spec": {"selector": {"c": "d"}}}, shape)
@@ -115,7 +115,7 @@ def test_where_a_schema_says_nothing_maps_are_merged_and_all_else_is_replaced(
 
 
 def test_a_missing_key_of_an_item_is_its_default() -> None:
-    shape = shape_of(SERVICE)
+    shape = find_shape(SERVICE)
     assert shape is not None
 
     merged = merge(

@@ -8,7 +8,7 @@ import pytest
 from tests.support.cluster_client import items_of, live_of
 from tests.support.objects import SECRET, a_namespace
 from tests.support.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
-from tidegate.knowledge.reader import builtin, read_knowledge
+from tidegate.knowledge.reader import load_builtin_knowledge, parse_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
@@ -43,7 +43,7 @@ rows:
 
 
 def a_widget_stage(*rules: StageRule) -> OperatorStage:
-    return OperatorStage(apply_stage_rules(read_knowledge(ROWS, "rows.yaml").rows, rules))
+    return OperatorStage(apply_stage_rules(parse_knowledge(ROWS, "rows.yaml").rows, rules))
 
 
 async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs() -> None:
@@ -104,7 +104,7 @@ async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
 
 
 async def test_an_operator_outside_of_the_cluster_is_always_there() -> None:
-    rows = read_knowledge(
+    rows = parse_knowledge(
         ROWS.replace(b"names: [widget-operator]", b"outside: true"), "rows.yaml"
     ).rows
     stage = await OperatorStage(rows).begin(WIDGET)
@@ -159,7 +159,7 @@ async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> 
 
 
 async def test_a_rule_about_another_group_changes_nothing() -> None:
-    rows = read_knowledge(ROWS, "rows.yaml").rows
+    rows = parse_knowledge(ROWS, "rows.yaml").rows
     rule = StageRule(when=StageSelector(group="other.example.com"), after=Ms(0))
 
     assert apply_stage_rules(rows, [rule]) == rows
@@ -167,7 +167,9 @@ async def test_a_rule_about_another_group_changes_nothing() -> None:
 
 async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
     rule = StageRule(when=StageSelector(group="widgets.*", kind="Widget"), after=Ms(2 * MINUTE))
-    stage = await OperatorStage(apply_stage_rules(builtin().rows, [rule])).begin(WIDGET)
+    stage = await OperatorStage(apply_stage_rules(load_builtin_knowledge().rows, [rule])).begin(
+        WIDGET
+    )
     await stage.operate(WIDGETS)
     widget = await stage.make(WIDGET, "it", {})
 
@@ -307,8 +309,8 @@ rows:
 @pytest.mark.parametrize("kind", [SEALED, WIDGET], ids=["one that is shipped", "a new one"])
 async def test_a_row_of_a_user_is_played_in_the_place_of_any_other(kind: Kind) -> None:
     text = OWN.format(group=kind.group, kind=kind.name, version=kind.version)
-    own = read_knowledge(text.encode(), "rows.yaml")
-    stage = await OperatorStage(builtin().merged_with(own).rows).begin(kind)
+    own = parse_knowledge(text.encode(), "rows.yaml")
+    stage = await OperatorStage(load_builtin_knowledge().merged_with(own).rows).begin(kind)
     await stage.operate(an_operator("ours"))
 
     made = await stage.make(kind, "it", {})

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.cluster_client import Desk, body_of, live_of
 from tests.support.objects import a_namespace, an_object
-from tidegate.knowledge.catalog import pluralize_kind, serves
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.catalog import pluralize_kind, selects_workload
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import KindRow, Operator, Stage
@@ -34,7 +34,7 @@ from tidegate.world.messages import ApiResources
 from tidegate.world.requests import Discover
 from tidegate.world.resilient import ResilientWorld
 
-OPERATORS = {operator.name: operator for operator in builtin().operators}
+OPERATORS = {operator.name: operator for operator in load_builtin_knowledge().operators}
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 EXTERNAL = Kind("external-secrets.io", "v1", "ExternalSecret")
@@ -57,10 +57,12 @@ def a_cluster(*operators: Operator) -> Sandbox:
     """A cluster that lives, with these operators in it."""
     seats = [InstalledOperator(operator, operator.namespace) for operator in operators]
     controllers = build_controllers(
-        default_profile().with_rules(instant_start_rules(seats)), builtin()
+        default_profile().with_rules(instant_start_rules(seats)), load_builtin_knowledge()
     )
     sandbox = Sandbox(controllers=controllers)
-    sandbox.preload(merge_objects(load_base_objects(), operator_objects(seats, builtin().rows)))
+    sandbox.preload(
+        merge_objects(load_base_objects(), operator_objects(seats, load_builtin_knowledge().rows))
+    )
     cluster = sandbox.clusters[""]
     places = [seat.namespace for seat in seats]
     settle_preinstalled(
@@ -126,16 +128,18 @@ def test_a_plural_is_the_english_one(kind: str, plural: str) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [row for row in builtin().rows if row.operator],
+    [row for row in load_builtin_knowledge().rows if row.operator],
     ids=lambda row: f"{row.kinds[0]}.{row.group}",
 )
 def test_every_row_is_served_by_a_workload_of_its_operator(row: KindRow) -> None:
     workloads = OPERATORS[row.operator].workloads
 
-    assert any(serves(row.served_by, workload_body(one, "there")) for one in workloads)
+    assert any(selects_workload(row.served_by, workload_body(one, "there")) for one in workloads)
 
 
-@pytest.mark.parametrize("operator", builtin().operators, ids=lambda operator: operator.name)
+@pytest.mark.parametrize(
+    "operator", load_builtin_knowledge().operators, ids=lambda operator: operator.name
+)
 def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operator) -> None:
     labels = [workload.labels for workload in operator.workloads]
 
@@ -146,7 +150,7 @@ def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operat
     ]
 
     assert lost == []
-    assert any(row.operator == operator.name for row in builtin().rows)
+    assert any(row.operator == operator.name for row in load_builtin_knowledge().rows)
 
 
 def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
@@ -162,14 +166,14 @@ def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
 
 
 async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_left_to_do() -> None:
-    sandbox = a_cluster(*builtin().operators)
+    sandbox = a_cluster(*load_builtin_knowledge().operators)
     view = sandbox.clusters[""].reader
     before = workloads_of(sandbox)
     slices = view.list_objects(SLICE)
 
     await wait(sandbox, Ms(5 * MINUTE))
 
-    assert len(before) == sum(len(one.workloads) for one in builtin().operators)
+    assert len(before) == sum(len(one.workloads) for one in load_builtin_knowledge().operators)
     assert all(is_available(workload) for workload in before)
     assert workloads_of(sandbox) == before
     assert view.list_objects(SLICE) == slices
@@ -196,7 +200,9 @@ async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None
 async def test_an_operator_can_live_in_another_namespace() -> None:
     operator = OPERATORS["sealed-secrets"]
 
-    bodies = operator_objects([InstalledOperator(operator, "vaults")], builtin().rows)
+    bodies = operator_objects(
+        [InstalledOperator(operator, "vaults")], load_builtin_knowledge().rows
+    )
 
     places = {str(get_mapping(body, "metadata").get("namespace", "")) for body in bodies}
     assert places == {"", "vaults"}

@@ -8,7 +8,7 @@ from tests.support.cluster_client import live_of
 from tests.support.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
 from tests.support.operator_stage import OperatorStage
 from tidegate.errors import TidegateError
-from tidegate.knowledge.reader import builtin, read_knowledge
+from tidegate.knowledge.reader import load_builtin_knowledge, parse_knowledge
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.sandbox.operators.availability import unready_reason
 from tidegate.sandbox.server.store import StoredObject
@@ -24,7 +24,7 @@ def a_pod(labels: dict[str, Json], **container: Json) -> StoredObject:
 
 
 async def why(stage: OperatorStage, pod: StoredObject) -> str:
-    return unready_reason(stage.sandbox.clusters[""].reader, pod, builtin().holds)
+    return unready_reason(stage.sandbox.clusters[""].reader, pod, load_builtin_knowledge().holds)
 
 
 async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
@@ -77,7 +77,7 @@ async def test_other_pods_are_not_held() -> None:
 
 def test_a_wrong_hold_is_told_with_its_line() -> None:
     with pytest.raises(ExceptionGroup) as caught:
-        read_knowledge(b"holds:\n- name: x\n", "rows.yaml")
+        parse_knowledge(b"holds:\n- name: x\n", "rows.yaml")
 
     errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
     assert {(one.code, str(one.location)) for one in errors} == {

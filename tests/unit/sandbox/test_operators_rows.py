@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from tests.support.operator_stage import OperatorStage, an_operator, operators_of
-from tidegate.knowledge.reader import builtin
-from tidegate.knowledge.templates import shows
+from tidegate.knowledge.reader import load_builtin_knowledge
+from tidegate.knowledge.templates import status_matches
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.operators.checks import all_checks_pass
 from tidegate.model.operators.rows import WILDCARD, KindRow
@@ -19,7 +19,7 @@ OWN = frozenset(served.kind.group for served in served_kinds())
 """Kubernetes' own groups: its controllers write statuses there, and rows tell what others make."""
 ROWS = [
     (row, kind)
-    for row in builtin().rows
+    for row in load_builtin_knowledge().rows
     if row.group != WILDCARD and row.group not in OWN
     for kind in row.kinds
 ]
@@ -28,7 +28,7 @@ KINDS = [
     for row, kind in ROWS
 ]
 INSIDE = [one for one, (row, _) in zip(KINDS, ROWS, strict=True) if not row.served_by.outside]
-OPERATORS = {operator.name: operator for operator in builtin().operators}
+OPERATORS = {operator.name: operator for operator in load_builtin_knowledge().operators}
 ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
 GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
 CONTENT = Kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent")
@@ -83,17 +83,19 @@ async def test_a_kind_without_its_operator_never_gets_a_status(row: KindRow, kin
     assert row.source
 
 
-@pytest.mark.parametrize("row", builtin().rows, ids=lambda row: f"{row.kinds[0]}.{row.group}")
+@pytest.mark.parametrize(
+    "row", load_builtin_knowledge().rows, ids=lambda row: f"{row.kinds[0]}.{row.group}"
+)
 def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: KindRow) -> None:
     last = row.stages[-1].writes
 
     waiting = [need.unmet for need in row.needs if need.unmet]
 
-    assert not any(shows(cast("Json", one), cast("Json", last)) for one in waiting)
+    assert not any(status_matches(cast("Json", one), cast("Json", last)) for one in waiting)
 
 
 def test_no_kind_has_two_rows() -> None:
-    kinds = [(row.group, kind) for row in builtin().rows for kind in row.kinds]
+    kinds = [(row.group, kind) for row in load_builtin_knowledge().rows for kind in row.kinds]
 
     assert len(kinds) == len(set(kinds))
     assert len(kinds) > 120

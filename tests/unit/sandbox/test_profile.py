@@ -10,7 +10,7 @@ import pytest
 
 from tidegate.documents import read_documents
 from tidegate.errors import TidegateError
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json
 from tidegate.model.simulation.duration_estimate import DurationEstimate
@@ -89,7 +89,9 @@ def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
 def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
     text = "stages:\n- {when: {kind: Cluster, name: 'big-*', stage: healthy}, after: 10m}\n"
 
-    profile = read_profile(text.encode(), "p.yaml", base=Profile(), operators=builtin().rows)
+    profile = read_profile(
+        text.encode(), "p.yaml", base=Profile(), operators=load_builtin_knowledge().rows
+    )
 
     fit = StageSelector(kind="Cluster", name="big-*", stage="healthy")
     assert profile.stages == (StageRule(when=fit, after=Ms(600_000)),)
@@ -109,7 +111,9 @@ def test_a_stage_that_no_row_has_is_a_mistake(when: str, hint: str) -> None:
     text = f"stages:\n- {{when: {when}, after: 1m}}\n"
 
     with pytest.raises(ExceptionGroup) as caught:
-        read_profile(text.encode(), "p.yaml", base=Profile(), operators=builtin().rows)
+        read_profile(
+            text.encode(), "p.yaml", base=Profile(), operators=load_builtin_knowledge().rows
+        )
 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
@@ -185,7 +189,12 @@ def test_the_page_lists_every_duration_with_what_is_typical() -> None:
 
 def test_the_examples_of_the_page_can_be_read() -> None:
     whole, stages = (
-        read_profile(example.encode(), "page.md", base=default_profile(), operators=builtin().rows)
+        read_profile(
+            example.encode(),
+            "page.md",
+            base=default_profile(),
+            operators=load_builtin_knowledge().rows,
+        )
         for example in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.knowledge.reader import builtin
+from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import Json, Kind, Propagation, Ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.sandbox.bootstrap import load_base_objects
@@ -126,7 +126,7 @@ class Overlooked:
 
 
 async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> None:
-    controllers = build_controllers(default_profile(), builtin())
+    controllers = build_controllers(default_profile(), load_builtin_knowledge())
     overlooked = Overlooked(controllers)
     observer = Controller("observer", idle, overlooked.concerns)
     sandbox = Sandbox(controllers=(*controllers, observer))

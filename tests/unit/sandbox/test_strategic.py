@@ -10,9 +10,9 @@ from tidegate.model.k8s.objects import Json, Kind
 from tidegate.sandbox.ownership.layout import get_layout
 from tidegate.sandbox.server.patches import PatchError
 from tidegate.sandbox.server.strategic_merge import apply_strategic_patch
-from tidegate.schema.builtin import shape_of
+from tidegate.schema.builtin import find_shape
 
-SHAPE = shape_of(Kind("", "v1", "Pod"))
+SHAPE = find_shape(Kind("", "v1", "Pod"))
 assert SHAPE is not None
 POD = get_layout(SHAPE)
 LIVE: Json = {

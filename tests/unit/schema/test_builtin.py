@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tidegate.model.k8s.objects import Json, Kind
-from tidegate.schema.builtin import object_meta, release, served_kinds, shape_of
-from tidegate.schema.shape import Merge, Shape, Type, child
+from tidegate.schema.builtin import find_shape, kubernetes_release, object_meta_shape, served_kinds
+from tidegate.schema.shape import Merge, Shape, Type, find_child_shape
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
@@ -20,10 +20,10 @@ DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 def place(kind: Kind, path: str) -> Shape:
     """The shape at a path; `[]` stands for the items of a list."""
-    shape = shape_of(kind)
+    shape = find_shape(kind)
     for part in path.split("."):
         assert shape is not None
-        shape = child(shape, part.removesuffix("[]"))
+        shape = find_child_shape(shape, part.removesuffix("[]"))
         if part.endswith("[]"):
             assert shape is not None
             assert shape.items is not None
@@ -36,7 +36,7 @@ def test_every_served_kind_has_a_shape() -> None:
     kinds = [served.kind for served in served_kinds()]
 
     assert len(kinds) > 60
-    assert [kind for kind in kinds if shape_of(kind) is None] == []
+    assert [kind for kind in kinds if find_shape(kind) is None] == []
 
 
 def test_a_kind_comes_with_its_plural_scope_verbs_and_subresources() -> None:
@@ -54,11 +54,11 @@ def test_the_preferred_version_of_a_group_comes_first() -> None:
 
 
 def test_a_kind_that_kubernetes_does_not_bring_has_no_shape() -> None:
-    assert shape_of(Kind("example.org", "v1", "Gate")) is None
+    assert find_shape(Kind("example.org", "v1", "Gate")) is None
 
 
 def test_the_release_is_that_of_the_file() -> None:
-    assert release().startswith("v1.36.")
+    assert kubernetes_release().startswith("v1.36.")
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_a_shape_may_contain_itself() -> None:
 
 
 def test_metadata_is_the_same_for_all_kinds() -> None:
-    assert place(DEPLOYMENT, "metadata") is object_meta()
-    assert place(CONFIG_MAP, "metadata") is object_meta()
+    assert place(DEPLOYMENT, "metadata") is object_meta_shape()
+    assert place(CONFIG_MAP, "metadata") is object_meta_shape()
 
 
 def test_the_file_is_not_read_before_it_is_needed() -> None:
     program = (
         "import tidegate.schema.builtin as b; "
-        "print(b._read.cache_info().currsize); b.served_kinds(); "
-        "print(b._read.cache_info().currsize)"
+        "print(b._read_file.cache_info().currsize); b.served_kinds(); "
+        "print(b._read_file.cache_info().currsize)"
     )
 
     told = subprocess.run(

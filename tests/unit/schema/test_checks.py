@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.k8s.objects import Json, Kind
-from tidegate.schema.builtin import shape_of
-from tidegate.schema.causes import number, quoted
-from tidegate.schema.crd_validation import find_problems
+from tidegate.schema.builtin import find_shape
+from tidegate.schema.causes import format_float, quote
+from tidegate.schema.crd_validation import find_crd_problems
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import shape_from
+from tidegate.schema.structural import shape_from_schema
 
 Schema = dict[str, Json]
 
@@ -26,11 +26,11 @@ EITHER: Schema = {"x-kubernetes-int-or-string": True}
 
 def a_shape(schema: Schema) -> Shape:
     """Of a kind whose field `f` has this schema."""
-    return shape_from({"type": "object", "properties": {"f": schema}})
+    return shape_from_schema({"type": "object", "properties": {"f": schema}})
 
 
 def told(schema: Schema, value: Json) -> list[tuple[str, str, str]]:
-    problems = find_problems({"f": value}, a_shape(schema))
+    problems = find_crd_problems({"f": value}, a_shape(schema))
     return [(each.field, each.reason.removeprefix("FieldValue"), each.message) for each in problems]
 
 
@@ -195,18 +195,20 @@ def test_numbers_and_strings_that_look_alike_are_not_the_same_item() -> None:
 
 
 def test_all_problems_are_found_and_sorted() -> None:
-    shape = shape_from({"type": "object", "required": ["z"], "properties": {"a": TEXT, "b": TEXT}})
+    shape = shape_from_schema(
+        {"type": "object", "required": ["z"], "properties": {"a": TEXT, "b": TEXT}}
+    )
 
-    problems = find_problems({"b": 1, "a": 1}, shape)
+    problems = find_crd_problems({"b": 1, "a": 1}, shape)
 
     assert [problem.field for problem in problems] == ["a", "b", "z"]
 
 
 def test_built_in_objects_are_not_checked_against_their_schema() -> None:
-    shape = shape_of(Kind("apps", "v1", "Deployment"))
+    shape = find_shape(Kind("apps", "v1", "Deployment"))
     assert shape is not None
 
-    assert find_problems({"spec": {"replicas": "three"}}, shape) == ()
+    assert find_crd_problems({"spec": {"replicas": "three"}}, shape) == ()
 
 
 @pytest.mark.parametrize(
@@ -224,8 +226,8 @@ def test_built_in_objects_are_not_checked_against_their_schema() -> None:
     ],
 )
 def test_floats_are_shown_as_go_shows_them(value: float, text: str) -> None:
-    assert number(value) == text
+    assert format_float(value) == text
 
 
 def test_strings_are_quoted_as_go_quotes_them() -> None:
-    assert quoted('a"b\\c\n\x01é') == r'"a\"b\\c\n\x01é"'
+    assert quote('a"b\\c\n\x01é') == r'"a\"b\\c\n\x01é"'

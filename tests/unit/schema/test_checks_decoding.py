@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
-from tidegate.schema.builtin import object_meta, shape_of
+from tidegate.schema.builtin import find_shape, object_meta_shape
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import shape_from
+from tidegate.schema.structural import shape_from_schema
 from tidegate.schema.types import find_decode_problem, find_typed_problems
 from tidegate.world.messages import Cause
 
@@ -16,7 +16,7 @@ CONTAINER = "Container.spec.template.spec.containers"
 
 
 def deployment() -> Shape:
-    shape = shape_of(Kind("apps", "v1", "Deployment"))
+    shape = find_shape(Kind("apps", "v1", "Deployment"))
     assert shape is not None
     return shape
 
@@ -91,7 +91,7 @@ def test_the_suffix_of_a_quantity_is_one_of_those_there_are() -> None:
 
 
 def test_text_that_is_no_base64_is_told_by_its_place() -> None:
-    shape = shape_of(Kind("", "v1", "Secret"))
+    shape = find_shape(Kind("", "v1", "Secret"))
     assert shape is not None
 
     assert find_decode_problem({"data": {"a": "AAAA"}}, shape) == ""
@@ -101,13 +101,15 @@ def test_text_that_is_no_base64_is_told_by_its_place() -> None:
 
 
 def test_metadata_of_a_custom_object_is_read_by_itself() -> None:
-    wrong = find_decode_problem({"labels": {"a": 1}}, object_meta())
+    wrong = find_decode_problem({"labels": {"a": 1}}, object_meta_shape())
 
     assert (
         wrong
         == "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
     )
-    assert find_decode_problem("x", object_meta()).endswith("into Go value of type v1.ObjectMeta")
+    assert find_decode_problem("x", object_meta_shape()).endswith(
+        "into Go value of type v1.ObjectMeta"
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_an_item_without_any_key_cannot_be_applied() -> None:
         "x-kubernetes-list-map-keys": ["name"],
         "items": {"type": "object", "properties": {"name": {"type": "string"}}},
     }
-    shape = shape_from({"type": "object", "properties": {"f": keyed}})
+    shape = shape_from_schema({"type": "object", "properties": {"f": keyed}})
 
     (problem,) = find_typed_problems({"f": [{}]}, shape)
 

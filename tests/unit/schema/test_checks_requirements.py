@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
-from tidegate.schema.validation.requirements import find_unmet
+from tidegate.schema.validation.requirements import find_requirement_problems
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
@@ -28,16 +28,17 @@ def a_workload(label: Json = "web", **pod: Json) -> JsonObject:
 
 def told(kind: Kind, body: JsonObject) -> list[tuple[str, str]]:
     return [
-        (cause.field, cause.reason.removeprefix("FieldValue")) for cause in find_unmet(kind, body)
+        (cause.field, cause.reason.removeprefix("FieldValue"))
+        for cause in find_requirement_problems(kind, body)
     ]
 
 
 def test_a_good_object_lacks_nothing() -> None:
-    assert find_unmet(DEPLOYMENT, a_workload()) == ()
+    assert find_requirement_problems(DEPLOYMENT, a_workload()) == ()
 
 
 def test_null_in_a_selector_is_an_empty_text() -> None:
-    assert find_unmet(DEPLOYMENT, a_workload(label=None)) == ()
+    assert find_requirement_problems(DEPLOYMENT, a_workload(label=None)) == ()
 
 
 def test_a_container_without_an_image_is_named() -> None:

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.model.k8s.objects import JsonObject, Kind
-from tidegate.schema.builtin import shape_of
-from tidegate.schema.defaulting import drop_nulls, fill_defaults, prune, unknown_fields
+from tidegate.schema.builtin import find_shape
+from tidegate.schema.defaulting import drop_nulls, fill_defaults, list_unknown_fields, prune
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import shape_from
+from tidegate.schema.structural import shape_from_schema
 
 TEXT: JsonObject = {"type": "string"}
-SHAPE = shape_from(
+SHAPE = shape_from_schema(
     {
         "type": "object",
         "properties": {
@@ -42,7 +42,7 @@ SHAPE = shape_from(
 
 
 def deployment() -> Shape:
-    shape = shape_of(Kind("apps", "v1", "Deployment"))
+    shape = find_shape(Kind("apps", "v1", "Deployment"))
     assert shape is not None
     return shape
 
@@ -52,7 +52,7 @@ def test_unknown_fields_of_a_built_in_object_are_told_in_the_order_in_which_they
     spec: JsonObject = {"template": {"spec": {"containers": [container]}}, "replicsa": 1}
     body: JsonObject = {"metadata": {"labelled": {}, "labels": {"a": "b"}}, "spec": spec, "x": 1}
 
-    assert unknown_fields(body, deployment()) == (
+    assert list_unknown_fields(body, deployment()) == (
         "metadata.labelled",
         "spec.template.spec.containers[0].imag",
         "spec.template.spec.containers[0].env[0].nome",
@@ -78,7 +78,7 @@ def test_unknown_fields_are_dropped() -> None:
         "loose": {"a": {}, "c": 5},
         "map": {"any": "thing"},
     }
-    assert unknown_fields(body, SHAPE) == (
+    assert list_unknown_fields(body, SHAPE) == (
         "closed.a",
         "free.known.z",
         "list[0].z",
@@ -165,5 +165,5 @@ def test_nothing_given_is_ever_changed_and_doing_it_again_changes_nothing(body: 
 
 @given(objects)
 def test_a_pruned_object_has_no_unknown_fields(body: JsonObject) -> None:
-    assert unknown_fields(prune(body, SHAPE), SHAPE) == ()
-    assert (prune(body, SHAPE) is body) == (unknown_fields(body, SHAPE) == ())
+    assert list_unknown_fields(prune(body, SHAPE), SHAPE) == ()
+    assert (prune(body, SHAPE) is body) == (list_unknown_fields(body, SHAPE) == ())

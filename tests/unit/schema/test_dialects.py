@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plane.dialect_schemas import MODULES
 from tests.support.dialect_bodies import BODIES
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject, Kind
-from tidegate.schema.custom_resources import FILE, check_object, known_versions
+from tidegate.schema.custom_resources import FILE, check_custom_resource, list_versions
 
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -47,13 +47,13 @@ def name_of(body: JsonObject) -> str:
 
 @pytest.mark.parametrize("body", BODIES, ids=name_of)
 def test_nothing_is_wrong_with_what_is_right(body: JsonObject) -> None:
-    assert check_object(body) == ()
+    assert check_custom_resource(body) == ()
 
 
 def test_every_kind_of_the_file_is_among_the_bodies() -> None:
     kinds = {(Kind.of(str(body["apiVersion"]), "").group, str(body["kind"])) for body in BODIES}
 
-    assert set(known_versions()) == kinds
+    assert set(list_versions()) == kinds
 
 
 def test_the_file_is_small_and_names_the_modules_it_is_from() -> None:
@@ -68,7 +68,9 @@ def test_the_file_is_small_and_names_the_modules_it_is_from() -> None:
 def test_every_version_can_be_read(number: int) -> None:
     group, version, name, _, _ = msgspec.json.decode(FILE.read_bytes())["kinds"][number]
 
-    flaws = check_object({"apiVersion": f"{group}/{version}", "kind": name, "metadata": {}})
+    flaws = check_custom_resource(
+        {"apiVersion": f"{group}/{version}", "kind": name, "metadata": {}}
+    )
 
     assert ("metadata", "name") in [flaw.path for flaw in flaws]
 
@@ -88,11 +90,11 @@ UNKNOWN: tuple[tuple[JsonObject, str, str], ...] = (
 def test_an_unknown_field_is_told_with_the_nearest_known(
     body: JsonObject, path: str, near: str
 ) -> None:
-    (flaw,) = check_object(changed(body, path, {"a": 1}))
+    (flaw,) = check_custom_resource(changed(body, path, {"a": 1}))
 
-    assert flaw.dropped
+    assert flaw.is_dropped
     assert flaw.path == tuple(path.split("."))
-    assert flaw.near == near
+    assert flaw.suggestion == near
 
 
 REFUSED: tuple[tuple[JsonObject, str, Json, str], ...] = (
@@ -113,21 +115,23 @@ REFUSED: tuple[tuple[JsonObject, str, Json, str], ...] = (
 def test_what_a_server_refuses_is_told_in_its_words(
     body: JsonObject, path: str, value: Json, words: str
 ) -> None:
-    (flaw,) = check_object(changed(body, path, value))
+    (flaw,) = check_custom_resource(changed(body, path, value))
 
-    assert not flaw.dropped
+    assert not flaw.is_dropped
     assert flaw.path[: path.count(".") + 1] == tuple(path.split("."))
     assert words in flaw.problem
 
 
 def test_metadata_that_cannot_be_read_is_refused() -> None:
-    (flaw,) = check_object(changed(APPLICATION, "metadata.labels", {"a": 1}))
+    (flaw,) = check_custom_resource(changed(APPLICATION, "metadata.labels", {"a": 1}))
 
     assert flaw.path == ("metadata",)
 
 
 def test_a_key_with_dots_is_one_step_of_a_path() -> None:
-    (flaw,) = check_object(changed(KUSTOMIZATION, "spec.postBuild.substitute", {"a.b": {"c": 1}}))
+    (flaw,) = check_custom_resource(
+        changed(KUSTOMIZATION, "spec.postBuild.substitute", {"a.b": {"c": 1}})
+    )
 
     assert flaw.path == ("spec", "postBuild", "substitute", "a.b")
 
@@ -135,22 +139,24 @@ def test_a_key_with_dots_is_one_step_of_a_path() -> None:
 def test_items_of_lists_have_numbers() -> None:
     sources: list[Json] = [{"repoURL": "a"}, {"repoUrl": "b"}]
 
-    flaws = check_object(changed(APPLICATION, "spec.sources", sources))
+    flaws = check_custom_resource(changed(APPLICATION, "spec.sources", sources))
 
     paths: list[FieldPath] = [("spec", "sources", 1, "repoURL"), ("spec", "sources", 1, "repoUrl")]
     assert [flaw.path for flaw in flaws] == paths
-    assert flaws[1].near == "repoURL"
+    assert flaws[1].suggestion == "repoURL"
 
 
 def test_a_null_is_as_if_nothing_stood_there() -> None:
     spec = APPLICATION["spec"]
     assert isinstance(spec, dict)
 
-    assert check_object({**APPLICATION, "spec": {**spec, "syncPolicy": None}}) == ()
+    assert check_custom_resource({**APPLICATION, "spec": {**spec, "syncPolicy": None}}) == ()
 
 
 def test_a_version_that_there_is_not_is_told_with_those_there_are() -> None:
-    (flaw,) = check_object({**KUSTOMIZATION, "apiVersion": "kustomize.toolkit.fluxcd.io/v3"})
+    (flaw,) = check_custom_resource(
+        {**KUSTOMIZATION, "apiVersion": "kustomize.toolkit.fluxcd.io/v3"}
+    )
 
     assert flaw.path == ("apiVersion",)
     assert "`kustomize.toolkit.fluxcd.io/v1`, `kustomize.toolkit.fluxcd.io/v1beta1`" in flaw.problem
@@ -160,7 +166,7 @@ def test_a_version_that_there_is_not_is_told_with_those_there_are() -> None:
 def test_nothing_is_said_of_kinds_of_others(kind: str) -> None:
     version, _, name = kind.partition(" ")
 
-    assert check_object({"apiVersion": version, "kind": name, "spec": {"prun": 1}}) == ()
+    assert check_custom_resource({"apiVersion": version, "kind": name, "spec": {"prun": 1}}) == ()
 
 
 @given(body=st.sampled_from(BODIES), value=LIKELY, place=st.sampled_from(["spec", "spec.source"]))
@@ -168,7 +174,7 @@ def test_any_json_is_judged(body: JsonObject, value: Json, place: str) -> None:
     spoiled = changed(body, place, value)
     spoiled |= value if isinstance(value, dict) and place == "spec" else {}
 
-    for flaw in check_object(spoiled):
+    for flaw in check_custom_resource(spoiled):
         part: Json = spoiled
         for step in flaw.path[:-1]:
             assert isinstance(part, dict | list)

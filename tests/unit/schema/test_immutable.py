@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.objects import POD, a_claim, a_container, a_definition, a_job, an_object
 from tidegate.model.k8s.objects import JsonObject, Kind
-from tidegate.schema.immutable import find_changed
+from tidegate.schema.immutable import find_immutable_changes
 
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
 BOUND: JsonObject = {"status": {"phase": "Bound"}}
@@ -49,13 +49,15 @@ def a_class(**parts: str) -> JsonObject:
 def test_a_change_is_refused_in_a_servers_words(
     before: JsonObject, after: JsonObject, told: str
 ) -> None:
-    (cause,) = find_changed(before, after)
+    (cause,) = find_immutable_changes(before, after)
 
     assert f"{cause.field}: {cause.message}".startswith(told)
 
 
 def test_a_pod_keeps_its_containers() -> None:
-    causes = find_changed(a_pod(a_container("a")), a_pod(a_container("a"), a_container("b")))
+    causes = find_immutable_changes(
+        a_pod(a_container("a")), a_pod(a_container("a"), a_container("b"))
+    )
 
     assert [cause.field for cause in causes] == ["spec.containers", "spec"]
     assert causes[0].message == "Forbidden: pod updates may not add or remove containers"
@@ -75,4 +77,4 @@ def test_a_pod_keeps_its_containers() -> None:
 def test_what_was_meant_anyway_or_may_change_is_taken(
     before: JsonObject, after: JsonObject
 ) -> None:
-    assert find_changed(before, after) == ()
+    assert find_immutable_changes(before, after) == ()

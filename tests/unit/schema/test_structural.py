@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.k8s.objects import Json
-from tidegate.schema.builtin import object_meta
-from tidegate.schema.shape import Merge, Shape, Type, child
-from tidegate.schema.structural import shape_from, shapes_of
+from tidegate.schema.builtin import object_meta_shape
+from tidegate.schema.shape import Merge, Shape, Type, find_child_shape
+from tidegate.schema.structural import shape_from_schema, shapes_from_crd
 
 Schema = dict[str, Json]
 
@@ -25,7 +25,9 @@ KEYED: Schema = {
 
 def field_shape(schema: Schema) -> Shape:
     """The shape of a field with this schema."""
-    found = child(shape_from({"type": "object", "properties": {"field": schema}}), "field")
+    found = find_child_shape(
+        shape_from_schema({"type": "object", "properties": {"field": schema}}), "field"
+    )
     assert found is not None
     return found
 
@@ -35,19 +37,19 @@ def test_every_version_has_its_own_shape() -> None:
         schema: Json = {"type": "object", "properties": {field: TEXT}}
         return {"name": name, "schema": {"openAPIV3Schema": schema}}
 
-    shapes = shapes_of({"versions": [version("v1", "old"), version("v2", "new")]})
+    shapes = shapes_from_crd({"versions": [version("v1", "old"), version("v2", "new")]})
 
     assert [*shapes] == ["v1", "v2"]
-    assert child(shapes["v1"], "old") is not None
-    assert child(shapes["v2"], "old") is None
+    assert find_child_shape(shapes["v1"], "old") is not None
+    assert find_child_shape(shapes["v2"], "old") is None
 
 
 def test_what_every_object_has_is_there_without_being_said() -> None:
-    shape = shape_from({"type": "object"})
+    shape = shape_from_schema({"type": "object"})
 
-    assert child(shape, "metadata") is object_meta()
-    assert child(shape, "kind") is not None
-    assert child(shape, "spec") is None
+    assert find_child_shape(shape, "metadata") is object_meta_shape()
+    assert find_child_shape(shape, "kind") is not None
+    assert find_child_shape(shape, "spec") is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_an_open_place_keeps_what_it_does_not_know() -> None:
         }
     )
 
-    inner = child(shape, "known")
+    inner = find_child_shape(shape, "known")
     assert inner is not None
     assert shape.is_open
     assert not inner.is_open
@@ -103,7 +105,7 @@ def test_an_object_of_which_nothing_is_said_can_be_applied_but_keeps_nothing() -
 def test_an_embedded_object_has_a_head() -> None:
     shape = field_shape({"type": "object", "x-kubernetes-embedded-resource": True})
 
-    assert child(shape, "metadata") is object_meta()
+    assert find_child_shape(shape, "metadata") is object_meta_shape()
     assert shape.required == {"apiVersion", "kind"}
 
 

@@ -32,8 +32,8 @@ from tidegate.model.units.source import (
     SourceRef,
 )
 from tidegate.model.units.unit import UnitSource
-from tidegate.schema.custom_resources import shape_of
-from tidegate.schema.shape import Shape, child
+from tidegate.schema.custom_resources import find_field_shape
+from tidegate.schema.shape import Shape, find_child_shape
 
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
 OCI_SCHEME = "oci://"
@@ -78,7 +78,7 @@ def apply_source_overrides(raw_source: bytes, overrides: Sequence[JsonObject]) -
     """
     source: JsonObject = msgspec.json.decode(raw_source)
     merged: Json = source
-    shape = shape_of(APPLICATION, "spec", "source")
+    shape = find_field_shape(APPLICATION, "spec", "source")
     for override in overrides:
         merged = _decode_over(merged, _with_field_case(override, shape), shape)
     fields = merged if isinstance(merged, dict) else {}
@@ -97,7 +97,7 @@ def _with_field_case(value: Json, shape: Shape | None) -> Json:
     known = {name.lower(): name for name in shape.fields}
     names = {key: known.get(key.lower(), key) for key in value}
     return {
-        names[key]: _with_field_case(field_value, child(shape, names[key]))
+        names[key]: _with_field_case(field_value, find_child_shape(shape, names[key]))
         for key, field_value in value.items()
     }
 
@@ -117,7 +117,7 @@ def _decode_over(old: Json, new: Json, shape: Shape | None) -> Json:
     if isinstance(new, dict) and shape is not None:
         old_fields = old if isinstance(old, dict) else {}
         merged = {
-            key: _decode_over(old_fields.get(key), new_value, child(shape, key))
+            key: _decode_over(old_fields.get(key), new_value, find_child_shape(shape, key))
             for key, new_value in new.items()
         }
         return {**old_fields, **{key: value for key, value in merged.items() if value is not None}}

@@ -1,4 +1,4 @@
-"""Argo CD's own health checks, so that a proof about Argo CD is about what it does."""
+"""The health checks of Argo CD, built in and as data rows for its Lua scripts."""
 
 from tidegate.health.argo.judge import builtin_rows, judge
 

@@ -1,7 +1,7 @@
-"""Pods, as Argo CD judges them.
+"""The health of Pods in Argo CD (gitops-engine, `pkg/health/health_pod.go`).
 
-A Pod that runs to an end (restart policy `Never` or `OnFailure`) is usually a hook. It is not
-Degraded while its image cannot be pulled, or it would run after its sync has ended.
+A Pod that runs to completion (restart policy `Never` or `OnFailure`) is usually a hook. Argo CD
+does not call it Degraded while its image cannot be pulled: its sync would end before the hook.
 """
 
 from __future__ import annotations
@@ -11,126 +11,159 @@ from tidegate.health.argo.verdicts import (
     HEALTHY,
     PROGRESSING,
     UNKNOWN,
-    condition_of,
+    find_condition,
     is_hook,
     is_true,
-    say,
+    make_verdict,
 )
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.k8s.verdict import Verdict
 
-IGNORES_POLICY = "argocd.argoproj.io/ignore-restart-policy"
+IGNORE_RESTART_POLICY = "argocd.argoproj.io/ignore-restart-policy"
 
 
 def judge_pod(body: JsonObject) -> Verdict:
-    if lasts(body):
-        stuck = [one for one in _containers(body) if is_stuck(_waiting(one))]
+    """Return the health of a Pod."""
+    if is_long_running(body):
+        stuck = [
+            status
+            for status in _container_statuses(body)
+            if is_failing_to_start(_waiting_state(status))
+        ]
         if stuck:
-            messages = [get_text(_waiting(one), "message") for one in stuck]
-            told = ", ".join(messages) if any(messages) else _waits(stuck[0])
-            return say(body, DEGRADED, get_text(_waiting(stuck[0]), "reason"), told)
+            messages = [get_text(_waiting_state(status), "message") for status in stuck]
+            message = ", ".join(messages) if any(messages) else _waiting_message(stuck[0])
+            return make_verdict(
+                body, DEGRADED, get_text(_waiting_state(stuck[0]), "reason"), message
+            )
     return _judge_phase(body)
 
 
-def lasts(body: JsonObject) -> bool:
-    """Whether the Pod is meant to run for good."""
+def is_long_running(body: JsonObject) -> bool:
+    """Return whether the Pod is meant to run until it is deleted."""
     if get_text(body, "spec", "restartPolicy") == "Always":
         return True
-    return get_text(body, "metadata", "annotations", IGNORES_POLICY) == "true" and not is_hook(body)
+    return get_text(
+        body, "metadata", "annotations", IGNORE_RESTART_POLICY
+    ) == "true" and not is_hook(body)
 
 
-def is_stuck(waiting: JsonObject) -> bool:
+def is_failing_to_start(waiting: JsonObject) -> bool:
+    """Return whether a waiting container failed: an `Err...`, `...Error` or `...BackOff` reason."""
     reason = get_text(waiting, "reason")
     return reason.startswith("Err") or reason.endswith(("Error", "BackOff"))
 
 
 def _judge_phase(body: JsonObject) -> Verdict:
-    told = get_text(body, "status", "message")
+    status_message = get_text(body, "status", "message")
     match get_text(body, "status", "phase"):
         case "Pending":
-            return say(body, PROGRESSING, _hold(body, "Pending"), told or _progress(body))
+            return make_verdict(
+                body,
+                PROGRESSING,
+                _waiting_reason(body, "Pending"),
+                status_message or _progress_message(body),
+            )
         case "Succeeded":
-            return say(body, HEALTHY, "Succeeded", told or "every container ended well", final=True)
+            return make_verdict(
+                body,
+                HEALTHY,
+                "Succeeded",
+                status_message or "every container ended well",
+                final=True,
+            )
         case "Failed":
             reason = get_text(body, "status", "reason", default="Failed")
-            return say(body, DEGRADED, reason, told or _failure(body), final=True)
-        case "Running" if lasts(body):
-            return _judge_readiness(body, told)
+            return make_verdict(
+                body, DEGRADED, reason, status_message or _failure_message(body), final=True
+            )
+        case "Running" if is_long_running(body):
+            return _judge_readiness(body, status_message)
         case "Running" if get_text(body, "spec", "restartPolicy") in ("OnFailure", "Never"):
-            return say(body, PROGRESSING, "Running", told or "its containers have not ended yet")
+            return make_verdict(
+                body, PROGRESSING, "Running", status_message or "its containers have not ended yet"
+            )
         case _:
-            return say(body, UNKNOWN, "PhaseUnknown", told or "its phase is not known")
+            return make_verdict(
+                body, UNKNOWN, "PhaseUnknown", status_message or "its phase is not known"
+            )
 
 
-def _judge_readiness(body: JsonObject, told: str) -> Verdict:
-    ready = condition_of(body, "Ready")
+def _judge_readiness(body: JsonObject, status_message: str) -> Verdict:
+    ready = find_condition(body, "Ready")
     if is_true(ready):
-        return say(body, HEALTHY, "Ready", told or "every container is ready", condition=ready)
-    died = [
-        one for one in _containers(body) if get_value(one, "lastState", "terminated") is not None
+        return make_verdict(
+            body, HEALTHY, "Ready", status_message or "every container is ready", condition=ready
+        )
+    restarted = [
+        status
+        for status in _container_statuses(body)
+        if get_value(status, "lastState", "terminated") is not None
     ]
-    if died:
-        restarted = f"container `{get_text(died[0], 'name')}` has ended and was started again"
-        sentence = told or _ended(died[0], "lastState") or restarted
-        return say(body, DEGRADED, "ContainerRestarted", sentence, condition=ready)
-    sentence = told or _progress(body)
-    return say(body, PROGRESSING, "ContainersNotReady", sentence, condition=ready)
+    if restarted:
+        default = f"container `{get_text(restarted[0], 'name')}` has ended and was started again"
+        message = status_message or _termination_message(restarted[0], "lastState") or default
+        return make_verdict(body, DEGRADED, "ContainerRestarted", message, condition=ready)
+    message = status_message or _progress_message(body)
+    return make_verdict(body, PROGRESSING, "ContainersNotReady", message, condition=ready)
 
 
-def _containers(body: JsonObject) -> list[JsonObject]:
+def _container_statuses(body: JsonObject) -> list[JsonObject]:
     return get_mappings(body, "status", "containerStatuses")
 
 
-def _with_init(body: JsonObject) -> list[JsonObject]:
-    return [*get_mappings(body, "status", "initContainerStatuses"), *_containers(body)]
+def _all_container_statuses(body: JsonObject) -> list[JsonObject]:
+    return [*get_mappings(body, "status", "initContainerStatuses"), *_container_statuses(body)]
 
 
-def _waiting(container: JsonObject) -> JsonObject:
+def _waiting_state(container: JsonObject) -> JsonObject:
     return get_mapping(container, "state", "waiting")
 
 
-def _hold(body: JsonObject, default: str) -> str:
-    """Why a Pod has not begun: the first container that is stuck, else the scheduler's reason."""
-    stuck = (
-        get_text(_waiting(one), "reason") for one in _with_init(body) if is_stuck(_waiting(one))
+def _waiting_reason(body: JsonObject, default: str) -> str:
+    """Return why a Pod has not started: the first failing container, else its scheduling."""
+    reasons = (
+        get_text(_waiting_state(status), "reason")
+        for status in _all_container_statuses(body)
+        if is_failing_to_start(_waiting_state(status))
     )
-    unscheduled = get_text(condition_of(body, "PodScheduled"), "reason")
-    return next(stuck, unscheduled or default)
+    scheduler_reason = get_text(find_condition(body, "PodScheduled"), "reason")
+    return next(reasons, scheduler_reason or default)
 
 
-def _progress(body: JsonObject) -> str:
-    for one in _with_init(body):
-        if get_text(_waiting(one), "reason"):
-            return _waits(one)
-    scheduled = condition_of(body, "PodScheduled")
+def _progress_message(body: JsonObject) -> str:
+    for status in _all_container_statuses(body):
+        if get_text(_waiting_state(status), "reason"):
+            return _waiting_message(status)
+    scheduled = find_condition(body, "PodScheduled")
     if scheduled and not is_true(scheduled):
         return get_text(scheduled, "message") or "it is not scheduled yet"
-    containers = _containers(body)
-    ready = sum(get_value(one, "ready") is True for one in containers)
+    containers = _container_statuses(body)
+    ready = sum(get_value(status, "ready") is True for status in containers)
     if not containers:
         return "its containers have not been started yet"
     return f"{ready} of {len(containers)} containers are ready"
 
 
-def _waits(container: JsonObject) -> str:
-    waiting = _waiting(container)
-    why = get_text(waiting, "message")
-    named = f"container `{get_text(container, 'name')}` waits: {get_text(waiting, 'reason')}"
-    return f"{named}, {why}" if why else named
+def _waiting_message(container: JsonObject) -> str:
+    waiting = _waiting_state(container)
+    detail = get_text(waiting, "message")
+    message = f"container `{get_text(container, 'name')}` waits: {get_text(waiting, 'reason')}"
+    return f"{message}, {detail}" if detail else message
 
 
-def _failure(body: JsonObject) -> str:
-    told = (_ended(one, "state") for one in _with_init(body))
-    return next((one for one in told if one), "it ended without saying why")
+def _failure_message(body: JsonObject) -> str:
+    messages = (_termination_message(status, "state") for status in _all_container_statuses(body))
+    return next((message for message in messages if message), "it ended without saying why")
 
 
-def _ended(container: JsonObject, state: str) -> str:
-    """How a container ended; nothing for one that ended well or still runs."""
-    ended = get_mapping(container, state, "terminated")
-    code = get_int(ended, "exitCode")
-    if get_text(ended, "message"):
-        return get_text(ended, "message")
-    if ended.get("reason") == "OOMKilled":
+def _termination_message(container: JsonObject, state: str) -> str:
+    """Return how a container ended. Returns "" if it succeeded or still runs."""
+    terminated = get_mapping(container, state, "terminated")
+    code = get_int(terminated, "exitCode")
+    if get_text(terminated, "message"):
+        return get_text(terminated, "message")
+    if terminated.get("reason") == "OOMKilled":
         return "OOMKilled"
     return f'container "{get_text(container, "name")}" failed with exit code {code}' if code else ""

@@ -1,4 +1,4 @@
-"""Making verdicts: what every rule of Argo CD's says, and what it asks of an object."""
+"""Helpers of the Argo CD health rules: making verdicts, reading conditions, hooks."""
 
 from __future__ import annotations
 
@@ -15,67 +15,75 @@ from tidegate.model.k8s.verdict import Health, Verdict
 
 HEALTHY, PROGRESSING, DEGRADED = Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED
 SUSPENDED, UNKNOWN = Health.SUSPENDED, Health.UNKNOWN
-HOOK = "argocd.argoproj.io/hook"
-HELM_HOOK = "helm.sh/hook"
-FINALIZER = "argocd.argoproj.io/hook-finalizer"
+HOOK_ANNOTATION = "argocd.argoproj.io/hook"
+HELM_HOOK_ANNOTATION = "helm.sh/hook"
+HOOK_FINALIZER = "argocd.argoproj.io/hook-finalizer"
 HOOK_TYPES = frozenset(
     {"Skip", "PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"}
 )
 
 
-def say(
+def make_verdict(
     body: JsonObject,
     health: Health,
     reason: str,
-    sentence: str,
+    message: str,
     *,
     condition: JsonObject = EMPTY_MAPPING,
     final: bool = False,
 ) -> Verdict:
-    """A verdict on a body; `condition` is the one that decided, if one did.
+    """Return a verdict on an object.
 
-    Where nobody wrote a message, the reason must do.
+    `condition` is the condition that decided. The reason replaces an empty message.
     """
     # The generation that the status speaks of; 0 where it does not tell.
-    own = get_int(condition, "observedGeneration")
-    seen = get_int(body, "status", "observedGeneration", default=own)
-    return Verdict(health, sanitize(reason), sanitize(sentence) or sanitize(reason), final, seen)
+    condition_generation = get_int(condition, "observedGeneration")
+    observed = get_int(body, "status", "observedGeneration", default=condition_generation)
+    return Verdict(health, sanitize(reason), sanitize(message) or sanitize(reason), final, observed)
 
 
 def is_unobserved(body: JsonObject) -> bool:
-    """Whether the status speaks of an older generation, as Go reads one that is missing: 0."""
+    """Return whether the status is for an older generation. Go reads a missing one as 0."""
     return get_int(body, "metadata", "generation") > get_int(body, "status", "observedGeneration")
 
 
-def conditions_of(body: JsonObject) -> list[JsonObject]:
+def list_conditions(body: JsonObject) -> list[JsonObject]:
+    """Return `status.conditions`."""
     return get_mappings(body, "status", "conditions")
 
 
-def condition_of(body: JsonObject, name: str) -> JsonObject:
-    """The first condition of a type; empty where there is none."""
-    return next((one for one in conditions_of(body) if one.get("type") == name), EMPTY_MAPPING)
+def find_condition(body: JsonObject, type_: str) -> JsonObject:
+    """Return the first condition of a type, or an empty mapping."""
+    return next(
+        (condition for condition in list_conditions(body) if condition.get("type") == type_),
+        EMPTY_MAPPING,
+    )
 
 
 def is_true(condition: JsonObject) -> bool:
+    """Return whether the status of a condition is True."""
     return condition.get("status") == "True"
 
 
-def breaks(body: JsonObject, problem: str) -> Verdict:
-    """Unknown: Argo CD's script stops with an error on such a body."""
-    return say(body, UNKNOWN, "NotUnderstood", f"Argo CD cannot judge it: {problem}")
+def make_error_verdict(body: JsonObject, problem: str) -> Verdict:
+    """Return Unknown: the Lua script of Argo CD fails for such an object."""
+    return make_verdict(body, UNKNOWN, "NotUnderstood", f"Argo CD cannot judge it: {problem}")
 
 
 def is_hook(body: JsonObject) -> bool:
-    """Any value of Argo's annotation makes a hook, except `Skip` alone."""
-    notes = get_mapping(body, "metadata", "annotations")
-    own = notes.get(HOOK)
-    if isinstance(own, str):
-        known = {one.strip() for one in own.split(",")} & HOOK_TYPES
-        return known != {"Skip"}
-    helm = notes.get(HELM_HOOK)
-    return isinstance(helm, str) and helm != "crd-install"
+    """Return whether Argo CD runs the object as a hook.
+
+    Any value of its annotation counts but `Skip`.
+    """
+    annotations = get_mapping(body, "metadata", "annotations")
+    hook_types = annotations.get(HOOK_ANNOTATION)
+    if isinstance(hook_types, str):
+        types = {name.strip() for name in hook_types.split(",")} & HOOK_TYPES
+        return types != {"Skip"}
+    helm_hook = annotations.get(HELM_HOOK_ANNOTATION)
+    return isinstance(helm_hook, str) and helm_hook != "crd-install"
 
 
-def is_held(body: JsonObject) -> bool:
-    """Whether Argo CD's finalizer keeps the object until its sync has looked at it."""
-    return FINALIZER in get_list(body, "metadata", "finalizers")
+def has_hook_finalizer(body: JsonObject) -> bool:
+    """Return whether the hook finalizer keeps the object until its sync has read its state."""
+    return HOOK_FINALIZER in get_list(body, "metadata", "finalizers")

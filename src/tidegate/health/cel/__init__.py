@@ -1,4 +1,4 @@
-"""Health by expressions in CEL, as Flux has them."""
+"""Health by CEL expressions, as in the `healthCheckExprs` of Flux."""
 
 from tidegate.health.cel.messages import read_cel_verdict
 from tidegate.health.cel.rules import NO_EXPRESSIONS, CelRules

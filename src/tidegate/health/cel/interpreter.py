@@ -1,7 +1,7 @@
-"""Evaluates expressions, one question after the other; made for a worker that can be killed.
+"""A CEL interpreter for a worker process that can be killed.
 
-The library is Google's own in C++. Flux uses the one in Go. They were compared on some two hundred
-expressions: docs/flux.md tells the two differences.
+It uses the C++ library of Google; Flux uses the Go library. docs/flux.md lists the two differences
+that a comparison of some two hundred expressions has shown.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from tidegate.health.cel import messages
 from tidegate.model.k8s.objects import Json
 
 LIBRARY = "cel_expr_python"
-SETTINGS = "name: flux\nextensions:\n" + "".join(
+ENVIRONMENT = "name: flux\nextensions:\n" + "".join(
     f"- name: {name}\n" for name in ("optional", "strings", "sets", "encoders")
 )
-"""What Flux gives to expressions beside the language itself."""
-KEPT = 256
-"""How many compiled expressions are kept."""
-SHOWN = 300
+"""The CEL extensions that Flux enables."""
+MAX_COMPILED = 256
+"""How many compiled expressions are cached."""
+MAX_PROBLEM_LENGTH = 300
+"""The length to which an error message is cut."""
 
 
 class _Kind(Protocol):
@@ -44,69 +45,73 @@ class _Env(Protocol):
     def compile(self, expression: str, *, disable_check: bool) -> _Compiled: ...
 
 
-class CelMachine:
-    """Keeps what it has compiled."""
+class CelInterpreter:
+    """Evaluates expressions and caches the compiled ones."""
 
     def __init__(self) -> None:
         self._cel = import_module(f"{LIBRARY}.cel")
-        self._settings = self._cel.NewEnvConfigFromYaml(SETTINGS)
-        self._loose: _Env = self._cel.NewEnv(config=self._settings)
+        self._settings = self._cel.NewEnvConfigFromYaml(ENVIRONMENT)
+        self._unchecked_env: _Env = self._cel.NewEnv(config=self._settings)
         self._compiled: OrderedDict[tuple[str, tuple[str, ...]], _Compiled] = OrderedDict()
 
     def answer(self, request: bytes) -> bytes:
-        """One request of a worker's line."""
-        return messages.write_cel_answer(self.evaluate(messages.read_cel_question(request)))
+        """Answer an encoded request."""
+        return messages.encode_cel_response(self.evaluate(messages.decode_cel_request(request)))
 
-    def evaluate(self, question: messages.CelQuestion) -> messages.CelAnswer:
-        variables: dict[str, Json] = msgspec.json.decode(question.variables)
-        names = tuple(sorted(variables)) if question.checked else ()
-        for place, expression in enumerate(question.expressions):
+    def evaluate(self, request: messages.CelRequest) -> messages.CelResponse:
+        """Return the first expression that is true, or the first error."""
+        variables: dict[str, Json] = msgspec.json.decode(request.variables)
+        names = tuple(sorted(variables)) if request.checked else ()
+        for index, expression in enumerate(request.expressions):
             if not expression:
                 continue
             try:
                 compiled = self._compile(expression, names)
             except RuntimeError as error:
-                return messages.Uncompiled(place, _told(error))
+                return messages.CelCompileError(index, _error_message(error))
             kind = compiled.return_type().name()
-            if question.checked and kind != "BOOL":
-                problem = f"it gives {_called(kind)}, and must give true or false"
-                return messages.Uncompiled(place, problem)
+            if request.checked and kind != "BOOL":
+                problem = f"it gives {_type_name(kind)}, and must give true or false"
+                return messages.CelCompileError(index, problem)
             result = compiled.eval(data=variables)
             if result.type().name() == "ERROR":
-                return messages.Failing(place, _told(result.value()))
+                return messages.CelEvaluationError(index, _error_message(result.value()))
             if result.value() is True:
-                return messages.Chose(place)
-        return messages.Chose(-1)
+                return messages.CelMatch(index)
+        return messages.CelMatch(-1)
 
     def _compile(self, expression: str, names: tuple[str, ...]) -> _Compiled:
         key = (expression, names)
-        found = self._compiled.get(key)
-        if found is None:
-            env = self._strict(names) if names else self._loose
-            found = env.compile(expression, disable_check=not names)
-            self._compiled[key] = found
-            while len(self._compiled) > KEPT:
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            env = self._checked_env(names) if names else self._unchecked_env
+            compiled = env.compile(expression, disable_check=not names)
+            self._compiled[key] = compiled
+            while len(self._compiled) > MAX_COMPILED:
                 self._compiled.popitem(last=False)
-        return found
+        return compiled
 
-    def _strict(self, names: tuple[str, ...]) -> _Env:
+    def _checked_env(self, names: tuple[str, ...]) -> _Env:
         variables = dict.fromkeys(names, self._cel.Type.DYN)
         env: _Env = self._cel.NewEnv(config=self._settings, variables=variables)
         return env
 
 
-def find_cel() -> bool:
-    """Whether expressions can be evaluated here."""
+def is_cel_installed() -> bool:
+    """Return whether the CEL library is installed."""
     return find_spec(LIBRARY) is not None
 
 
-def _called(kind: str) -> str:
+def _type_name(kind: str) -> str:
     return "something that only the object tells" if kind == "DYN" else f"`{kind.lower()}`"
 
 
-def _told(problem: object) -> str:
-    """The first line says what is wrong; behind it the expression is drawn."""
-    first = str(problem).partition("\n")[0]
+def _error_message(problem: object) -> str:
+    """Return the first line of an error, without its prefixes.
+
+    The other lines draw the expression.
+    """
+    message = str(problem).partition("\n")[0]
     for word in ("INVALID_ARGUMENT: ", "ERROR: ", "UNKNOWN: ", "NOT_FOUND: ", "<input>:"):
-        first = first.removeprefix(word)
-    return first.removesuffix(" [INVALID_ARGUMENT]")[:SHOWN]
+        message = message.removeprefix(word)
+    return message.removesuffix(" [INVALID_ARGUMENT]")[:MAX_PROBLEM_LENGTH]

@@ -1,7 +1,6 @@
-"""What is asked of a worker that evaluates expressions, what it answers, and what that means.
+"""Requests to a CEL worker, its responses, and the verdict that a response means.
 
-A question is expressions and their variables. They are asked in order, and the first that is true
-ends it. An answer is which one that was, or why there is no answer.
+A request has expressions and their variables. They are evaluated in order until one is true.
 """
 
 from __future__ import annotations
@@ -17,66 +16,65 @@ from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
 
 IN_PROGRESS, FAILED, CURRENT = range(3)
-"""The places of the three expressions about health."""
+"""The indexes of the three health expressions."""
 
 
-class CelQuestion(msgspec.Struct, frozen=True, gc=False):
-    """Expressions, and as JSON the variables they may use. An empty one is never true.
-
-    `checked`: types are checked first, and what cannot be told to be true or false is refused.
-    """
+class CelRequest(msgspec.Struct, frozen=True, gc=False):
+    """Expressions and their variables. An empty expression is never true."""
 
     expressions: tuple[str, ...]
     variables: bytes = b"{}"
+    """The variables as JSON."""
     checked: bool = False
+    """Whether to check types first and to reject expressions that are not boolean."""
 
     def __repr__(self) -> str:
-        return f"CelQuestion({len(self.variables)} bytes)"
+        return f"CelRequest({len(self.variables)} bytes)"
 
 
-class Chose(msgspec.Struct, frozen=True, tag="chose", gc=False):
-    """The place of the first expression that is true; -1 where none is."""
+class CelMatch(msgspec.Struct, frozen=True, tag="chose", gc=False):
+    """The index of the first expression that is true, or -1."""
 
-    place: int
+    index: int
 
 
-class Uncompiled(msgspec.Struct, frozen=True, tag="uncompiled", gc=False):
-    """The expression at a place cannot be used, whatever its variables are."""
+class CelCompileError(msgspec.Struct, frozen=True, tag="uncompiled", gc=False):
+    """An expression that cannot be compiled."""
 
-    place: int
+    index: int
     problem: str
 
 
-class Failing(msgspec.Struct, frozen=True, tag="failing", gc=False):
-    """The expression at a place ended in an error, or its worker was ended."""
+class CelEvaluationError(msgspec.Struct, frozen=True, tag="failing", gc=False):
+    """An expression that ended in an error, or whose worker was killed."""
 
-    place: int
+    index: int
     problem: str
 
 
-CelAnswer: TypeAlias = Chose | Uncompiled | Failing
-write_cel_question = msgspec.msgpack.Encoder().encode
-read_cel_question = msgspec.msgpack.Decoder(CelQuestion).decode
-write_cel_answer: Callable[[CelAnswer], bytes] = msgspec.msgpack.Encoder().encode
-read_cel_answer: Callable[[bytes], CelAnswer] = msgspec.msgpack.Decoder(CelAnswer).decode
+CelResponse: TypeAlias = CelMatch | CelCompileError | CelEvaluationError
+encode_cel_request = msgspec.msgpack.Encoder().encode
+decode_cel_request = msgspec.msgpack.Decoder(CelRequest).decode
+encode_cel_response: Callable[[CelResponse], bytes] = msgspec.msgpack.Encoder().encode
+decode_cel_response: Callable[[bytes], CelResponse] = msgspec.msgpack.Decoder(CelResponse).decode
 
 
 def read_cel_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
-    """What a worker's reply says of an object."""
-    health, reason, sentence = _meaning(read_cel_answer(reply))
-    seen = get_int(body, "status", "observedGeneration")
-    return Verdict(health, reason, sanitize(sentence), observed_generation=seen)
+    """Return the verdict on an object from an encoded response."""
+    health, reason, message = _interpret_response(decode_cel_response(reply))
+    observed = get_int(body, "status", "observedGeneration")
+    return Verdict(health, reason, sanitize(message), observed_generation=observed)
 
 
-def _meaning(answer: CelAnswer) -> tuple[Health, str, str]:
+def _interpret_response(answer: CelResponse) -> tuple[Health, str, str]:
     match answer:
-        case Chose(place) if place == CURRENT:
+        case CelMatch(place) if place == CURRENT:
             return Health.HEALTHY, "Current", "its expression `current` is true"
-        case Chose(place) if place == FAILED:
+        case CelMatch(place) if place == FAILED:
             return Health.DEGRADED, "Failed", "its expression `failed` is true"
-        case Chose(place) if place == IN_PROGRESS:
+        case CelMatch(place) if place == IN_PROGRESS:
             return Health.PROGRESSING, "InProgress", "its expression `inProgress` is true"
-        case Chose():
+        case CelMatch():
             return Health.PROGRESSING, "InProgress", "its expression `current` is not true yet"
-        case Uncompiled(_, problem) | Failing(_, problem):
+        case CelCompileError(_, problem) | CelEvaluationError(_, problem):
             return Health.UNKNOWN, "CELError", problem

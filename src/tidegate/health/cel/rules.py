@@ -1,7 +1,7 @@
-"""Which expressions are for an object, and what to ask a worker.
+"""CEL expressions by kind, and the requests to evaluate them.
 
-Flux's order: an exact kind goes before all kinds of a group. While a controller has not seen the
-last change of its object, nothing is asked: the generic rule says that it is in progress.
+As in Flux, the expressions of an exact kind precede those of its whole group. They are not
+evaluated while the controller has not observed the last change: kstatus then says InProgress.
 """
 
 from __future__ import annotations
@@ -10,56 +10,64 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.health.cel.messages import CelQuestion, write_cel_question
+from tidegate.health.cel.messages import CelRequest, encode_cel_request
 from tidegate.model.k8s.json_fields import get_text, get_value
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.world.requests import RunWorker
 
-CEL_WORK = "cel"
-"""What a world calls the work of evaluating expressions."""
+CEL_WORKER = "cel"
+"""The name of the CEL worker in `RunWorker`."""
 JOB = ("batch", "Job")
 
 
 class CelRules(msgspec.Struct, frozen=True):
-    """Expressions by group and kind; an empty kind is for all of the group."""
+    """Expressions by group and kind; an empty kind stands for all kinds of the group."""
 
-    known: dict[tuple[str, str], HealthExpressions]
+    expressions: dict[tuple[str, str], HealthExpressions]
 
     @classmethod
-    def of(cls, expressions: Iterable[HealthExpressions]) -> CelRules:
-        """The first word for a kind counts."""
-        known: dict[tuple[str, str], HealthExpressions] = {}
-        for one in expressions:
-            known.setdefault((one.group, one.kind), one)
-        return cls(known)
+    def from_expressions(cls, expressions: Iterable[HealthExpressions]) -> CelRules:
+        """Return rules. The first entry for a kind counts."""
+        by_kind: dict[tuple[str, str], HealthExpressions] = {}
+        for rule in expressions:
+            by_kind.setdefault((rule.group, rule.kind), rule)
+        return cls(by_kind)
 
-    def lookup(self, kind: Kind) -> HealthExpressions | None:
-        return self.known.get((kind.group, kind.name)) or self.known.get((kind.group, ""))
+    def find(self, kind: Kind) -> HealthExpressions | None:
+        """Return the expressions for a kind, or None."""
+        return self.expressions.get((kind.group, kind.name)) or self.expressions.get(
+            (kind.group, "")
+        )
 
-    def request(self, body: dict[str, Json], *, jobs: bool = True) -> RunWorker | None:
-        """Return the request that evaluates the expressions for an object; None without any.
+    def make_request(self, body: dict[str, Json], *, jobs: bool = True) -> RunWorker | None:
+        """Return the request that evaluates the expressions for an object, or None if there are
+        none.
 
-        `jobs`: they are judged so as well; Flux's own rule for them comes first where it runs with
-        its own rights.
+        `jobs`: whether Jobs have expressions too. The rule of Flux for Jobs comes first where Flux
+        runs with its own permissions.
         """
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-        if not self.known or ((kind.group, kind.name) == JOB and not jobs) or _is_unseen(body):
+        if (
+            not self.expressions
+            or ((kind.group, kind.name) == JOB and not jobs)
+            or _is_unobserved(body)
+        ):
             return None
-        found = self.lookup(kind)
-        if found is None:
+        rule = self.find(kind)
+        if rule is None:
             return None
-        expressions = (found.in_progress, found.failed, found.current)
-        question = CelQuestion(expressions, msgspec.json.encode(body))
-        return RunWorker(CEL_WORK, write_cel_question(question))
+        expressions = (rule.in_progress, rule.failed, rule.current)
+        request = CelRequest(expressions, msgspec.json.encode(body))
+        return RunWorker(CEL_WORKER, encode_cel_request(request))
 
 
-def _is_unseen(body: dict[str, Json]) -> bool:
-    seen, last = (
+def _is_unobserved(body: dict[str, Json]) -> bool:
+    observed, generation = (
         get_value(body, "status", "observedGeneration"),
         get_value(body, "metadata", "generation"),
     )
-    return isinstance(seen, int) and isinstance(last, int) and seen != last
+    return isinstance(observed, int) and isinstance(generation, int) and observed != generation
 
 
 NO_EXPRESSIONS = CelRules({})

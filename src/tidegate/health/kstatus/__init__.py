@@ -1,9 +1,8 @@
-"""Health as Flux judges it: kstatus, with Flux's own rule for Jobs.
+"""Health in Flux: kstatus, with the rule of Flux for Jobs.
 
-Takes an object as it lives, gives a verdict. Knows no cluster; the one rule that needs the time is
-handed it.
+The rules are pure functions of an object and, for Pods, of the time.
 """
 
-from tidegate.health.kstatus.judge import judge, judge_with_pods, look_again
+from tidegate.health.kstatus.judge import judge, judge_with_pods, next_verdict_change
 
-__all__ = ["judge", "judge_with_pods", "look_again"]
+__all__ = ["judge", "judge_with_pods", "next_verdict_change"]

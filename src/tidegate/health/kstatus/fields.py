@@ -1,7 +1,7 @@
-"""Fields as kstatus reads them, and its three answers: Current, InProgress, Failed.
+"""Fields as kstatus reads them, and its three results: Current, InProgress, Failed.
 
-A generation, a deletion time and the conditions must have the type that Kubernetes gives them, or
-the object cannot be judged. Every other field that has the wrong type counts as missing.
+A generation, a deletion time and the conditions must have their Kubernetes type, or the object
+cannot be judged. Any other field of the wrong type counts as missing.
 """
 
 from __future__ import annotations
@@ -15,64 +15,75 @@ from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.verdict import Health, Verdict
 
 _T = TypeVar("_T")
-_END = 2**63
-"""Go has no room for whole numbers from here on, and reads them as fractions."""
+_INT64_LIMIT = 2**63
+"""Go reads larger whole numbers as floats."""
 
 
 class UnreadableError(ValueError):
-    """A field has a type that kstatus does not take. The message names the field, not its value."""
+    """A field of a type that kstatus rejects. The message names the field, not its value."""
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
-    """One entry of `status.conditions`. What is missing is empty; `observed` is 0."""
+    """One entry of `status.conditions`. Missing fields are empty."""
 
-    name: str = ""
+    type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""
-    observed: int = 0
+    observed_generation: int = 0
 
     @property
-    def holds(self) -> bool:
+    def is_true(self) -> bool:
+        """Whether the status is True."""
         return self.status == "True"
 
 
 NO_CONDITION = Condition()
 
 
-def stated_text(body: JsonObject, *path: str) -> str:
-    """A string that must be one if it is there; empty where it is not."""
-    return _stated(body, path, str, "a string") or ""
+def get_typed_text(body: JsonObject, *path: str) -> str:
+    """Return a string, or "" if the field is missing. Raises UnreadableError for another type."""
+    return _get_typed(body, path, str, "a string") or ""
 
 
-def stated_number(body: JsonObject, *path: str) -> int | None:
-    """A whole number that must be one if it is there; None where it is not."""
-    found = _stated(body, path, int, "a whole number")
-    if isinstance(found, bool) or (found and not -_END <= found < _END):
+def get_typed_int(body: JsonObject, *path: str) -> int | None:
+    """Return a whole number, or None if the field is missing.
+
+    Raises UnreadableError for another type.
+    """
+    number = _get_typed(body, path, int, "a whole number")
+    if isinstance(number, bool) or (number and not -_INT64_LIMIT <= number < _INT64_LIMIT):
         raise UnreadableError(f"{'.'.join(path)} is not a whole number")
-    return found
+    return number
 
 
-def stated_list(body: JsonObject, *path: str) -> list[Json]:
-    """A list that must be one if it is there; empty where it is not."""
-    return _stated(body, path, list, "a list") or []
+def get_typed_list(body: JsonObject, *path: str) -> list[Json]:
+    """Return a list, or an empty one if the field is missing.
+
+    Raises UnreadableError for another type.
+    """
+    return _get_typed(body, path, list, "a list") or []
 
 
-def conditions_of(body: JsonObject) -> tuple[Condition, ...]:
-    """All conditions in their order. One that is null is there, and empty."""
+def read_conditions(body: JsonObject) -> tuple[Condition, ...]:
+    """Return all conditions in order. A null entry is an empty condition."""
     status = body.get("status")
     if not isinstance(status, dict | None):
         raise UnreadableError("status is not a mapping")
-    listed = status.get("conditions") if status else None
-    if not isinstance(listed, list | None):
+    entries = status.get("conditions") if status else None
+    if not isinstance(entries, list | None):
         raise UnreadableError("status.conditions is not a list")
-    return tuple(_condition(one) for one in listed or ())
+    return tuple(_condition(entry) for entry in entries or ())
 
 
-def condition_with(body: JsonObject, name: str, status: str) -> Condition | None:
-    """The first condition of a type that has a status."""
-    fitting = (one for one in conditions_of(body) if (one.name, one.status) == (name, status))
-    return next(fitting, None)
+def find_condition(body: JsonObject, type_: str, status: str) -> Condition | None:
+    """Return the first condition with a type and a status, or None."""
+    matches = (
+        condition
+        for condition in read_conditions(body)
+        if (condition.type, condition.status) == (type_, status)
+    )
+    return next(matches, None)
 
 
 def _condition(entry: Json) -> Condition:
@@ -80,43 +91,52 @@ def _condition(entry: Json) -> Condition:
         return NO_CONDITION
     if not isinstance(entry, dict):
         raise UnreadableError("a condition is not a mapping")
-    name, status, reason, message = (
-        _words(entry, field) for field in ("type", "status", "reason", "message")
+    type_, status, reason, message = (
+        _condition_text(entry, field) for field in ("type", "status", "reason", "message")
     )
-    return Condition(name, status, reason, message, get_int(entry, "observedGeneration"))
+    return Condition(type_, status, reason, message, get_int(entry, "observedGeneration"))
 
 
-def _words(entry: JsonObject, field: str) -> str:
-    found = entry.get(field)
-    if found is not None and not isinstance(found, str):
+def _condition_text(entry: JsonObject, field: str) -> str:
+    value = entry.get(field)
+    if value is not None and not isinstance(value, str):
         raise UnreadableError(f"the {field} of a condition is not a string")
-    return found or ""
+    return value or ""
 
 
-def _stated(body: JsonObject, path: tuple[str, ...], wanted: type[_T], noun: str) -> _T | None:
-    """What stands at a path; None where nothing does. A null at its end is something.
+def _get_typed(body: JsonObject, path: tuple[str, ...], expected: type[_T], noun: str) -> _T | None:
+    """Return the value at a path, or None if the field is missing. A null value is not missing.
 
-    Raises for another type, and for a path that leads through something else than a mapping.
+    Raises UnreadableError for a value of another type and for a parent that is not a mapping.
     """
-    found: Json = body
+    value: Json = body
     for name in path:
-        if not isinstance(found, dict | None):
+        if not isinstance(value, dict | None):
             raise UnreadableError(f"{'.'.join(path)} cannot be reached")
-        if found is None or name not in found:
+        if value is None or name not in value:
             return None
-        found = found[name]
-    if not isinstance(found, wanted):
+        value = value[name]
+    if not isinstance(value, expected):
         raise UnreadableError(f"{'.'.join(path)} is not {noun}")
-    return found
+    return value
 
 
-def current(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
-    return Verdict(Health.HEALTHY, reason, sentence, observed_generation=by.observed)
+def current(reason: str, message: str, *, condition: Condition = NO_CONDITION) -> Verdict:
+    """Return the result Current."""
+    return Verdict(
+        Health.HEALTHY, reason, message, observed_generation=condition.observed_generation
+    )
 
 
-def in_progress(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
-    return Verdict(Health.PROGRESSING, reason, sentence, observed_generation=by.observed)
+def in_progress(reason: str, message: str, *, condition: Condition = NO_CONDITION) -> Verdict:
+    """Return the result InProgress."""
+    return Verdict(
+        Health.PROGRESSING, reason, message, observed_generation=condition.observed_generation
+    )
 
 
-def failed(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
-    return Verdict(Health.DEGRADED, reason, sentence, observed_generation=by.observed)
+def failed(reason: str, message: str, *, condition: Condition = NO_CONDITION) -> Verdict:
+    """Return the result Failed."""
+    return Verdict(
+        Health.DEGRADED, reason, message, observed_generation=condition.observed_generation
+    )

@@ -1,7 +1,7 @@
-"""What kstatus asks of every object, and of the built-in kinds that run no pods.
+"""The rules of kstatus for every object, and for built-in kinds without pods.
 
-Before the rule of its kind: is it being deleted, has its controller seen it, does a condition
-`Reconciling` or `Stalled` speak. Where no rule knows the kind: what does `Ready` say.
+Before the rule of a kind: deletion, observed generation, conditions `Reconciling` and `Stalled`.
+For a kind without a rule: the condition `Ready`.
 """
 
 from __future__ import annotations
@@ -12,57 +12,63 @@ from tidegate.model.k8s.json_fields import get_text, get_value
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.k8s.verdict import Health, Verdict
 
-NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", is_checked=False)
-"""No condition that kstatus knows: it takes the object for current, which proves nothing."""
+NO_KNOWN_CONDITION = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", is_checked=False)
+"""The verdict without a condition that kstatus knows: Current, but not checked."""
 
 
-def judge_first(body: JsonObject) -> Verdict | None:
-    """The rules that come before any rule of a kind."""
-    if fields.stated_text(body, "metadata", "deletionTimestamp"):
+def judge_common_rules(body: JsonObject) -> Verdict | None:
+    """Apply the rules that precede those of a kind. Returns None if none applies."""
+    if fields.get_typed_text(body, "metadata", "deletionTimestamp"):
         return in_progress("Terminating", "Resource scheduled for deletion")
-    return _unseen(body) or _outspoken(body)
+    return _judge_generation(body) or _judge_abnormal_conditions(body)
 
 
-def judge_ready(body: JsonObject) -> Verdict | None:
-    """What the condition `Ready` says, where it says anything that is known."""
-    for condition in fields.conditions_of(body):
-        if condition.name != "Ready":
+def judge_ready_condition(body: JsonObject) -> Verdict | None:
+    """Return the verdict of the condition `Ready`, or None if it has no known status."""
+    for condition in fields.read_conditions(body):
+        if condition.type != "Ready":
             continue
-        if condition.holds:
-            return current("Ready", "Resource is Ready", by=condition)
+        if condition.is_true:
+            return current("Ready", "Resource is Ready", condition=condition)
         if condition.status in {"False", "Unknown"}:
-            return in_progress(condition.reason or "NotReady", condition.message, by=condition)
+            return in_progress(
+                condition.reason or "NotReady", condition.message, condition=condition
+            )
     return None
 
 
-def _unseen(body: JsonObject) -> Verdict | None:
-    generation = fields.stated_number(body, "metadata", "generation")
+def _judge_generation(body: JsonObject) -> Verdict | None:
+    generation = fields.get_typed_int(body, "metadata", "generation")
     if generation is None:
         return None
-    observed = fields.stated_number(body, "status", "observedGeneration")
+    observed = fields.get_typed_int(body, "status", "observedGeneration")
     if observed is None or observed == generation:
         return None
-    sentence = (
+    message = (
         f"{get_text(body, 'kind')} generation is {generation}, "
         f"but latest observed generation is {observed}"
     )
-    return in_progress("LatestGenerationNotObserved", sentence)
+    return in_progress("LatestGenerationNotObserved", message)
 
 
-def _outspoken(body: JsonObject) -> Verdict | None:
-    for condition in fields.conditions_of(body):
-        if condition.name == "Reconciling" and condition.holds:
-            return in_progress(condition.reason or "Reconciling", condition.message, by=condition)
-        if condition.name == "Stalled" and condition.holds:
-            return failed(condition.reason or "Stalled", condition.message, by=condition)
+def _judge_abnormal_conditions(body: JsonObject) -> Verdict | None:
+    for condition in fields.read_conditions(body):
+        if condition.type == "Reconciling" and condition.is_true:
+            return in_progress(
+                condition.reason or "Reconciling", condition.message, condition=condition
+            )
+        if condition.type == "Stalled" and condition.is_true:
+            return failed(condition.reason or "Stalled", condition.message, condition=condition)
     return None
 
 
-def judge_at_once(_: JsonObject) -> Verdict:
+def judge_always_ready(_: JsonObject) -> Verdict:
+    """Return Current, for kinds that are ready when they exist."""
     return current("AlwaysReady", "Resource is always ready")
 
 
-def judge_claim(body: JsonObject) -> Verdict:
+def judge_pvc(body: JsonObject) -> Verdict:
+    """Return the health of a PersistentVolumeClaim."""
     phase = get_value(body, "status", "phase")
     if phase != "Bound":
         shown = phase if isinstance(phase, str) else "unknown"
@@ -71,27 +77,31 @@ def judge_claim(body: JsonObject) -> Verdict:
 
 
 def judge_service(body: JsonObject) -> Verdict:
-    """An address inside the cluster is enough; a load balancer's own is not awaited."""
+    """Return the health of a Service. The address of a load balancer is not waited for."""
     if get_text(body, "spec", "type") == "LoadBalancer" and not get_text(body, "spec", "clusterIP"):
         return in_progress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
     return current("ServiceReady", "Service is ready")
 
 
 def judge_disruption_budget(_: JsonObject) -> Verdict:
-    """That its controller has seen it was asked before."""
+    """Return Current: the common rules have already checked the observed generation."""
     return current("DisruptionsComputed", "AllowedDisruptions has been computed.")
 
 
-def judge_definition(body: JsonObject) -> Verdict:
-    """Names that are taken, or a definition that will not be established, have failed."""
-    for condition in fields.conditions_of(body):
-        refused = condition.status == "False"
-        if condition.name == "NamesAccepted" and refused:
-            return failed(condition.reason or "NamesNotAccepted", condition.message, by=condition)
-        if condition.name != "Established":
+def judge_crd(body: JsonObject) -> Verdict:
+    """Return the health of a CRD. Rejected names and a failed establishment are failures."""
+    for condition in fields.read_conditions(body):
+        is_false = condition.status == "False"
+        if condition.type == "NamesAccepted" and is_false:
+            return failed(
+                condition.reason or "NamesNotAccepted", condition.message, condition=condition
+            )
+        if condition.type != "Established":
             continue
-        if refused and condition.reason != "Installing":
-            return failed(condition.reason or "NotEstablished", condition.message, by=condition)
-        if condition.holds:
-            return current("Established", "CRD is established", by=condition)
+        if is_false and condition.reason != "Installing":
+            return failed(
+                condition.reason or "NotEstablished", condition.message, condition=condition
+            )
+        if condition.is_true:
+            return current("Established", "CRD is established", condition=condition)
     return in_progress("Installing", "Install in progress")

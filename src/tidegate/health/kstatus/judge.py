@@ -1,7 +1,7 @@
-"""One object, judged as Flux judges it: the rules in their order, and who asks which.
+"""The rules of kstatus by kind, in their order.
 
-A verdict says of which generation it speaks: `status.observedGeneration`, else what the deciding
-condition observed, else 0.
+A verdict has the generation that it is for: `status.observedGeneration`, else that of the deciding
+condition, else 0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ import msgspec
 
 from tidegate.health.kstatus import generic, workloads
 from tidegate.health.kstatus.fields import UnreadableError
-from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
+from tidegate.health.kstatus.pods import (
+    NOT_SCHEDULED,
+    is_unschedulable,
+    judge_pod,
+    scheduling_deadline,
+)
 from tidegate.model.k8s.json_fields import get_int, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -22,19 +27,22 @@ from tidegate.model.times import Ms
 GroupKind = tuple[str, str]
 POD: GroupKind = ("", "Pod")
 JOB: GroupKind = ("batch", "Job")
-ASKS_ITS_PODS: frozenset[GroupKind] = frozenset({("apps", "StatefulSet"), ("apps", "ReplicaSet")})
+KINDS_JUDGED_BY_PODS: frozenset[GroupKind] = frozenset(
+    {("apps", "StatefulSet"), ("apps", "ReplicaSet")}
+)
+"""Kinds whose failed pods make them Failed in Flux."""
 RULES: Mapping[GroupKind, Callable[[JsonObject], Verdict]] = MappingProxyType(
     {
-        ("", "ConfigMap"): generic.judge_at_once,
-        ("", "PersistentVolumeClaim"): generic.judge_claim,
-        ("", "Secret"): generic.judge_at_once,
+        ("", "ConfigMap"): generic.judge_always_ready,
+        ("", "PersistentVolumeClaim"): generic.judge_pvc,
+        ("", "Secret"): generic.judge_always_ready,
         ("", "Service"): generic.judge_service,
-        ("apiextensions.k8s.io", "CustomResourceDefinition"): generic.judge_definition,
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): generic.judge_crd,
         ("apps", "DaemonSet"): workloads.judge_daemon_set,
         ("apps", "Deployment"): workloads.judge_deployment,
         ("apps", "ReplicaSet"): workloads.judge_replica_set,
         ("apps", "StatefulSet"): workloads.judge_stateful_set,
-        ("batch", "CronJob"): generic.judge_at_once,
+        ("batch", "CronJob"): generic.judge_always_ready,
         ("extensions", "DaemonSet"): workloads.judge_daemon_set,
         ("extensions", "Deployment"): workloads.judge_deployment,
         ("extensions", "ReplicaSet"): workloads.judge_replica_set,
@@ -44,60 +52,60 @@ RULES: Mapping[GroupKind, Callable[[JsonObject], Verdict]] = MappingProxyType(
 
 
 def judge(body: JsonObject, now: Ms) -> Verdict:
-    """How an object is. `now` matters only to a pod that finds no place."""
+    """Return the health of an object. `now` matters only for a Pod that cannot be scheduled."""
     return _judge_as(_kind_of(body), body, now)
 
 
 def judge_with_pods(body: JsonObject, pods: Iterable[JsonObject], now: Ms) -> Verdict:
-    """How an object is that also answers for its pods: those that its selector selects.
+    """Return the health of an object, considering the `pods` that its selector matches.
 
-    Only StatefulSets and ReplicaSets do. Pods that are being deleted or have no place are no
-    failures: the first are on their way out, an autoscaler may help the others.
+    Applies to StatefulSets and ReplicaSets. Pods that are being deleted or cannot be scheduled are
+    not failures: an autoscaler may still add a node.
     """
     verdict = judge(body, now)
-    if _kind_of(body) not in ASKS_ITS_PODS or verdict.health is not Health.PROGRESSING:
+    if _kind_of(body) not in KINDS_JUDGED_BY_PODS or verdict.health is not Health.PROGRESSING:
         return verdict
-    leaving = bool(get_text(body, "metadata", "deletionTimestamp"))
-    failures = 0 if leaving else sum(_has_failed(pod, now) for pod in pods)
+    is_deleting = bool(get_text(body, "metadata", "deletionTimestamp"))
+    failures = 0 if is_deleting else sum(_has_failed(pod, now) for pod in pods)
     if not failures:
         return verdict
-    sentence = f"{failures} pods have failed"
+    message = f"{failures} pods have failed"
     return Verdict(
-        Health.DEGRADED, "PodsFailed", sentence, observed_generation=verdict.observed_generation
+        Health.DEGRADED, "PodsFailed", message, observed_generation=verdict.observed_generation
     )
 
 
-def look_again(body: JsonObject, now: Ms) -> Ms | None:
-    """When the verdict changes though the object does not; None for nearly every object."""
+def next_verdict_change(body: JsonObject, now: Ms) -> Ms | None:
+    """Return when the verdict changes though the object does not, or None for most objects."""
     if _kind_of(body) != POD or judge(body, now).reason != NOT_SCHEDULED:
         return None
-    limit = schedule_limit(body)
+    limit = scheduling_deadline(body)
     return limit if limit is not None and limit > now else None
 
 
 def _judge_as(kind: GroupKind, body: JsonObject, now: Ms) -> Verdict:
     try:
-        verdict = _ask(kind, body, now)
+        verdict = _apply_rules(kind, body, now)
     except UnreadableError as error:
         verdict = Verdict(Health.UNKNOWN, "Unreadable", str(error))
     observed = get_int(body, "status", "observedGeneration")
     return msgspec.structs.replace(verdict, observed_generation=observed) if observed else verdict
 
 
-def _ask(kind: GroupKind, body: JsonObject, now: Ms) -> Verdict:
+def _apply_rules(kind: GroupKind, body: JsonObject, now: Ms) -> Verdict:
     if kind == JOB:
         return workloads.judge_job(body)
-    first = generic.judge_first(body)
+    first = generic.judge_common_rules(body)
     if first is not None:
         return first
     if kind == POD:
         return judge_pod(body, now)
     rule = RULES.get(kind)
-    return rule(body) if rule else generic.judge_ready(body) or generic.NOTHING_SAID
+    return rule(body) if rule else generic.judge_ready_condition(body) or generic.NO_KNOWN_CONDITION
 
 
 def _has_failed(pod: JsonObject, now: Ms) -> bool:
-    """Items of a list do not name their kind, so a pod is taken for one."""
+    """Return whether a pod failed. Items of a list have no kind, so the kind is given."""
     return _judge_as(POD, pod, now).health is Health.DEGRADED and not is_unschedulable(pod)
 
 

@@ -1,4 +1,4 @@
-"""What kstatus asks of a pod."""
+"""The rule of kstatus for Pods."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.k8s.verdict import Verdict
 from tidegate.model.times import SECOND, Ms, add_duration
 
-SCHEDULE_WINDOW = Ms(15 * SECOND)
-"""For so long after its creation a pod without a place is not scheduled yet; then it failed."""
+SCHEDULING_TIMEOUT = Ms(15 * SECOND)
+"""How long after its creation an unschedulable Pod is InProgress; then it is Failed."""
 NOT_SCHEDULED = "PodNotScheduled"
 
 
 def judge_pod(body: JsonObject, now: Ms) -> Verdict:
-    """A pod that has come to its end is current, even if it failed: nothing will change."""
+    """Return the health of a Pod.
+
+    A completed Pod is Current even if it failed: it will not change.
+    """
     phase = get_text(body, "status", "phase")
     match phase:
         case "Succeeded":
-            return _ended("PodSucceeded", "Pod has completed successfully")
+            return _completed("PodSucceeded", "Pod has completed successfully")
         case "Failed":
-            return _ended("PodFailed", "Pod has completed, but not successfully")
+            return _completed("PodFailed", "Pod has completed, but not successfully")
         case "Running":
             return _running(body)
         case "Pending":
@@ -36,76 +39,78 @@ def judge_pod(body: JsonObject, now: Ms) -> Verdict:
             raise fields.UnreadableError("status.phase is no phase of a pod")
 
 
-def schedule_limit(body: JsonObject) -> Ms | None:
-    """When a pod without a place begins to count as failed; None where it has no creation time."""
+def scheduling_deadline(body: JsonObject) -> Ms | None:
+    """Return when an unschedulable Pod becomes Failed, or None without a valid creation time."""
     try:
-        stamp = datetime.fromisoformat(get_text(body, "metadata", "creationTimestamp"))
+        created = datetime.fromisoformat(get_text(body, "metadata", "creationTimestamp"))
     except ValueError:
         return None
-    if stamp.tzinfo is None:
+    if created.tzinfo is None:
         return None
-    return add_duration(Ms(int(stamp.timestamp() * SECOND)), SCHEDULE_WINDOW)
+    return add_duration(Ms(int(created.timestamp() * SECOND)), SCHEDULING_TIMEOUT)
 
 
 def is_unschedulable(body: JsonObject) -> bool:
-    """The scheduler says so. An autoscaler may yet find it a place."""
+    """Return whether the scheduler has marked the Pod as unschedulable."""
     return any(
-        condition.name == "PodScheduled"
+        condition.type == "PodScheduled"
         and condition.status == "False"
         and condition.reason == "Unschedulable"
-        for condition in fields.conditions_of(body)
+        for condition in fields.read_conditions(body)
     )
 
 
-def _ended(reason: str, sentence: str) -> Verdict:
-    return msgspec.structs.replace(current(reason, sentence), is_final=True)
+def _completed(reason: str, message: str) -> Verdict:
+    return msgspec.structs.replace(current(reason, message), is_final=True)
 
 
 def _running(body: JsonObject) -> Verdict:
-    ready = fields.condition_with(body, "Ready", "True")
+    ready = fields.find_condition(body, "Ready", "True")
     if ready is not None:
-        return current("PodReady", "Pod is Ready", by=ready)
-    looping = _crash_looping(body)
-    if looping:
-        sentence = f"Containers in CrashLoop state: {','.join(looping)}"
-        return failed("ContainerCrashLooping", sentence)
+        return current("PodReady", "Pod is Ready", condition=ready)
+    crash_looping = _crash_looping_containers(body)
+    if crash_looping:
+        message = f"Containers in CrashLoop state: {','.join(crash_looping)}"
+        return failed("ContainerCrashLooping", message)
     return in_progress("PodRunningNotReady", "Pod is running but is not Ready")
 
 
 def _pending(body: JsonObject, now: Ms) -> Verdict:
-    unscheduled = fields.condition_with(body, "PodScheduled", "False")
+    unscheduled = fields.find_condition(body, "PodScheduled", "False")
     if unscheduled is None or unscheduled.reason != "Unschedulable":
         return in_progress("PodPending", "Pod is in the Pending phase")
-    limit = schedule_limit(body)
-    if limit is not None and now < limit:
-        return in_progress(NOT_SCHEDULED, "Pod has not been scheduled", by=unscheduled)
-    return failed("PodUnschedulable", "Pod could not be scheduled", by=unscheduled)
+    deadline = scheduling_deadline(body)
+    if deadline is not None and now < deadline:
+        return in_progress(NOT_SCHEDULED, "Pod has not been scheduled", condition=unscheduled)
+    return failed("PodUnschedulable", "Pod could not be scheduled", condition=unscheduled)
 
 
-def _crash_looping(body: JsonObject) -> list[str]:
-    """Names of containers that wait in a crash loop. Init containers are not asked."""
-    statuses = fields.stated_list(body, "status", "containerStatuses")
-    named = [(one["name"], one) for one in map(_mapping, statuses) if "name" in one]
-    reasons = [(_string(name), _waiting_reason(one)) for name, one in named]
+def _crash_looping_containers(body: JsonObject) -> list[str]:
+    """Return the names of containers in a crash loop. Init containers are not considered."""
+    statuses = fields.get_typed_list(body, "status", "containerStatuses")
+    named = [
+        (status["name"], status) for status in map(_require_mapping, statuses) if "name" in status
+    ]
+    reasons = [(_require_text(name), _waiting_reason(status)) for name, status in named]
     return [name for name, reason in reasons if reason == "CrashLoopBackOff"]
 
 
 def _waiting_reason(status: JsonObject) -> str:
-    found = status
+    part = status
     for name in ("state", "waiting"):
-        if name not in found:
+        if name not in part:
             return ""
-        found = _mapping(found[name])
-    return _string(found["reason"]) if "reason" in found else ""
+        part = _require_mapping(part[name])
+    return _require_text(part["reason"]) if "reason" in part else ""
 
 
-def _mapping(entry: Json) -> JsonObject:
+def _require_mapping(entry: Json) -> JsonObject:
     if not isinstance(entry, dict):
         raise fields.UnreadableError("a container status has a part that is not a mapping")
     return entry
 
 
-def _string(entry: Json) -> str:
+def _require_text(entry: Json) -> str:
     if not isinstance(entry, str):
         raise fields.UnreadableError("a container status has a part that is not a string")
     return entry

@@ -1,7 +1,7 @@
-"""Rules of health as Lua scripts, the way Argo CD's users write them."""
+"""Health by Lua scripts, as Argo CD reads them from `argocd-cm`."""
 
 from tidegate.health.lua.argocd_cm import read_lua_rules
-from tidegate.health.lua.messages import read_verdict
-from tidegate.health.lua.rules import NO_RULES, LuaRules, Script
+from tidegate.health.lua.messages import read_lua_verdict
+from tidegate.health.lua.rules import NO_LUA_RULES, LuaRules, LuaScript
 
-__all__ = ["NO_RULES", "LuaRules", "Script", "read_lua_rules", "read_verdict"]
+__all__ = ["NO_LUA_RULES", "LuaRules", "LuaScript", "read_lua_rules", "read_lua_verdict"]

@@ -1,8 +1,7 @@
-"""Runs scripts: one after the other, each in an environment of its own, within limits.
+"""A Lua interpreter for a worker process that can be killed. Each script has its own environment.
 
-Made for a worker that can be killed. A step limit and a memory limit end nearly every script that
-does not end by itself. What Lua's own C code does in one step, such as matching a bad pattern, only
-the one who started the worker can end.
+A step limit and a memory limit end nearly every script that does not end by itself. The C code of
+Lua, such as the matching of a bad pattern, ends only when the parent kills the worker.
 """
 
 from __future__ import annotations
@@ -17,18 +16,21 @@ import msgspec
 from tidegate.health.lua import messages
 from tidegate.model.k8s.objects import Json
 
-KINDS_OF_LUA = ("lupa.luajit21", "lupa.lua51")
-"""LuaJIT speaks Lua 5.1 and, like Argo CD's own Lua, knows `goto`. Not every system has it."""
+LUA_MODULES = ("lupa.luajit21", "lupa.lua51")
+"""Lua libraries by preference.
+
+LuaJIT has Lua 5.1 and `goto`, like the Lua of Argo CD (gopher-lua).
+"""
 MIB = 1024 * 1024
-STEPS = 10_000_000
-MEMORY = 64 * MIB
-LITTERED = 8 * MIB
-"""A state that holds more than this is thrown away: Lua fails before it collects what it could."""
-SCRIPTS_KEPT = 256
-LONGEST_TEXT = 4096
-WORD = 63
-BYTES = "latin-1"
-"""A character for each byte, both ways: texts may hold bytes that are no UTF-8."""
+MAX_STEPS = 10_000_000
+MAX_MEMORY = 64 * MIB
+RESTART_MEMORY = 8 * MIB
+"""A Lua state that uses more memory is replaced: Lua fails before it collects its garbage."""
+MAX_CACHED_SCRIPTS = 256
+MAX_TEXT_LENGTH = 4096
+MAX_INTEGER_BITS = 63
+BYTE_ENCODING = "latin-1"
+"""One character for each byte, in both directions: texts may hold invalid UTF-8."""
 
 
 class _Run(Protocol):
@@ -43,78 +45,79 @@ class _Runtime(Protocol):
     def get_memory_used(self, *, total: bool) -> int: ...
 
 
-class Machine:
-    """One Lua state at a time, kept warm with the scripts that it has compiled."""
+class LuaInterpreter:
+    """A Lua state that is reused, with its compiled scripts."""
 
-    def __init__(self, *, steps: int = STEPS, lua: str = "") -> None:
+    def __init__(self, *, steps: int = MAX_STEPS, lua: str = "") -> None:
         self._steps = steps
-        self._lua = lua or find_lua() or KINDS_OF_LUA[0]
+        self._lua = lua or find_lua() or LUA_MODULES[0]
         self._runtime, self._run = self._start()
 
     def answer(self, request: bytes) -> bytes:
-        """One request of a worker's line."""
-        return messages.write_answer(self.evaluate(messages.read_question(request)))
+        """Answer an encoded request."""
+        return messages.encode_lua_response(self.evaluate(messages.decode_lua_request(request)))
 
-    def evaluate(self, question: messages.Question) -> messages.ScriptAnswer:
-        table = self._table(_read_body(question.body))
-        script = question.script.encode().decode(BYTES)
-        how, *texts = self._run(script, table, question.now, question.open_libs)
+    def evaluate(self, request: messages.LuaRequest) -> messages.LuaResponse:
+        """Run a script and return its result."""
+        table = self._table(_read_body(request.body))
+        script = request.script.encode().decode(BYTE_ENCODING)
+        outcome, *texts = self._run(script, table, request.now, request.open_libs)
         del table
-        if self._runtime.get_memory_used(total=True) > LITTERED:
+        if self._runtime.get_memory_used(total=True) > RESTART_MEMORY:
             self._runtime, self._run = self._start()
-        first, second = (text.encode(BYTES).decode(errors="replace") for text in texts)
-        match how:
+        first, second = (text.encode(BYTE_ENCODING).decode(errors="replace") for text in texts)
+        match outcome:
             case "said":
-                return messages.Returned(first, second)
+                return messages.ScriptResult(first, second)
             case "nothing":
-                return messages.Silent()
+                return messages.NoScriptResult()
             case _:
-                return messages.Broke(first)
+                return messages.ScriptFailed(first)
 
     def _table(self, body: Json) -> object:
         try:
             return self._runtime.table_from(body, recursive=True)
         except OverflowError:
-            return self._runtime.table_from(_plain(body), recursive=True)
+            return self._runtime.table_from(_lua_value(body), recursive=True)
 
     def _start(self) -> tuple[_Runtime, _Run]:
         runtime: _Runtime = import_module(self._lua).LuaRuntime(
-            encoding=BYTES,
-            source_encoding=BYTES,
+            encoding=BYTE_ENCODING,
+            source_encoding=BYTE_ENCODING,
             register_eval=False,
             register_builtins=False,
-            attribute_filter=_refuse,
+            attribute_filter=_deny_attribute,
             unpack_returned_tuples=True,
-            max_memory=MEMORY,
+            max_memory=MAX_MEMORY,
         )
         prelude = Path(__file__).with_name("prelude.lua").read_text()
-        return runtime, runtime.execute(prelude, self._steps, SCRIPTS_KEPT, LONGEST_TEXT)
+        return runtime, runtime.execute(prelude, self._steps, MAX_CACHED_SCRIPTS, MAX_TEXT_LENGTH)
 
 
 def find_lua() -> str | None:
-    """The best Lua that is installed."""
+    """Return the module of the best installed Lua library, or None."""
     if find_spec("lupa") is None:
         return None
-    return next((name for name in KINDS_OF_LUA if find_spec(name) is not None), None)
+    return next((name for name in LUA_MODULES if find_spec(name) is not None), None)
 
 
-def _refuse(_object: object, _name: object, _is_setting: object) -> None:
-    """Nothing of Python is handed to a script; should it get hold of something, it is of no use."""
+def _deny_attribute(_object: object, _name: object, _is_setting: object) -> None:
+    """Deny every attribute of a Python object. Scripts never get one; this is a second barrier."""
     raise AttributeError
 
 
 def _read_body(body: bytes) -> Json:
-    """The object, its texts byte by byte; without nulls, which Lua's tables cannot hold."""
-    read: Json = msgspec.json.decode(body.decode(BYTES))
-    return _plain(read) if b"null" in body else read
+    """Return the object with byte texts and without nulls, which Lua tables cannot hold."""
+    value: Json = msgspec.json.decode(body.decode(BYTE_ENCODING))
+    return _lua_value(value) if b"null" in body else value
 
 
-def _plain(value: Json) -> Json:
-    """What Lua can hold: no null, and no whole number of more than 64 bits."""
+def _lua_value(value: Json) -> Json:
+    """Return a value that Lua can hold: no null, no whole number of more than 64 bits."""
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items() if inner is not None}
+        return {key: _lua_value(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value if inner is not None]
-    if isinstance(value, int) and value.bit_length() > WORD:
+        return [_lua_value(inner) for inner in value if inner is not None]
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
         return float(value)
     return value

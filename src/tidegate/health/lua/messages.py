@@ -1,7 +1,4 @@
-"""What is asked of a worker that runs scripts, what it answers, and what the answer means.
-
-A question is a script and an object; an answer is what the script said, or why it said nothing.
-"""
+"""Requests to a Lua worker, its responses, and the verdict that a response means."""
 
 from __future__ import annotations
 
@@ -15,61 +12,63 @@ from tidegate.model.k8s.json_fields import get_int
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
 
-CODES = frozenset(one.value for one in Health)
+HEALTH_STATUSES = frozenset(health.value for health in Health)
 INVALID_STATUS = "Lua returned an invalid health status"
-"""Argo CD's own words."""
+"""The message of Argo CD for an unknown status."""
 
 
-class Question(msgspec.Struct, frozen=True, gc=False):
-    """A script, the object as JSON, and the time for it in seconds."""
+class LuaRequest(msgspec.Struct, frozen=True, gc=False):
+    """A script and the object to judge."""
 
     script: str
     open_libs: bool
     now: int
+    """The current time in seconds since the epoch."""
     body: bytes
+    """The object as JSON."""
 
     def __repr__(self) -> str:
-        return f"Question({len(self.body)} bytes)"
+        return f"LuaRequest({len(self.body)} bytes)"
 
 
-class Returned(msgspec.Struct, frozen=True, tag="said", gc=False):
-    """A script returned a table; its status may be any text."""
+class ScriptResult(msgspec.Struct, frozen=True, tag="said", gc=False):
+    """The table that a script returned. The status may be any text."""
 
     status: str
     message: str
 
 
-class Silent(msgspec.Struct, frozen=True, tag="silent", gc=False):
-    """A script returned nothing, or a table that tells no health."""
+class NoScriptResult(msgspec.Struct, frozen=True, tag="silent", gc=False):
+    """A script returned nothing, or a table without a status."""
 
 
-class Broke(msgspec.Struct, frozen=True, tag="broke", gc=False):
-    """A script ended in an error, or was ended."""
+class ScriptFailed(msgspec.Struct, frozen=True, tag="broke", gc=False):
+    """A script ended in an error, or was killed."""
 
     problem: str
 
 
-ScriptAnswer: TypeAlias = Returned | Silent | Broke
-write_question = msgspec.msgpack.Encoder().encode
-read_question = msgspec.msgpack.Decoder(Question).decode
-write_answer: Callable[[ScriptAnswer], bytes] = msgspec.msgpack.Encoder().encode
-read_answer: Callable[[bytes], ScriptAnswer] = msgspec.msgpack.Decoder(ScriptAnswer).decode
+LuaResponse: TypeAlias = ScriptResult | NoScriptResult | ScriptFailed
+encode_lua_request = msgspec.msgpack.Encoder().encode
+decode_lua_request = msgspec.msgpack.Decoder(LuaRequest).decode
+encode_lua_response: Callable[[LuaResponse], bytes] = msgspec.msgpack.Encoder().encode
+decode_lua_response: Callable[[bytes], LuaResponse] = msgspec.msgpack.Decoder(LuaResponse).decode
 
 
-def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
-    """What a worker's reply says of an object."""
-    health, reason, sentence = _meaning(read_answer(reply))
-    seen = get_int(body, "status", "observedGeneration")
-    return Verdict(health, reason, sanitize(sentence), observed_generation=seen)
+def read_lua_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
+    """Return the verdict on an object from an encoded response."""
+    health, reason, message = _interpret_response(decode_lua_response(reply))
+    observed = get_int(body, "status", "observedGeneration")
+    return Verdict(health, reason, sanitize(message), observed_generation=observed)
 
 
-def _meaning(answer: ScriptAnswer) -> tuple[Health, str, str]:
+def _interpret_response(answer: LuaResponse) -> tuple[Health, str, str]:
     match answer:
-        case Returned(status, message) if status in CODES:
+        case ScriptResult(status, message) if status in HEALTH_STATUSES:
             return Health(status), status, message or f"its script says {status}"
-        case Returned():
+        case ScriptResult():
             return Health.UNKNOWN, "InvalidStatus", INVALID_STATUS
-        case Silent():
+        case NoScriptResult():
             return Health.UNKNOWN, "NoStatus", "its script does not say how it is"
-        case Broke(problem):
+        case ScriptFailed(problem):
             return Health.UNKNOWN, "LuaError", problem

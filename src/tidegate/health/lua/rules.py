@@ -1,11 +1,10 @@
-"""Rules of health as scripts: which script is for an object, and what to ask a worker.
+"""Health scripts by kind, and the requests to run them.
 
     rules = read_lua_rules(content, "argocd-cm.yaml")
-    request = rules.request(body, now)        # None: no script is for it
-    verdict = read_verdict(reply, body)       # once the answer is there
+    request = rules.make_request(body, now)   # None: there is no script for the object
+    verdict = read_lua_verdict(reply, body)
 
-Argo CD's order: an object that is being deleted needs no script, then scripts, then what is built
-in.
+As in Argo CD, an object that is being deleted needs no script, and scripts precede built-in rules.
 """
 
 from __future__ import annotations
@@ -16,71 +15,75 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.health.argo.verdicts import is_held
-from tidegate.health.lua.messages import Question, write_question
-from tidegate.health.lua.patterns import compile_pattern, is_pattern, literal_size
+from tidegate.health.argo.verdicts import has_hook_finalizer
+from tidegate.health.lua.messages import LuaRequest, encode_lua_request
+from tidegate.health.lua.patterns import compile_pattern, count_literal_characters, is_pattern
 from tidegate.model.k8s.json_fields import get_text, get_value
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.requests import RunWorker
 
-WORK = "lua"
-"""What a world calls the work of running a script."""
+LUA_WORKER = "lua"
+"""The name of the Lua worker in `RunWorker`."""
 
 
-class Script(msgspec.Struct, frozen=True):
-    """A script, the libraries it may use, and where it stands."""
+class LuaScript(msgspec.Struct, frozen=True):
+    """A health script."""
 
     text: str
     open_libs: bool = False
-    where: Location | None = None
+    """Whether the script may use the standard libraries of Lua."""
+    location: Location | None = None
+    """Where the script was defined."""
 
 
 class LuaRules(msgspec.Struct, frozen=True):
-    """Scripts by group and kind, `apps/Deployment` or `Pod`, and by patterns of such keys."""
+    """Scripts by group and kind (`apps/Deployment`, `Pod`), and by patterns of such keys."""
 
-    named: dict[str, Script]
-    patterns: tuple[tuple[re.Pattern[str], Script], ...] = ()
+    named: dict[str, LuaScript]
+    patterns: tuple[tuple[re.Pattern[str], LuaScript], ...] = ()
 
     @classmethod
-    def of(cls, scripts: Iterable[tuple[str, Script]]) -> LuaRules:
-        """Of patterns, the one that says most goes first, then the one that was given first.
+    def from_scripts(cls, scripts: Iterable[tuple[str, LuaScript]]) -> LuaRules:
+        """Return rules. The most specific pattern comes first, then the first given.
 
-        Raises ValueError for what is no pattern.
+        Raises ValueError for an invalid pattern.
         """
-        known = {key: script for key, script in dict(scripts).items() if script.text}
-        patterns = sorted(filter(is_pattern, known), key=literal_size, reverse=True)
-        return cls(known, tuple((compile_pattern(key), known[key]) for key in patterns))
+        by_key = {key: script for key, script in dict(scripts).items() if script.text}
+        patterns = sorted(filter(is_pattern, by_key), key=count_literal_characters, reverse=True)
+        return cls(by_key, tuple((compile_pattern(key), by_key[key]) for key in patterns))
 
-    def lookup(self, group: str, kind: str) -> Script | None:
-        """The script that names the kind, or else one whose pattern fits it."""
+    def find(self, group: str, kind: str) -> LuaScript | None:
+        """Return the script for a kind by name, else by pattern, or None."""
         key = f"{group}/{kind}" if group else kind
-        found = self.named.get(key)
-        if found is not None:
-            return found
-        fitting = (script for pattern, script in self.patterns if pattern.fullmatch(key))
-        return next(fitting, None)
+        script = self.named.get(key)
+        if script is not None:
+            return script
+        matches = (script for pattern, script in self.patterns if pattern.fullmatch(key))
+        return next(matches, None)
 
-    def script_for(self, body: dict[str, Json]) -> Script | None:
-        """The script that judges an object; none where it is being deleted."""
+    def find_script(self, body: dict[str, Json]) -> LuaScript | None:
+        """Return the script that judges an object. Returns None if it is being deleted."""
         if not self.named:
             return None
-        if get_value(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
+        if get_value(body, "metadata", "deletionTimestamp") is not None and not has_hook_finalizer(
+            body
+        ):
             return None
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-        return self.lookup(kind.group, kind.name)
+        return self.find(kind.group, kind.name)
 
-    def request(self, body: dict[str, Json], now: Ms) -> RunWorker | None:
-        """Return the request that runs the script for an object; None without a script.
+    def make_request(self, body: dict[str, Json], now: Ms) -> RunWorker | None:
+        """Return the request that runs the script for an object, or None if there is no script.
 
-        Scripts that ask for the time are told `now`.
+        `now` is the time that the script sees.
         """
-        script = self.script_for(body)
+        script = self.find_script(body)
         if script is None:
             return None
         encoded = msgspec.json.encode(body)
-        question = Question(script.text, script.open_libs, now // SECOND, encoded)
-        return RunWorker(WORK, write_question(question))
+        request = LuaRequest(script.text, script.open_libs, now // SECOND, encoded)
+        return RunWorker(LUA_WORKER, encode_lua_request(request))
 
 
-NO_RULES = LuaRules({})
+NO_LUA_RULES = LuaRules({})

@@ -101,10 +101,10 @@ def overlay_targets(file: LintFile) -> Iterator[tuple[FieldRef, str, str]]:
 def _entries(document: Document) -> Iterator[tuple[FieldPath, str]]:
     """Yield the local paths that an overlay names, with their fields."""
     for key in ("resources", "components", "bases", "crds", "configurations", "generators"):
-        for at, one in enumerate(get_list(document.body, key)):
-            yield from _local_path((key, at), one)
-    for at, one in enumerate(get_list(document.body, "patches")):
-        yield from _local_path(("patches", at, "path"), get_value(one, "path"))
+        for index, entry in enumerate(get_list(document.body, key)):
+            yield from _local_path((key, index), entry)
+    for index, patch in enumerate(get_list(document.body, "patches")):
+        yield from _local_path(("patches", index, "path"), get_value(patch, "path"))
     yield from _generator_files(document)
 
 

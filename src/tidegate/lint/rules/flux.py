@@ -29,7 +29,7 @@ MIN_TIMEOUT = Ms(30 * SECOND)
 
 def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
     """Return whether an object is not ready as soon as it is applied."""
-    row = context.catalog.row_of(obj.ref.kind)
+    row = context.catalog.find_row(obj.ref.kind)
     return obj.ref.kind.name in KINDS_WITH_READINESS or bool(row and row.ready_when)
 
 
@@ -98,32 +98,32 @@ def _without_wait(
     why="it holds before the object has anything to say",
     fix="ask for the field first, and for `status.observedGeneration == metadata.generation`",
 )
-def early_expression(scene: LintContext) -> Iterator[Diagnostic]:
-    for unit, own in scene.unit_resources.items():
+def early_expression(context: LintContext) -> Iterator[Diagnostic]:
+    for unit, unit_resource in context.unit_resources.items():
         if unit.kind not in {KUSTOMIZATION, HELM_RELEASE}:
             continue
-        for at, one in enumerate(get_mappings(own.body, "spec", "healthCheckExprs")):
-            said = get_text(one, "current")
-            if ".all(" in said and "size(" not in said and "exists(" not in said:
+        for index, check in enumerate(get_mappings(unit_resource.body, "spec", "healthCheckExprs")):
+            expression = get_text(check, "current")
+            if ".all(" in expression and "size(" not in expression and "exists(" not in expression:
                 yield Diagnostic(
                     message=f"`current` of `{unit}` holds for an empty list: `all` asks nobody",
-                    at=FieldRef(own, ("spec", "healthCheckExprs", at, "current")),
+                    at=FieldRef(unit_resource, ("spec", "healthCheckExprs", index, "current")),
                     fix="ask for `size(…) > 0` as well, or use `exists`",
                     semantics=("flux",),
                 )
-        for at, one in enumerate(get_mappings(own.body, "spec", "dependsOn")):
-            said = get_text(one, "readyExpr")
+        for index, dependency in enumerate(get_mappings(unit_resource.body, "spec", "dependsOn")):
+            expression = get_text(dependency, "readyExpr")
             if (
-                said
-                and "eneration" not in said
-                and "AdditiveCELDependencyCheck" not in str(scene.settings)
+                expression
+                and "eneration" not in expression
+                and "AdditiveCELDependencyCheck" not in str(context.settings)
             ):
                 yield Diagnostic(
                     message=(
                         f"`readyExpr` of `{unit}` takes the place of the usual check,"
                         " and asks for no generation"
                     ),
-                    at=FieldRef(own, ("spec", "dependsOn", at, "readyExpr")),
+                    at=FieldRef(unit_resource, ("spec", "dependsOn", index, "readyExpr")),
                     severity=Severity.NOTE,
                     why=(
                         "with an expression Flux does not look at Ready: what the unit before"

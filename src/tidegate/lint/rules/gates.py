@@ -165,7 +165,7 @@ def gate_without_check(context: LintContext) -> Iterator[Diagnostic]:
         obj = index.objects.get(node.number)
         if obj is None or node.step == NO_STEP or obj.unit.policy.semantics.uses_generic_health:
             continue
-        row = context.catalog.row_of(obj.ref.kind)
+        row = context.catalog.find_row(obj.ref.kind)
         if row is None or not row.ready_when or context.has_check(obj.unit, obj.body):
             continue
         step = context.step_for(obj)
@@ -195,7 +195,7 @@ def _consumers(index: DependencyIndex) -> dict[int, list[tuple[LintObject, bool]
 def _missing_check(
     context: LintContext, obj: LintObject, step: Step, later: list[LintObject]
 ) -> Diagnostic:
-    row = context.catalog.row_of(obj.ref.kind)
+    row = context.catalog.find_row(obj.ref.kind)
     consequence = f", and {object_name(later[0].ref)} fails where it is not ready" if later else ""
     sequence = [
         f"{step_name(step)} applies {object_name(obj.ref)}",

@@ -110,18 +110,18 @@ def dependency_cycle(context: LintContext) -> Iterator[Diagnostic]:
 
 def _unstartable(after: Mapping[UnitId, list[UnitId | None]]) -> list[UnitId]:
     """Return the units that are in a cycle or wait for one."""
-    left = {unit: len(set(before)) for unit, before in after.items()}
+    unmet_counts = {unit: len(set(before)) for unit, before in after.items()}
     waiting: dict[UnitId | None, list[UnitId]] = {}
     for unit, before in after.items():
-        for one in set(before):
-            waiting.setdefault(one, []).append(unit)
-    free = [unit for unit, count in left.items() if not count]
-    for unit in free:  # it grows meanwhile
-        for one in waiting.get(unit, ()):
-            left[one] -= 1
-            if not left[one]:
-                free.append(one)
-    return [unit for unit, count in left.items() if count]
+        for dependency in set(before):
+            waiting.setdefault(dependency, []).append(unit)
+    startable = [unit for unit, count in unmet_counts.items() if not count]
+    for unit in startable:  # it grows meanwhile
+        for dependent in waiting.get(unit, ()):
+            unmet_counts[dependent] -= 1
+            if not unmet_counts[dependent]:
+                startable.append(dependent)
+    return [unit for unit, count in unmet_counts.items() if count]
 
 
 def _shortest_cycle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) -> list[UnitId]:
@@ -200,7 +200,7 @@ def _by_chart(
     context: LintContext, obj: LintObject, child_units: dict[UnitId, LintObject]
 ) -> UnitId | None:
     """Return the release whose chart is the operator of a kind, unless its CRD is deployed."""
-    row = context.catalog.row_of(obj.ref.kind)
+    row = context.catalog.find_row(obj.ref.kind)
     if row is None or not row.operator:
         return None
     defined_kinds = {

@@ -75,7 +75,7 @@ def parallel_definitions_by_name(context: LintContext) -> Iterator[Diagnostic]:
         providers = [
             unit
             for unit, names in sorted(incomplete_units.items())
-            if any(context.catalog.comes_with(source_name, kind) for source_name in names)
+            if any(context.catalog.is_operator_chart(source_name, kind) for source_name in names)
         ]
         if not providers or any(
             _is_deployed_first(context, obj, provider) for provider in providers
@@ -104,7 +104,7 @@ def _is_deployed_first(context: LintContext, obj: LintObject, provider: UnitId) 
     """Return whether an object is ordered after a unit, or is part of it."""
     provider_path = _ancestors(context, provider)
     if obj.unit.id in provider_path:
-        return True  # what stands beside a release in one Kustomization is told of that
+        return True  # another rule reports objects next to a release in one Kustomization
     pairs = zip(provider_path, _ancestors(context, obj.unit.id), strict=False)
     first_difference = next(
         (

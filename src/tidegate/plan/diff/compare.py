@@ -29,7 +29,7 @@ from tidegate.plan.diff.owned_fields import (
 )
 from tidegate.plan.diff.paths import FieldDifference, field_names, format_path
 from tidegate.plan.diff.values import format_pair, is_zero, normalize_secret, word_set
-from tidegate.schema.immutable import find_frozen
+from tidegate.schema.immutable import find_immutable
 
 UNOWNED_METADATA = word_set(
     "clusterName creationTimestamp deletionGracePeriodSeconds deletionTimestamp generateName "
@@ -135,7 +135,7 @@ def build_difference(
     """Return the result of a comparison in readable form."""
     format_change = _format_masked_change if is_secret(live) else _format_change
     paths = [field_names(difference.path) for difference in comparison.differences]
-    immutable_paths = frozenset(find_frozen(paths, live, desired))
+    immutable_paths = frozenset(find_immutable(paths, live, desired))
     immutable_fields = {
         format_path(difference.path)
         for difference, path in zip(comparison.differences, paths, strict=True)

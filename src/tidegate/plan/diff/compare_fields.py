@@ -47,7 +47,7 @@ from tidegate.plan.diff.paths import (
     managed_element,
 )
 from tidegate.plan.diff.values import format_scalar, is_equal, is_same_scalar, is_zero
-from tidegate.schema.builtin import merging_of
+from tidegate.schema.builtin import find_merge_strategy
 
 NO_ITEMS = parse_items({})
 SCALAR_TYPES = frozenset([str, int, float, bool])
@@ -219,7 +219,7 @@ class FieldComparison:
         if our_items.names or our_items.values:
             return our_items.names, bool(our_items.values)
         if self._is_builtin:
-            merge_rule = merging_of(parent, field_name(path))
+            merge_rule = find_merge_strategy(parent, field_name(path))
             return (() if self._is_crd else merge_rule.keys), merge_rule.is_set
         for fields in self._other_fields_at(path):
             items = parse_items(fields)
@@ -342,7 +342,7 @@ class FieldComparison:
     ) -> bool:
         """Return whether a mapping is replaced as a whole."""
         has_known_names = self._is_builtin and not self._is_crd
-        if has_known_names and merging_of(parent, field_name(path)).is_one_piece:
+        if has_known_names and find_merge_strategy(parent, field_name(path)).is_atomic:
             return True
         return bool(value) and owned == {} and not any(self._other_fields_at(path))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.ignore_differences import DifferencePath
 from tidegate.plan.diff.owned_fields import key_values
-from tidegate.schema.builtin import merging_of
+from tidegate.schema.builtin import find_merge_strategy
 
 DEFAULT_KEYS = ("name",)
 
@@ -50,7 +50,7 @@ def _copy_into_list(
     desired_items = desired if isinstance(desired, list) else []
     live_item = live[step]
     index = _find_counterpart(
-        desired_items, live_item, step, merging_of(*parents).keys or DEFAULT_KEYS
+        desired_items, live_item, step, find_merge_strategy(*parents).keys or DEFAULT_KEYS
     )
     if index is None:
         return desired if remaining_path else [*desired_items, live_item]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.knowledge.catalog import KnownRows, is_ready
-from tidegate.knowledge.references import needs_of
+from tidegate.knowledge.catalog import KindCatalog, is_ready
+from tidegate.knowledge.references import list_needs
 from tidegate.model.k8s.json_fields import get_mappings
 from tidegate.model.k8s.objects import Kind
 from tidegate.model.operators.rows import WILDCARD, KindRow
@@ -25,7 +25,7 @@ DEFAULT_CONDITION = "Ready"
 
 
 def measure_operators(
-    reader: ObjectReader, kinds: Iterable[Kind], catalog: KnownRows, measurements: Measurements
+    reader: ObjectReader, kinds: Iterable[Kind], catalog: KindCatalog, measurements: Measurements
 ) -> None:
     """Measure all custom resources of these kinds."""
     for kind in kinds:
@@ -39,7 +39,7 @@ def _measure_resource(
     reader: ObjectReader,
     stored: StoredObject,
     row: KindRow,
-    catalog: KnownRows,
+    catalog: KindCatalog,
     measurements: Measurements,
 ) -> None:
     kind = stored.ref.kind
@@ -74,7 +74,7 @@ def _true_since(stored: StoredObject, name: str) -> Ms | None:
 
 
 def _start_times(
-    reader: ObjectReader, stored: StoredObject, row: KindRow, catalog: KnownRows
+    reader: ObjectReader, stored: StoredObject, row: KindRow, catalog: KindCatalog
 ) -> Iterator[Ms]:
     """Yield when each requirement was there: the object, its operator, and the objects it needs."""
     kind = stored.ref.kind
@@ -82,7 +82,7 @@ def _start_times(
     operator = availability.find_operator(catalog, reader, kind)
     if operator is not None:
         yield availability.available_since(operator)
-    for need in needs_of(row, stored.body, kind):
+    for need in list_needs(row, stored.body, kind):
         needed_object = availability.find_needed(catalog, reader, need)
         if needed_object is None:
             continue

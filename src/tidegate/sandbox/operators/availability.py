@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from itertools import islice
 
-from tidegate.knowledge.catalog import KnownRows, containers_of, is_ready, serves
-from tidegate.knowledge.references import Needed
+from tidegate.knowledge.catalog import KindCatalog, is_ready, list_containers, selects_workload
+from tidegate.knowledge.references import NeededObject
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.operators.rows import WILDCARD, KindRow, ReadinessBlocker, RequiredState
@@ -49,38 +49,40 @@ def last_changed(stored: StoredObject) -> Ms:
     return read_timestamp(last) or Ms(0)
 
 
-def row_for(catalog: KnownRows, kind: Kind) -> KindRow | None:
+def row_for(catalog: KindCatalog, kind: Kind) -> KindRow | None:
     """Return the row of a kind, or the generic row; None for built-in kinds."""
-    row = catalog.row_of(kind)
+    row = catalog.find_row(kind)
     if row is not None or kind.group in builtin_groups():
         return row
     return catalog.rows.get((WILDCARD, WILDCARD))
 
 
-def find_operator(catalog: KnownRows, reader: ObjectReader, kind: Kind) -> StoredObject | None:
+def find_operator(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> StoredObject | None:
     """Return the available operator of a kind, or None; reads all workloads."""
     for workload in _workloads(reader):
-        if is_available(workload) and catalog.is_server(workload.body, kind):
+        if is_available(workload) and catalog.is_operator(workload.body, kind):
             return workload
     return None
 
 
-def is_served(catalog: KnownRows, reader: ObjectReader, kind: Kind) -> bool:
+def is_served(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> bool:
     row = row_for(catalog, kind)
     is_external = row is not None and row.served_by.outside
     return is_external or find_operator(catalog, reader, kind) is not None
 
 
-def unserved_reason(catalog: KnownRows, reader: ObjectReader, kind: Kind) -> str:
+def unserved_reason(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> str:
     idle = [
-        workload.ref for workload in _workloads(reader) if catalog.is_server(workload.body, kind)
+        workload.ref for workload in _workloads(reader) if catalog.is_operator(workload.body, kind)
     ]
     if idle:
         return f"the operator of {kind.name} does not run: {idle[0]} is not available"
     return f"no operator for {kind.name}: no workload here is known to run one for {kind.group}"
 
 
-def find_needed(catalog: KnownRows, reader: ObjectReader, needed: Needed) -> StoredObject | None:
+def find_needed(
+    catalog: KindCatalog, reader: ObjectReader, needed: NeededObject
+) -> StoredObject | None:
     """Return the needed object, in its namespace or cluster-scoped; None if absent."""
     for version in _versions_of(catalog, reader, needed.group, needed.kind):
         kind = Kind(needed.group, version, needed.kind)
@@ -91,7 +93,7 @@ def find_needed(catalog: KnownRows, reader: ObjectReader, needed: Needed) -> Sto
     return None
 
 
-def is_need_satisfied(catalog: KnownRows, reader: ObjectReader, needed: Needed) -> bool:
+def is_need_satisfied(catalog: KindCatalog, reader: ObjectReader, needed: NeededObject) -> bool:
     stored = find_needed(catalog, reader, needed)
     if stored is None or stored.is_deleting:
         return False
@@ -111,7 +113,9 @@ def custom_kinds(reader: ObjectReader) -> Iterator[Kind]:
         yield from (kind for kind, _ in islice(list_served_versions(definition.body), 1))
 
 
-def _versions_of(catalog: KnownRows, reader: ObjectReader, group: str, kind: str) -> Iterable[str]:
+def _versions_of(
+    catalog: KindCatalog, reader: ObjectReader, group: str, kind: str
+) -> Iterable[str]:
     row = catalog.rows.get((group, kind))
     if row is not None:
         return row.versions
@@ -162,7 +166,7 @@ def unready_reason(
 ) -> str:
     """Return why a pod cannot be ready; empty if no hold applies."""
     for hold in holds:
-        if serves(hold.pods, pod.body) and not _is_released(reader, pod, hold):
+        if selects_workload(hold.pods, pod.body) and not _is_released(reader, pod, hold):
             return hold.reason
     return ""
 
@@ -181,7 +185,7 @@ def _is_released(reader: ObjectReader, pod: StoredObject, hold: ReadinessBlocker
 
 def _pod_settings(reader: ObjectReader, pod: StoredObject) -> Iterator[str]:
     """Yield the settings of a pod: command lines, variables and contents of its ConfigMaps."""
-    for container in containers_of(pod.body):
+    for container in list_containers(pod.body):
         arguments = (*get_list(container, "command"), *get_list(container, "args"))
         yield " ".join(str(word) for word in arguments)
         for variable in get_mappings(container, "env"):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.knowledge.catalog import KnownRows, containers_of, images_of
+from tidegate.knowledge.catalog import KindCatalog, list_containers, list_images
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import KindRow
@@ -52,7 +52,7 @@ RETRY_DIVISOR = 20
 
 def ca_injection_controller(rows: Iterable[KindRow]) -> Controller:
     """Return one controller for all CA injectors."""
-    catalog = KnownRows.of(rows)
+    catalog = KindCatalog.from_rows(rows)
 
     def reconcile(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
         stored = reader.get(ref)
@@ -99,7 +99,7 @@ def _missing_bundle_paths(stored: StoredObject) -> Iterator[str]:
         yield "/spec/caBundle"
 
 
-def _is_injectable(reader: ObjectReader, stored: StoredObject, catalog: KnownRows) -> bool:
+def _is_injectable(reader: ObjectReader, stored: StoredObject, catalog: KindCatalog) -> bool:
     """Return whether the injector of an object can run and has its source."""
     annotations = get_mapping(stored.metadata, "annotations")
     if FROM_OPENSHIFT in annotations:
@@ -110,7 +110,7 @@ def _is_injectable(reader: ObjectReader, stored: StoredObject, catalog: KnownRow
         return False
     if FROM_CERTIFICATE in annotations:
         namespace, _, name = str(annotations[FROM_CERTIFICATE]).partition("/")
-        row = catalog.row_of(CERTIFICATE)
+        row = catalog.find_row(CERTIFICATE)
         for version in row.versions if row else ():
             kind = Kind(CERTIFICATE.group, version, CERTIFICATE.name)
             certificate = reader.get(Ref(kind, namespace, name))
@@ -145,7 +145,7 @@ def _has_ready_endpoint(reader: ObjectReader, service: JsonObject) -> bool:
 def _has_injector(reader: ObjectReader) -> bool:
     return any(
         availability.is_available(workload)
-        and any(INJECTOR in image for image in images_of(workload.body))
+        and any(INJECTOR in image for image in list_images(workload.body))
         for kind in WORKLOADS
         for workload in reader.list_objects(kind)
     )
@@ -162,7 +162,7 @@ def _creates_secret(reader: ObjectReader, namespace: str, name: str) -> bool:
 
 
 def _command_words(workload: JsonObject) -> Iterator[Json]:
-    for container in containers_of(workload):
+    for container in list_containers(workload):
         yield from (*get_list(container, "command"), *get_list(container, "args"))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.references import needs_of
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.references import list_needs
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.sandbox.controllers.interface import ObjectReader
 from tidegate.sandbox.controllers.writes import ref_from_reference
@@ -28,7 +28,7 @@ NamespacedNeed = tuple[NeededObject, str]
 class OperatorIndex:
     """Index of one cluster: dependents by needed object, operators by kind, and unserved kinds."""
 
-    def __init__(self, catalog: KnownRows) -> None:
+    def __init__(self, catalog: KindCatalog) -> None:
         self._catalog = catalog
         self._needs: dict[Ref, tuple[NamespacedNeed, ...]] = {}
         self._dependents: dict[NeededObject, dict[tuple[Ref, str], None]] = {}
@@ -44,7 +44,7 @@ class OperatorIndex:
         old = self._needs.get(ref, ())
         new: tuple[NamespacedNeed, ...] = ()
         if event.change is not WatchEventType.DELETED:
-            needed = needs_of(row, event.stored.body, ref.kind)
+            needed = list_needs(row, event.stored.body, ref.kind)
             new = tuple(((need.group, need.kind, need.name), need.namespace) for need in needed)
         if new == old:
             return
@@ -57,7 +57,7 @@ class OperatorIndex:
     def _reset_unserved(self, workload: StoredObject) -> None:
         """Forget that a kind is unserved if this workload is its operator."""
         served_kinds = [
-            kind for kind in self._unserved if self._catalog.is_server(workload.body, kind)
+            kind for kind in self._unserved if self._catalog.is_operator(workload.body, kind)
         ]
         for kind in served_kinds:
             del self._unserved[kind]
@@ -78,7 +78,7 @@ class OperatorIndex:
         if (
             operator is None
             or not availability.is_available(operator)
-            or not self._catalog.is_server(operator.body, kind)
+            or not self._catalog.is_operator(operator.body, kind)
         ):
             operator = availability.find_operator(self._catalog, reader, kind)
         if operator is None:
@@ -105,7 +105,7 @@ class OperatorIndex:
 
     def _served_resources(self, reader: ObjectReader, workload: StoredObject) -> Iterator[Ref]:
         for kind in availability.custom_kinds(reader):
-            if self._catalog.is_server(workload.body, kind):
+            if self._catalog.is_operator(workload.body, kind):
                 yield from (stored.ref for stored in reader.list_objects(kind))
 
     def _owning_resources(self, stored: StoredObject) -> Iterator[Ref]:

@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.references import Needed, needs_of
-from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.references import NeededObject, list_needs
+from tidegate.knowledge.templates import NOW, find_counterpart, make_scope, render, status_matches
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.operators.checks import all_checks_pass
@@ -82,7 +82,7 @@ def fill_times(desired: Json, actual: Json, now: Ms) -> Json:
         old: list[Json] = actual if isinstance(actual, list) else []
         padded = [*old, *([None] * len(desired))]
         return [
-            fill_times(item, partner_of(item, index, padded), now)
+            fill_times(item, find_counterpart(item, index, padded), now)
             for index, item in enumerate(desired)
         ]
     return desired
@@ -122,7 +122,7 @@ def _apply_to_stage(stage: Stage, rules: Sequence[StageRule], factor: float) -> 
 
 def operator_controller(rows: Iterable[KindRow]) -> Controller:
     """Return one controller for these rows; of two rows for a kind the last counts."""
-    interpreter = _RowInterpreter(KnownRows.of(rows))
+    interpreter = _RowInterpreter(KindCatalog.from_rows(rows))
     return Controller("operators", interpreter.reconcile, interpreter.map_event)
 
 
@@ -132,7 +132,7 @@ class _ResourceState(NamedTuple):
     stored: StoredObject
     row: KindRow
     scope: JsonObject
-    needed: tuple[Needed, ...]
+    needed: tuple[NeededObject, ...]
     since: Ms
     """Time since which the object and everything it needs are unchanged."""
     has_unknown_keys: bool = False
@@ -142,7 +142,7 @@ class _ResourceState(NamedTuple):
 class _RowInterpreter:
     """Interprets rows, with one index for each cluster."""
 
-    def __init__(self, catalog: KnownRows) -> None:
+    def __init__(self, catalog: KindCatalog) -> None:
         self.catalog = catalog
         self._indexes: WeakKeyDictionary[ObjectReader, OperatorIndex] = WeakKeyDictionary()
 
@@ -184,8 +184,8 @@ class _RowInterpreter:
         self, reader: ObjectReader, stored: StoredObject, row: KindRow
     ) -> _ResourceState:
         kind = stored.ref.kind
-        scope = scope_of(stored.body, kind)
-        needed = tuple(needs_of(row, stored.body, kind))
+        scope = make_scope(stored.body, kind)
+        needed = tuple(list_needs(row, stored.body, kind))
         since, has_unknown_keys = last_changed(stored), False
         for need in needed:
             needed_object = availability.find_needed(self.catalog, reader, need)
@@ -198,8 +198,8 @@ class _RowInterpreter:
         return _ResourceState(stored, row, scope, needed, since, has_unknown_keys)
 
     def _first_unsatisfied(
-        self, reader: ObjectReader, needed: tuple[Needed, ...], *, is_ready: bool
-    ) -> Needed | None:
+        self, reader: ObjectReader, needed: tuple[NeededObject, ...], *, is_ready: bool
+    ) -> NeededObject | None:
         relevant = (need for need in needed if need.need.lasting or not is_ready)
         return next(
             (
@@ -236,15 +236,15 @@ def _current_stage(state: _ResourceState) -> int:
     """Return the last stage that the status shows; -1 for none."""
     status = state.stored.body.get("status")
     for index in range(len(state.row.stages) - 1, -1, -1):
-        if shows(status, stage_status(state.row.stages[index].writes, state.scope)):
+        if status_matches(status, stage_status(state.row.stages[index].writes, state.scope)):
             return index
     return -1
 
 
-def _report_unsatisfied(state: _ResourceState, unmet: Needed, now: Ms) -> Reconciliation:
+def _report_unsatisfied(state: _ResourceState, unmet: NeededObject, now: Ms) -> Reconciliation:
     """Write the status that the operator would write while a need is not satisfied."""
     desired = stage_status(unmet.need.unmet, {**state.scope, "need": unmet.scope()})
-    if desired and not shows(state.stored.body.get("status"), desired):
+    if desired and not status_matches(state.stored.body.get("status"), desired):
         yield from _write_status(state.stored, desired, now)
 
 

@@ -14,9 +14,9 @@ from typing import cast
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.knowledge.catalog import KnownRows
-from tidegate.knowledge.settings import SIMULATED_MARK
-from tidegate.knowledge.templates import scope_of
+from tidegate.knowledge.catalog import KindCatalog
+from tidegate.knowledge.settings import SIMULATED_ANNOTATION
+from tidegate.knowledge.templates import make_scope
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators.rows import WILDCARD, KindRow, WorkloadSelector
@@ -40,7 +40,7 @@ MINIMAL_BODIES = Path(__file__).parents[1] / "named.yaml"
 UNKNOWN_VERSION = "v1"
 
 
-def externally_served_rows(given: Iterable[GivenKind], catalog: KnownRows) -> list[KindRow]:
+def externally_served_rows(given: Iterable[GivenKind], catalog: KindCatalog) -> list[KindRow]:
     """Return the rows of the given kinds that an external operator serves.
 
     A kind without a row gets the generic one.
@@ -67,7 +67,7 @@ def _external_row(row: KindRow, kind: Kind, *, is_cluster_scoped: bool) -> KindR
     )
 
 
-def named_refs(given: GivenCluster, catalog: KnownRows) -> Iterator[Ref]:
+def named_refs(given: GivenCluster, catalog: KindCatalog) -> Iterator[Ref]:
     """Yield the objects that are given by name."""
     for title, names in given.names.items():
         kind = _resolve_kind(title, given, catalog)
@@ -76,7 +76,7 @@ def named_refs(given: GivenCluster, catalog: KnownRows) -> Iterator[Ref]:
             yield Ref(kind, namespace, name)
 
 
-def _resolve_kind(title: str, given: GivenCluster, catalog: KnownRows) -> Kind:
+def _resolve_kind(title: str, given: GivenCluster, catalog: KindCatalog) -> Kind:
     """Return the kind of a title in its stored version, as far as that is known."""
     group, name = parse_kind_title(title)
     row = catalog.rows.get((group, name))
@@ -103,7 +103,7 @@ def _has_group_kind(kind: Kind, group: str, name: str) -> bool:
     return (kind.group, kind.name) == (group, name)
 
 
-def named_bodies(given: GivenCluster, catalog: KnownRows) -> Iterator[JsonObject]:
+def named_bodies(given: GivenCluster, catalog: KindCatalog) -> Iterator[JsonObject]:
     """Yield the bodies of these objects, and their namespaces."""
     for ref in named_refs(given, catalog):
         if ref.namespace:
@@ -122,7 +122,7 @@ def _body(ref: Ref) -> JsonObject:
     minimal = _minimal_bodies().get((ref.kind.group, ref.kind.name), {})
     annotations: JsonObject = {
         **get_mapping(minimal, "metadata", "annotations"),
-        SIMULATED_MARK: "true",
+        SIMULATED_ANNOTATION: "true",
         NAMED_ANNOTATION: "true",
     }
     metadata: JsonObject = {"name": ref.name, "annotations": annotations}
@@ -144,7 +144,7 @@ def _minimal_bodies() -> dict[tuple[str, str], JsonObject]:
 
 
 def status_writes(
-    given: GivenCluster, catalog: KnownRows, reader: ObjectReader, now: Ms
+    given: GivenCluster, catalog: KindCatalog, reader: ObjectReader, now: Ms
 ) -> Iterator[Write]:
     """Yield the statuses that the operators of these objects have written."""
     for ref in named_refs(given, catalog):
@@ -152,7 +152,7 @@ def status_writes(
         row = availability.row_for(catalog, ref.kind)
         if stored is None or row is None or not row.stages[-1].writes:
             continue
-        desired: Json = stage_status(row.stages[-1].writes, scope_of(stored.body, ref.kind))
+        desired: Json = stage_status(row.stages[-1].writes, make_scope(stored.body, ref.kind))
         status = fill_times(desired, None, now)
         subresource = "" if ref.kind.name in row.statusless else "status"
         yield set_status(stored, status, subresource=subresource, manager=OPERATOR_MANAGER)

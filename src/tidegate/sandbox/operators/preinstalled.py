@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.knowledge.catalog import KnownRows, pluralize_kind
-from tidegate.knowledge.settings import SIMULATED_MARK
+from tidegate.knowledge.catalog import KindCatalog, pluralize_kind
+from tidegate.knowledge.settings import SIMULATED_ANNOTATION
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.operators.rows import KindRow, Operator, ServiceProduct, Workload
 from tidegate.model.simulation.preinstalled import GivenKind
@@ -31,7 +31,7 @@ OPEN_SCHEMA: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fiel
 CRD_SCHEMA: JsonObject = {
     "openAPIV3Schema": {**OPEN_SCHEMA, "properties": {"spec": OPEN_SCHEMA, "status": OPEN_SCHEMA}}
 }
-SIMULATED_METADATA: JsonObject = {"annotations": {SIMULATED_MARK: "true"}}
+SIMULATED_METADATA: JsonObject = {"annotations": {SIMULATED_ANNOTATION: "true"}}
 SETTLING_CONTROLLERS = {
     "namespaces": NAMESPACE,
     "deployments": DEPLOYMENT,
@@ -87,7 +87,7 @@ def crds_for_row(row: KindRow) -> Iterator[JsonObject]:
         yield _crd(row, kind)
 
 
-def crds_by_name(given: Iterable[GivenKind], catalog: KnownRows) -> Iterator[JsonObject]:
+def crds_by_name(given: Iterable[GivenKind], catalog: KindCatalog) -> Iterator[JsonObject]:
     """Yield a CRD for each given kind, in the given versions and those of its row."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
     cluster_scoped = set()
@@ -97,7 +97,7 @@ def crds_by_name(given: Iterable[GivenKind], catalog: KnownRows) -> Iterator[Jso
             versions[name] = (*versions.get(name, ()), given_kind.kind.version)
             cluster_scoped |= {name} if given_kind.cluster_wide else set()
     for (group, kind), given_versions in versions.items():
-        row = catalog.row_of(Kind(group, "", kind)) or KindRow(
+        row = catalog.find_row(Kind(group, "", kind)) or KindRow(
             group=group, kinds=(kind,), versions=(), source="given", stages=()
         )
         all_versions = tuple(dict.fromkeys((*row.versions, *given_versions)))

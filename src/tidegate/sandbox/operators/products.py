@@ -9,8 +9,8 @@ from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
-from tidegate.knowledge.references import Made, products_of
-from tidegate.knowledge.settings import OPEN_KEYS, SIMULATED_MARK
+from tidegate.knowledge.references import ProducedObject, list_products
+from tidegate.knowledge.settings import OPEN_KEYS_ANNOTATION, SIMULATED_ANNOTATION
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.operators.rows import KindRow
@@ -32,24 +32,26 @@ PLACEHOLDER_ADDRESS = "192.0.2.1"
 
 def simulated_products(
     row: KindRow, scope: JsonObject, upto: int | None = None, *, has_unknown_keys: bool = False
-) -> Iterator[Made]:
+) -> Iterator[ProducedObject]:
     """Yield the products of an object at a stage, annotated as simulated.
 
     A ready object also yields the endpoints of its Services, whose pods are not simulated. With
     `has_unknown_keys`, the products are annotated as having keys that are not known.
     """
     is_ready = upto is None or upto == len(row.stages) - 1
-    for product in products_of(row, scope, upto):
+    for product in list_products(row, scope, upto):
         yield product._replace(
-            body=_annotate_simulated(product.body, OPEN_KEYS if has_unknown_keys else "")
+            body=_annotate_simulated(product.body, OPEN_KEYS_ANNOTATION if has_unknown_keys else "")
         )
-        if product.answers and is_ready:
-            yield Made(_annotate_simulated(endpoint_slice_for(product.body)), owned=True)
+        if product.answers_when_ready and is_ready:
+            yield ProducedObject(
+                _annotate_simulated(endpoint_slice_for(product.body)), is_owned=True
+            )
 
 
 def _annotate_simulated(body: JsonObject, extra_annotation: str = "") -> JsonObject:
     metadata = get_metadata(body)
-    annotations: JsonObject = {**get_mapping(metadata, "annotations"), SIMULATED_MARK: "true"}
+    annotations: JsonObject = {**get_mapping(metadata, "annotations"), SIMULATED_ANNOTATION: "true"}
     if extra_annotation:
         annotations[extra_annotation] = "true"
     return {**body, "metadata": {**metadata, "annotations": annotations}}
@@ -75,7 +77,7 @@ def endpoint_slice_for(service: JsonObject) -> JsonObject:
 
 
 def write_products(
-    reader: ObjectReader, owner: StoredObject, products: Iterable[Made]
+    reader: ObjectReader, owner: StoredObject, products: Iterable[ProducedObject]
 ) -> ProductWrites:
     """Write these products; return whether the server rejected one.
 
@@ -94,11 +96,13 @@ def write_products(
     return was_rejected
 
 
-def _product_write(reader: ObjectReader, owner: StoredObject, product: Made) -> Write | None:
+def _product_write(
+    reader: ObjectReader, owner: StoredObject, product: ProducedObject
+) -> Write | None:
     ref = ref_from_body(product.body)
     live = reader.get(ref)
     if live is None:
-        body = _with_owner(product.body, owner) if product.owned else product.body
+        body = _with_owner(product.body, owner) if product.is_owned else product.body
         return Write(
             verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=OPERATOR_MANAGER
         )

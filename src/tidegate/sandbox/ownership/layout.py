@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tidegate.schema.shape import DEDUCED, Merge, Shape, Type, child
+from tidegate.schema.shape import DEDUCED, Merge, Shape, Type, find_child_shape
 
 CACHE_SIZE = 4096
 _NULL = type(None)
@@ -58,7 +58,7 @@ class ChildLayouts(dict[str, Layout]):
         self._shape = shape
 
     def __missing__(self, name: str) -> Layout:
-        child_shape = child(self._shape, name)
+        child_shape = find_child_shape(self._shape, name)
         if child_shape is None:
             return UNKNOWN_FIELD_LAYOUT
         layout = get_layout(child_shape)

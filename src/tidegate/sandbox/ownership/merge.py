@@ -29,7 +29,7 @@ from tidegate.sandbox.ownership.fields import (
     element_for_item,
 )
 from tidegate.sandbox.ownership.layout import Layout, get_layout
-from tidegate.schema.defaulting import unless_same
+from tidegate.schema.defaulting import reuse_if_unchanged
 from tidegate.schema.shape import Shape
 
 FieldSets: TypeAlias = tuple[FieldSet, ...]
@@ -82,7 +82,7 @@ def _merge_items(live: Json, intent: Json, layout: Layout) -> Json:
         return live
     if not isinstance(live, list) or not live:
         return intent
-    return unless_same(live, list(_iterate_merged(live, intent, layout)))
+    return reuse_if_unchanged(live, list(_iterate_merged(live, intent, layout)))
 
 
 def _iterate_merged(live: list[Json], intent: list[Json], layout: Layout) -> Iterator[Json]:

@@ -11,7 +11,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, ServedKind
 from tidegate.sandbox.kinds import GENERATION_RESOURCES
 from tidegate.sandbox.server.store import GroupResource
-from tidegate.schema.builtin import served_kinds, shape_of
+from tidegate.schema.builtin import find_shape, served_kinds
 from tidegate.schema.shape import ANY, Shape
 from tidegate.world.messages import Cause, Conflict, ErrorOutcome, Invalid, NotFound, NotServed
 
@@ -67,7 +67,7 @@ def _object_kinds() -> tuple[ServedKind, ...]:
 def _builtin_entries() -> dict[Kind, KindEntry]:
     return {
         served.kind: KindEntry(
-            served, shape_of(served.kind) or ANY, GroupResource(served.kind.group, served.plural)
+            served, find_shape(served.kind) or ANY, GroupResource(served.kind.group, served.plural)
         )
         for served in reversed(_object_kinds())
     }

@@ -22,9 +22,9 @@ from tidegate.sandbox.server.logs import ContainerLogs
 from tidegate.sandbox.server.store import GroupResource, ObjectStore, StoredObject, StoreEvent
 from tidegate.sandbox.server.watches import build_predicate
 from tidegate.sandbox.server.writes import Writer
-from tidegate.schema.builtin import release
+from tidegate.schema.builtin import kubernetes_release
 from tidegate.schema.immutable import is_established
-from tidegate.schema.structural import shapes_of
+from tidegate.schema.structural import shapes_from_crd
 from tidegate.world import messages
 from tidegate.world.requests import Discover, Get, List, Logs, RawGet, Selection, Write
 
@@ -137,7 +137,7 @@ class Server:
 
     def _raw_get(self, request: RawGet) -> messages.Outcome:
         if request.path == "/version":
-            return messages.RawResponse(msgspec.json.encode({"gitVersion": release()}))
+            return messages.RawResponse(msgspec.json.encode({"gitVersion": kubernetes_release()}))
         return messages.NotServed("the server could not find the requested resource")
 
     def _handle_change(self, resource: GroupResource, event: StoreEvent) -> None:
@@ -146,5 +146,5 @@ class Server:
             if event.change is messages.WatchEventType.DELETED:
                 self.store.drop_table(self.registry.remove_crd(body))
             elif is_established(body):
-                self.registry.add_crd(body, shapes_of(body.get("spec")))
+                self.registry.add_crd(body, shapes_from_crd(body.get("spec")))
         self._on_change(resource, event)

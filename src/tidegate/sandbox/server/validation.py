@@ -19,14 +19,20 @@ from tidegate.sandbox.ownership.layout import Layout, get_layout
 from tidegate.sandbox.ownership.rules import build_blank
 from tidegate.sandbox.server.kind_registry import KindEntry, StatusError, invalid_error
 from tidegate.sandbox.server.store import get_metadata
-from tidegate.schema.builtin import object_meta
-from tidegate.schema.crd_validation import find_problems
-from tidegate.schema.defaulting import drop_nulls, fill_defaults, prune, unknown_fields, unless_same
+from tidegate.schema.builtin import object_meta_shape
+from tidegate.schema.crd_validation import find_crd_problems
+from tidegate.schema.defaulting import (
+    drop_nulls,
+    fill_defaults,
+    list_unknown_fields,
+    prune,
+    reuse_if_unchanged,
+)
 from tidegate.schema.shape import Shape, Type
 from tidegate.schema.types import find_decode_problem
 from tidegate.schema.validation.definitions import find_definition_problems
 from tidegate.schema.validation.names import find_name_problems
-from tidegate.schema.validation.requirements import find_unmet
+from tidegate.schema.validation.requirements import find_requirement_problems
 from tidegate.world.messages import Cause, Invalid
 
 UNCONSTRAINED_FIELDS = frozenset({"metadata", "status"})
@@ -55,7 +61,7 @@ def _normalize(value: Json, layout: Layout) -> Json:
             return _normalize_object(value, layout)
         case list():
             items = layout.items
-            return unless_same(value, [_normalize(item, items) for item in value])
+            return reuse_if_unchanged(value, [_normalize(item, items) for item in value])
         case _:
             return value
 
@@ -231,7 +237,7 @@ def _prune_unknown(
     """Return the body without unknown fields, and warnings. Raises StatusError if strict."""
     if problem := _find_decode_problem(body, entry):
         raise StatusError(Invalid(problem))
-    unknown = unknown_fields(body, entry.shape)
+    unknown = list_unknown_fields(body, entry.shape)
     if entry.is_custom:
         unknown = tuple(sorted(unknown))
     if unknown and strict:
@@ -248,15 +254,15 @@ def _prune_unknown(
 def _find_decode_problem(body: JsonObject, entry: KindEntry) -> str:
     """Return why a body cannot be decoded; of a custom resource only the metadata is decoded."""
     if entry.is_custom:
-        return find_decode_problem(body.get("metadata"), object_meta())
+        return find_decode_problem(body.get("metadata"), object_meta_shape())
     return find_decode_problem(body, entry.shape)
 
 
 def check_body(body: JsonObject, entry: KindEntry, causes: Iterable[Cause] | None = None) -> None:
     """Raise StatusError for the problems of an object, or for the given `causes` only."""
-    problems = list(find_unmet(entry.kind, body) if causes is None else causes)
+    problems = list(find_requirement_problems(entry.kind, body) if causes is None else causes)
     if entry.is_custom:
-        problems += find_problems(body, entry.shape)
+        problems += find_crd_problems(body, entry.shape)
     if entry.kind == CRD and causes is None:
         problems += find_definition_problems(body)
     if problems:

@@ -49,7 +49,7 @@ from tidegate.sandbox.server.validation import (
     validate_update,
 )
 from tidegate.schema.causes import invalid as invalid_field
-from tidegate.schema.immutable import find_changed
+from tidegate.schema.immutable import find_immutable_changes
 from tidegate.world.messages import AlreadyExists, Conflict, Invalid, ServerError, Success
 from tidegate.world.requests import PatchType, Verb, Write
 
@@ -326,7 +326,7 @@ class Writer:
         )
 
     def _check_update(self, context: WriteContext, before: StoredObject, body: JsonObject) -> None:
-        causes = [*find_changed(before.body, body)]
+        causes = [*find_immutable_changes(before.body, body)]
         causes += lifecycle.find_added_finalizers(before, body)
         if causes:
             raise invalid_error(context.entry, context.ref.name, causes)

@@ -1,1 +1,1 @@
-"""What a server asks of objects beyond their types: CRDs, built-in kinds, names."""
+"""Validation by a server beyond types: CRDs, built-in kinds, names."""

@@ -1,6 +1,6 @@
-"""What a server asks where several places must agree: Pods, what makes them, Services, Ingresses.
+"""Validation rules over several fields: Pods, workloads, Services, Ingresses.
 
-Places in a body are told by path: `containers[].env[].name`, `volumes[].secret?.secretName`.
+Fields are given by path: `containers[].env[].name`, `volumes[].secret?.secretName`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.world.messages import Cause
 
-TEMPLATES = {
+POD_SPEC_PATHS = {
     ("", "Pod"): "spec",
     ("apps", "DaemonSet"): "spec.template.spec",
     ("apps", "Deployment"): "spec.template.spec",
@@ -23,65 +23,67 @@ TEMPLATES = {
     ("batch", "CronJob"): "spec.jobTemplate.spec.template.spec",
     ("batch", "Job"): "spec.template.spec",
 }
-"""Where a kind has the spec of its Pods."""
+"""The path of the pod spec by kind."""
 _UNSELECTED = {"DaemonSet": "daemonset", "StatefulSet": "statefulset"}
 _CRON_FIELDS = 5
-LAST_PORT = 65535
+MAX_PORT = 65535
 
 
-def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
-    """Every place that a path means, with what stands there; None where nothing does.
+def list_fields(body: Json, path: str) -> Iterator[tuple[str, Json]]:
+    """Yield the fields that a path matches with their values, None for a missing field.
 
-    `[]` means every item, and a `?` that what follows is not asked for where nothing stands.
+    `[]` stands for every item. A missing field before `?` ends the path.
     """
-    return _each(body, _parts(path), "")
+    return _iterate_fields(body, _split_path(path), "")
 
 
-def at(body: Json, path: str) -> Json:
-    """What stands at a path without `[]`; None where nothing does."""
+def get_field(body: Json, path: str) -> Json:
+    """Return the value at a path without `[]`, or None."""
     return get_value(body, *path.split("."))
 
 
 def is_empty(value: Json) -> bool:
-    """Whether a value is what Go has where nothing was said."""
+    """Return whether a value is the zero value of Go."""
     return value is None or value in ("", 0, [], {})
 
 
 @cache
-def _parts(path: str) -> tuple[tuple[str, str], ...]:
-    """The names of a path, each with the mark behind it."""
+def _split_path(path: str) -> tuple[tuple[str, str], ...]:
+    """Return the names of a path, each with its suffix."""
     names = ((part, part.rstrip("[]?")) for part in path.split("."))
     return tuple((name, part.removeprefix(name)) for part, name in names)
 
 
-def _each(body: Json, parts: tuple[tuple[str, str], ...], start: str) -> Iterator[tuple[str, Json]]:
-    for place, (name, mark) in enumerate(parts, 1):
+def _iterate_fields(
+    body: Json, parts: tuple[tuple[str, str], ...], field: str
+) -> Iterator[tuple[str, Json]]:
+    for position, (name, suffix) in enumerate(parts, 1):
         body = body.get(name) if isinstance(body, dict) else None
-        start = f"{start}.{name}" if start else name
-        if mark == "[]":
-            for number, item in enumerate(body if isinstance(body, list) else ()):
-                yield from _each(item, parts[place:], f"{start}[{number}]")
+        field = f"{field}.{name}" if field else name
+        if suffix == "[]":
+            for index, item in enumerate(body if isinstance(body, list) else ()):
+                yield from _iterate_fields(item, parts[position:], f"{field}[{index}]")
             return
-        if body is None and mark == "?":
+        if body is None and suffix == "?":
             return
-    yield start, body
+    yield field, body
 
 
 def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
-    """Whether a selector finds its template, and whether its Pods may end."""
+    """Yield the errors of selectors, restart policies and schedules."""
     if kind.group == "apps":
         yield from _selector_problems(kind, body)
-        policy = at(body, "spec.template.spec.restartPolicy")
+        policy = get_field(body, "spec.template.spec.restartPolicy")
         if policy in {"Never", "OnFailure"}:
             yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
     elif kind.group == "batch":
-        field = f"{TEMPLATES[kind.group, kind.name]}.restartPolicy"
-        policy = at(body, field)
+        field = f"{POD_SPEC_PATHS[kind.group, kind.name]}.restartPolicy"
+        policy = get_field(body, field)
         if policy in {None, "", "Always"}:
             yield required(field, 'valid values: "OnFailure", "Never"')
         elif policy not in {"OnFailure", "Never"}:
             yield unsupported(field, policy, ("OnFailure", "Never"))
-        schedule = at(body, "spec.schedule")
+        schedule = get_field(body, "spec.schedule")
         if isinstance(schedule, str) and schedule:
             fields = schedule.split()
             if not schedule.startswith("@") and len(fields) != _CRON_FIELDS:
@@ -89,116 +91,127 @@ def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
                 yield invalid("spec.schedule", schedule, detail)
 
 
-def pods_of(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Where a kind has the spec of its Pods, and that spec.
+def list_pod_specs(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the path of the pod spec and the spec.
 
-    Like the server, it puts the volumes of a StatefulSet's claims before the others, and so counts
-    the others from there.
+    Like the server, it puts the volumes of a StatefulSet's claims before the others, so the indexes
+    of the others are shifted.
     """
-    for path, found in each(body, TEMPLATES[kind.group, kind.name]):
-        pod = found if isinstance(found, dict) else {}
-        named = each(body, "spec.volumeClaimTemplates[].metadata.name")
-        claims = [*dict.fromkeys(str(name or "") for _, name in named)]
-        own = [volume for _, volume in each(pod, "volumes[]") if at(volume, "name") not in claims]
-        made: list[Json] = [
+    for path, spec in list_fields(body, POD_SPEC_PATHS[kind.group, kind.name]):
+        pod = spec if isinstance(spec, dict) else {}
+        claim_names = list_fields(body, "spec.volumeClaimTemplates[].metadata.name")
+        claims = [*dict.fromkeys(str(name or "") for _, name in claim_names)]
+        other_volumes = [
+            volume
+            for _, volume in list_fields(pod, "volumes[]")
+            if get_field(volume, "name") not in claims
+        ]
+        claim_volumes: list[Json] = [
             {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims
         ]
-        yield path, {**pod, "volumes": [*made, *own]} if made else pod
+        yield path, {**pod, "volumes": [*claim_volumes, *other_volumes]} if claim_volumes else pod
 
 
 def pod_problems(pod: JsonObject, path: str) -> Iterator[Cause]:
-    """Names that stand twice, and mounts of volumes that are not there."""
-    containers = [*each(pod, "containers[]"), *each(pod, "initContainers[]")]
-    yield from _duplicates([(f"{path}.{place}.name", at(one, "name")) for place, one in containers])
-    volumes = [*each(pod, "volumes[].name")]
-    yield from _duplicates([(f"{path}.{place}", name) for place, name in volumes])
-    known = [name for _, name in volumes]
-    for place, container in containers:
-        for mount, name in each(container, "volumeMounts[].name"):
-            if name and name not in known:
-                yield not_found(f"{path}.{place}.{mount}", name)
+    """Yield the errors of duplicate names and of mounts of missing volumes."""
+    containers = [*list_fields(pod, "containers[]"), *list_fields(pod, "initContainers[]")]
+    yield from _duplicates(
+        [(f"{path}.{field}.name", get_field(container, "name")) for field, container in containers]
+    )
+    volumes = [*list_fields(pod, "volumes[].name")]
+    yield from _duplicates([(f"{path}.{field}", name) for field, name in volumes])
+    volume_names = [name for _, name in volumes]
+    for field, container in containers:
+        for mount, name in list_fields(container, "volumeMounts[].name"):
+            if name and name not in volume_names:
+                yield not_found(f"{path}.{field}.{mount}", name)
 
 
-def _duplicates(named: list[tuple[str, Json]]) -> Iterator[Cause]:
+def _duplicates(names: list[tuple[str, Json]]) -> Iterator[Cause]:
     seen: list[Json] = []
-    for field, name in named:
+    for field, name in names:
         if name and name in seen:
             yield duplicate(field, name)
         seen.append(name)
 
 
 def _selector_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
-    selector = at(body, "spec.selector")
-    told = at(body, "spec.template.metadata.labels")
+    selector = get_field(body, "spec.selector")
+    template_labels = get_field(body, "spec.template.metadata.labels")
     # A null is read as an empty string.
-    labels: JsonObject = {key: value or "" for key, value in get_mapping(told).items()}
+    labels: JsonObject = {key: value or "" for key, value in get_mapping(template_labels).items()}
     if selector is None and kind.name != "DaemonSet":
         yield required("spec.selector")
-    is_open = selector is not None and all(
-        is_empty(at(selector, part)) for part in ("matchLabels", "matchExpressions")
+    is_empty_selector = selector is not None and all(
+        is_empty(get_field(selector, part)) for part in ("matchLabels", "matchExpressions")
     )
-    if is_open:
-        whom = _UNSELECTED.get(kind.name, "deployment")
-        yield invalid("spec.selector", {}, f"empty selector is invalid for {whom}")
+    if is_empty_selector:
+        noun = _UNSELECTED.get(kind.name, "deployment")
+        yield invalid("spec.selector", {}, f"empty selector is invalid for {noun}")
     elif selector is None or not selector_matches(selector, labels):
         detail = "`selector` does not match template `labels`"
-        shown = labels if isinstance(told, dict) else None
+        shown = labels if isinstance(template_labels, dict) else None
         yield invalid("spec.template.metadata.labels", shown, detail)
 
 
 def service_problems(body: JsonObject) -> Iterator[Cause]:
-    """Ports, or a name elsewhere."""
-    if at(body, "spec.type") == "ExternalName":
-        if is_empty(at(body, "spec.externalName")):
+    """Yield the errors of ports and of the external name."""
+    if get_field(body, "spec.type") == "ExternalName":
+        if is_empty(get_field(body, "spec.externalName")):
             yield required("spec.externalName")
         return
-    ports = [port if isinstance(port, dict) else {} for _, port in each(body, "spec.ports[]")]
-    if not ports and at(body, "spec.clusterIP") != "None":
+    ports = [
+        port if isinstance(port, dict) else {} for _, port in list_fields(body, "spec.ports[]")
+    ]
+    if not ports and get_field(body, "spec.clusterIP") != "None":
         yield required("spec.ports")
     names = [port.get("name") for port in ports]
-    for place, port in enumerate(ports):
-        field, name = f"spec.ports[{place}]", names[place]
+    for index, port in enumerate(ports):
+        field, name = f"spec.ports[{index}]", names[index]
         yield from _number_problems(port, field)
         if not name and len(ports) > 1:
             yield required(f"{field}.name")
-        elif name and name in names[:place]:
+        elif name and name in names[:index]:
             yield duplicate(f"{field}.name", name)
 
 
 def ingress_problems(body: JsonObject) -> Iterator[Cause]:
-    """Somewhere to go, and a way there."""
-    if is_empty(at(body, "spec.rules")) and is_empty(at(body, "spec.defaultBackend")):
+    """Yield the errors of rules and backends."""
+    if is_empty(get_field(body, "spec.rules")) and is_empty(get_field(body, "spec.defaultBackend")):
         yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
-    for field, path in each(body, "spec.rules[].http?.paths[]"):
-        told, kind = at(path, "path") or "", at(path, "pathType")
-        is_free = not told and kind in {None, "ImplementationSpecific"}
-        if not str(told).startswith("/") and not is_free:
-            yield invalid(f"{field}.path", told, "must be an absolute path")
-        yield from _backend_problems(at(path, "backend"), f"{field}.backend")
-    default = at(body, "spec.defaultBackend")
+    for field, path in list_fields(body, "spec.rules[].http?.paths[]"):
+        path_text, kind = get_field(path, "path") or "", get_field(path, "pathType")
+        is_free = not path_text and kind in {None, "ImplementationSpecific"}
+        if not str(path_text).startswith("/") and not is_free:
+            yield invalid(f"{field}.path", path_text, "must be an absolute path")
+        yield from _backend_problems(get_field(path, "backend"), f"{field}.backend")
+    default = get_field(body, "spec.defaultBackend")
     if not is_empty(default):
         yield from _backend_problems(default, "spec.defaultBackend")
 
 
 def _number_problems(port: JsonObject, field: str) -> Iterator[Cause]:
-    """A port without a target is its own, and so wrong twice."""
+    """Yield the errors of a port number.
+
+    A missing target port is the port, so it is wrong as well.
+    """
     number = port.get("port") or 0
-    if isinstance(number, int) and not 0 < number <= LAST_PORT:
-        detail = f"must be between 1 and {LAST_PORT}, inclusive"
+    if isinstance(number, int) and not 0 < number <= MAX_PORT:
+        detail = f"must be between 1 and {MAX_PORT}, inclusive"
         yield invalid(f"{field}.port", number, detail)
         if not port.get("targetPort"):
             yield invalid(f"{field}.targetPort", number, detail)
 
 
 def _backend_problems(backend: Json, field: str) -> Iterator[Cause]:
-    service = at(backend, "service")
+    service = get_field(backend, "service")
     if service is None:
-        if at(backend, "resource") is None:
+        if get_field(backend, "resource") is None:
             yield invalid(field, "", "resource or service backend is required")
         return
-    if is_empty(at(service, "name")):
+    if is_empty(get_field(service, "name")):
         yield required(f"{field}.service.name")
-    name, number = at(service, "port.name"), at(service, "port.number")
+    name, number = get_field(service, "port.name"), get_field(service, "port.number")
     if is_empty(name) and is_empty(number):
         yield required(field, "port name or number is required")
     elif not is_empty(name) and not is_empty(number):

@@ -1,8 +1,8 @@
-"""Whether a CRD is one that a server takes.
+"""Validation of CRDs.
 
-The mistakes that people make: no schema, no type, no items, a list type without keys, a default
-that does not fit, no version to store. Not checked: expressions (`x-kubernetes-validations`),
-conversion, printer columns, how deep `allOf` and its kin may go.
+Common mistakes: no schema, no type, no items, a list type without keys, a default that does not
+match, no storage version. Not checked: CEL rules (`x-kubernetes-validations`), conversion, printer
+columns, the nesting of `allOf` and similar keywords.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from tidegate.model.k8s.json_fields import get_list, get_mapping
 from tidegate.model.k8s.objects import Json
 from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
-from tidegate.schema.crd_validation import find_problems
+from tidegate.schema.crd_validation import find_crd_problems
 from tidegate.schema.defaulting import prune
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import (
@@ -25,8 +25,8 @@ from tidegate.schema.structural import (
     MAP_TYPE,
     PRESERVE,
     Schema,
-    schema_in,
-    shape_from,
+    get_version_schema,
+    shape_from_schema,
 )
 from tidegate.world.messages import Cause
 
@@ -47,18 +47,18 @@ _KEY_MISSING = (
 
 
 def find_definition_problems(body: Json) -> tuple[Cause, ...]:
-    """Everything that is wrong with a CRD, sorted."""
+    """Return all problems of a CRD, sorted."""
     spec = get_mapping(body, "spec")
     causes = [*_name_problems(get_mapping(body), spec), *_version_problems(spec)]
-    schemas = [schema_in(get_mapping(each)) for each in get_list(spec, "versions")]
-    is_one = all(schema == schemas[0] for schema in schemas)
-    for place, schema in enumerate(schemas):
-        path = f"spec.versions[{place}].schema.openAPIV3Schema"
+    schemas = [get_version_schema(get_mapping(version)) for version in get_list(spec, "versions")]
+    is_same_schema = all(schema == schemas[0] for schema in schemas)
+    for index, schema in enumerate(schemas):
+        path = f"spec.versions[{index}].schema.openAPIV3Schema"
         if not isinstance(schema, dict):
             causes.append(required(path))
-        elif not is_one:
+        elif not is_same_schema:
             causes += _schema_problems(schema, path)
-        elif place == 0:
+        elif index == 0:
             causes += _schema_problems(schema, "spec.validation.openAPIV3Schema")
     return tuple(sorted(set(causes)))
 
@@ -102,23 +102,35 @@ def _version_problems(spec: Schema) -> Iterator[Cause]:
 
 
 def _schema_problems(schema: Schema, path: str) -> list[Cause]:
-    """In three rounds, each only when the one before found nothing, as the server does."""
+    """Check in three rounds, each only if the one before found nothing, as the server does."""
     return (
-        [cause for each, at in nodes_of(schema, path) for cause in _form_problems(each, at)]
+        [
+            cause
+            for node, node_path in list_schema_nodes(schema, path)
+            for cause in _form_problems(node, node_path)
+        ]
         or [*_root_problems(schema, path)]
-        + [cause for each, at in nodes_of(schema, path) for cause in _structure_problems(each, at)]
-        or [cause for each, at in nodes_of(schema, path) for cause in _default_problems(each, at)]
+        + [
+            cause
+            for node, node_path in list_schema_nodes(schema, path)
+            for cause in _structure_problems(node, node_path)
+        ]
+        or [
+            cause
+            for node, node_path in list_schema_nodes(schema, path)
+            for cause in _default_problems(node, node_path)
+        ]
     )
 
 
-def nodes_of(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    """A schema and all below it, with where they stand."""
+def list_schema_nodes(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
+    """Yield a schema and all schemas below it with their paths."""
     yield schema, path
     for name, part in get_mapping(schema, "properties").items():
-        yield from nodes_of(get_mapping(part), f"{path}.properties[{name}]")
+        yield from list_schema_nodes(get_mapping(part), f"{path}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         if isinstance(part := schema.get(name), dict):
-            yield from nodes_of(part, f"{path}.{name}")
+            yield from list_schema_nodes(part, f"{path}.{name}")
 
 
 def _form_problems(schema: Schema, path: str) -> Iterator[Cause]:
@@ -160,7 +172,7 @@ def _list_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]:
     properties = get_mapping(items, "properties")
-    needed = get_list(items, "required")
+    required_names = get_list(items, "required")
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
         yield required(f"{path}.{LIST_KEYS}", detail)
@@ -168,19 +180,19 @@ def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]
         yield invalid(f"{path}.items.type", items.get("type", ""), f"must be object {_KEYED}")
         return
     seen: list[Json] = []
-    for place, key in enumerate(keys):
-        at = f"{path}.items.properties[{key}]"
-        found = get_mapping(properties.get(str(key)))
+    for index, key in enumerate(keys):
+        field = f"{path}.items.properties[{key}]"
+        property_ = get_mapping(properties.get(str(key)))
         if key in seen:
-            yield duplicate(f"{path}.{LIST_KEYS}[{place}]", key)
+            yield duplicate(f"{path}.{LIST_KEYS}[{index}]", key)
         seen.append(key)
-        if not found:
+        if not property_:
             detail = "entries must all be names of item properties"
             yield invalid(f"{path}.{LIST_KEYS}", keys, detail)
-        elif found.get("type") in {"array", "object"}:
-            yield invalid(f"{at}.type", found["type"], f"must be a scalar type {_KEYED}")
-        elif found.get("default") is None and key not in needed:
-            yield required(f"{at}.default", _KEY_MISSING)
+        elif property_.get("type") in {"array", "object"}:
+            yield invalid(f"{field}.type", property_["type"], f"must be a scalar type {_KEYED}")
+        elif property_.get("default") is None and key not in required_names:
+            yield required(f"{field}.default", _KEY_MISSING)
 
 
 def _root_problems(schema: Schema, path: str) -> Iterator[Cause]:
@@ -222,7 +234,7 @@ def _default_problems(schema: Schema, path: str) -> Iterator[Cause]:
     if default is None:
         return
     shape = _part_shape(schema)
-    for cause in find_problems(default, shape):
+    for cause in find_crd_problems(default, shape):
         field = f"{path}.default.{cause.field}".removesuffix(".")
         yield msgspec.structs.replace(cause, field=field)
     if prune(default, shape) is not default:
@@ -230,5 +242,5 @@ def _default_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _part_shape(schema: Schema) -> Shape:
-    """The shape of a part, which is that of a field of a kind made for it."""
-    return shape_from({"properties": {"part": schema}}).fields["part"]()
+    """Return the shape of a part of a schema, as a field of an auxiliary kind."""
+    return shape_from_schema({"properties": {"part": schema}}).fields["part"]()

@@ -1,4 +1,4 @@
-"""How names, labels and keys may be written, and what a server says of those that are not."""
+"""Validation of names, labels and keys, with the messages of the server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.model.k8s.objects import Json, Kind
-from tidegate.schema.builtin import shape_of
+from tidegate.schema.builtin import find_shape
 from tidegate.schema.causes import invalid, required
 from tidegate.world.messages import Cause
 
@@ -43,101 +43,105 @@ _IS_QUALIFIED = (
     f"a valid label key {_IS_PART} with an optional DNS subdomain prefix and '/' "
     "(e.g. 'example.com/MyName')"
 )
-_fits_label = re.compile(_LABEL).fullmatch
-_fits_subdomain = re.compile(_SUBDOMAIN).fullmatch
-_fits_part = re.compile(_PART).fullmatch
-_fits_key = re.compile(_KEY).fullmatch
-_LABEL_NAMED = {("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")}
-_FREE = "rbac.authorization.k8s.io"
-_LENIENT = {"apiextensions.k8s.io", "apiregistration.k8s.io"}
+_is_label = re.compile(_LABEL).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_label_part = re.compile(_PART).fullmatch
+_is_config_key = re.compile(_KEY).fullmatch
+_DNS_LABEL_KINDS = {("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")}
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+_LENIENT_GROUPS = {"apiextensions.k8s.io", "apiregistration.k8s.io"}
 _STANDARD_FINALIZERS = {"orphan", "foregroundDeletion", "kubernetes"}
 
 
 def find_name_problems(kind: Kind, metadata: dict[str, Json]) -> Iterator[Cause]:
-    """What is wrong with an object's name, labels, annotations and finalizers."""
-    yield from _own_name_problems(kind, metadata)
+    """Yield the problems of the name, labels, annotations and finalizers of an object."""
+    yield from _object_name_problems(kind, metadata)
     yield from label_problems("metadata.labels", metadata.get("labels"))
     annotations = metadata.get("annotations")
     for key in annotations if isinstance(annotations, dict) else ():
         yield from _qualified_problems(key, "metadata.annotations", key.lower())
-    finalizers = metadata.get("finalizers") if _wants_slashes(kind) else None
-    for place, name in enumerate(finalizers if isinstance(finalizers, list) else ()):
+    finalizers = metadata.get("finalizers") if _needs_qualified_finalizers(kind) else None
+    for index, name in enumerate(finalizers if isinstance(finalizers, list) else ()):
         text = str(name)
         if "/" not in text and text not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid(f"metadata.finalizers[{place}]", text, detail)
+            yield invalid(f"metadata.finalizers[{index}]", text, detail)
 
 
-def _wants_slashes(kind: Kind) -> bool:
-    """Whether a finalizer needs one; definitions have one without, and custom kinds may."""
-    return kind.group not in _LENIENT and shape_of(kind) is not None
+def _needs_qualified_finalizers(kind: Kind) -> bool:
+    """Return whether finalizers need a slash. Those of CRDs and custom kinds do not."""
+    return kind.group not in _LENIENT_GROUPS and find_shape(kind) is not None
 
 
 def label_problems(field: str, labels: Json) -> Iterator[Cause]:
-    """What is wrong with labels, or with a selector that is written like them."""
+    """Yield the problems of labels, or of a selector written like labels."""
     for key, value in labels.items() if isinstance(labels, dict) else ():
         yield from _qualified_problems(key, field, key)
         text = str(value)
         if len(text.encode()) > LABEL_LIMIT:
             yield invalid(field, text, f"must be no more than {LABEL_LIMIT} bytes")
-        elif text and not _fits_part(text):
+        elif text and not _is_label_part(text):
             yield invalid(field, text, _IS_VALUE)
 
 
-def key_problems(part: Json, field: str) -> Iterator[Cause]:
-    """Keys of a ConfigMap or a Secret."""
-    for key in part if isinstance(part, dict) else ():
-        if not _fits_key(key):
+def key_problems(data: Json, field: str) -> Iterator[Cause]:
+    """Yield the problems of the keys of a ConfigMap or Secret."""
+    for key in data if isinstance(data, dict) else ():
+        if not _is_config_key(key):
             yield invalid(f"{field}[{key}]", key, _IS_KEY)
 
 
 def dns_label(field: str, value: Json) -> Iterator[Cause]:
-    """A single part of a host name, where there is one."""
+    """Yield the problems of a value that must be a DNS label, if it is set."""
     if not isinstance(value, str) or not value:
         return
     if len(value) > LABEL_LIMIT:
         yield invalid(field, value, f"must be no more than {LABEL_LIMIT} characters")
-    if "." in value and _fits_subdomain(value):
+    if "." in value and _is_subdomain(value):
         yield invalid(field, value, "must not contain dots")
-    elif not _fits_label(value):
+    elif not _is_label(value):
         yield invalid(field, value, _IS_LABEL)
 
 
 def dns_subdomain(field: str, value: Json) -> Iterator[Cause]:
+    """Yield the problems of a value that must be a DNS subdomain, if it is set."""
     if not isinstance(value, str) or not value:
         return
     if len(value) > SUBDOMAIN_LIMIT:
         yield invalid(field, value, f"must be no more than {SUBDOMAIN_LIMIT} characters")
-    if not _fits_subdomain(value):
+    if not _is_subdomain(value):
         yield invalid(field, value, _IS_SUBDOMAIN)
 
 
-def _own_name_problems(kind: Kind, metadata: dict[str, Json]) -> Iterator[Cause]:
+def _object_name_problems(kind: Kind, metadata: dict[str, Json]) -> Iterator[Cause]:
     name, field = metadata.get("name"), "metadata.name"
     if not name:
         if not metadata.get("generateName"):
             yield required(field, "name or generateName is required")
-    elif (kind.group, kind.name) in _LABEL_NAMED:
+    elif (kind.group, kind.name) in _DNS_LABEL_KINDS:
         yield from dns_label(field, name)
-    elif kind.group != _FREE:
+    elif kind.group != _RBAC_GROUP:
         yield from dns_subdomain(field, name)
     if kind.name == "CronJob" and len(str(name)) > CRON_JOB_LIMIT:
         yield invalid(field, name, f"must be no more than {CRON_JOB_LIMIT} characters")
 
 
 def _qualified_problems(key: str, field: str, checked: str) -> Iterator[Cause]:
-    """A key with an optional prefix; annotations are checked in lower case."""
+    """Yield the problems of a key with an optional prefix.
+
+    Annotations are checked in lower case.
+    """
     prefix, slash, name = checked.rpartition("/")
     if "/" in prefix:
         yield invalid(field, key, _IS_QUALIFIED)
         return
     if slash and not prefix:
         yield invalid(field, key, "prefix part must be non-empty")
-    elif prefix and not _fits_subdomain(prefix):
+    elif prefix and not _is_subdomain(prefix):
         yield invalid(field, key, f"prefix part {_IS_SUBDOMAIN}")
     if not name:
         yield invalid(field, key, "name part must be non-empty")
     elif len(name) > LABEL_LIMIT:
         yield invalid(field, key, f"name part must be no more than {LABEL_LIMIT} bytes")
-    if not _fits_part(name):
+    if not _is_label_part(name):
         yield invalid(field, key, f"name part {_IS_PART}")

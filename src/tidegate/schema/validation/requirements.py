@@ -1,20 +1,19 @@
-"""What a server asks of built-in objects, beyond what their schema says.
+"""Validation of built-in objects beyond their schema.
 
-Only what people meet: rows of (place, question), and a few questions about several places at once
-(`workloads`, `network`). A place is a path; `[]` means every item, `?` that nothing is asked where
-nothing stands.
+The common mistakes: rows of (path, check), and checks over several fields (`cross_fields`). In a
+path `[]` stands for every item; a missing field before `?` ends the path.
 
     every kind      name, labels, annotation keys, finalizers (`names`)
     Pods, and the templates of Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob
                     containers; their name, image, ports, env, mounts, pull policy; volumes;
-                    restart and DNS policy; nothing named twice
-    the same        a selector that is there and finds the template; counts that are not negative;
-                    `rollingUpdate` beside `Recreate`; a schedule of five fields
+                    restart and DNS policy; duplicate names
+    the same        a selector that matches the template; counts that are not negative;
+                    `rollingUpdate` with `Recreate`; a schedule of five fields
     Service         ports, their names and numbers, type, external name, selector
     PVC             access modes, size
     Ingress         a rule or a default backend; path, path type, backend
     RoleBinding     its role
-    ConfigMap, Secret   keys, size; what a typed Secret must hold
+    ConfigMap, Secret   keys, size; the keys of a typed Secret
 """
 
 from __future__ import annotations
@@ -28,45 +27,51 @@ from tidegate.schema.causes import forbidden, invalid, required, too_long, unsup
 from tidegate.schema.validation import cross_fields, names
 from tidegate.world.messages import Cause
 
-Question = Callable[[str, Json], Iterator[Cause]]
-Row = tuple[str, Question]
+FieldCheck = Callable[[str, Json], Iterator[Cause]]
+"""A check that yields the errors of a field with a value."""
+Row = tuple[str, FieldCheck]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-MOST_DATA = 1024 * 1024
-"""Bytes that a ConfigMap or a Secret may hold."""
-_SECRETS = {
+MAX_DATA_BYTES = 1024 * 1024
+"""The limit of the data of a ConfigMap or Secret."""
+_SECRET_KEYS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
-_SIGN_IN = "kubernetes.io/basic-auth"
-_KEY_PAIR = "kubernetes.io/ssh-auth"
-_ACCOUNT, _WHOSE = "kubernetes.io/service-account-token", "kubernetes.io/service-account.name"
+_BASIC_AUTH = "kubernetes.io/basic-auth"
+_SSH_AUTH = "kubernetes.io/ssh-auth"
+_SERVICE_ACCOUNT_TOKEN, _SERVICE_ACCOUNT_NAME = (
+    "kubernetes.io/service-account-token",
+    "kubernetes.io/service-account.name",
+)
 
 
-def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
-    """What is wrong with an object of a built-in kind, or with a custom one's metadata, sorted."""
+def find_requirement_problems(kind: Kind, body: Json) -> tuple[Cause, ...]:
+    """Return the problems of a built-in object, or of the metadata of a custom one, sorted."""
     if not isinstance(body, dict):
         return ()
     causes = [*names.find_name_problems(kind, get_mapping(body, "metadata"))]
-    causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
-    if (kind.group, kind.name) in cross_fields.TEMPLATES:
+    causes += _check_rows(ROWS.get((kind.group, kind.name), ()), body, "")
+    if (kind.group, kind.name) in cross_fields.POD_SPEC_PATHS:
         causes += cross_fields.workload_problems(kind, body)
-        for path, pod in cross_fields.pods_of(kind, body):
-            causes += _answers(POD_ROWS, pod, f"{path}.")
+        for path, pod in cross_fields.list_pod_specs(kind, body):
+            causes += _check_rows(POD_ROWS, pod, f"{path}.")
             causes += cross_fields.pod_problems(pod, path)
-    if about := ABOUT.get((kind.group, kind.name)):
-        causes += about(body)
+    if check := KIND_CHECKS.get((kind.group, kind.name)):
+        causes += check(body)
     return tuple(sorted(set(causes)))
 
 
-def _answers(rows: Iterable[Row], body: JsonObject, start: str) -> Iterator[Cause]:
-    for path, ask in rows:
-        for place, value in cross_fields.each(body, path):
-            yield from ask(start + place, value)
+def _check_rows(rows: Iterable[Row], body: JsonObject, prefix: str) -> Iterator[Cause]:
+    for path, check in rows:
+        for field, value in cross_fields.list_fields(body, path):
+            yield from check(prefix + field, value)
 
 
-def need(detail: str = "") -> Question:
+def require_value(detail: str = "") -> FieldCheck:
+    """Return a check that a field is not empty."""
+
     def ask(field: str, value: Json) -> Iterator[Cause]:
         if cross_fields.is_empty(value):
             yield required(field, detail)
@@ -74,7 +79,9 @@ def need(detail: str = "") -> Question:
     return ask
 
 
-def one_of(*allowed: str) -> Question:
+def require_one_of(*allowed: str) -> FieldCheck:
+    """Return a check that a field has one of the allowed values, or none."""
+
     def ask(field: str, value: Json) -> Iterator[Cause]:
         if not cross_fields.is_empty(value) and value not in allowed:
             yield unsupported(field, value, allowed)
@@ -88,8 +95,8 @@ def _not_negative(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _port(field: str, value: Json) -> Iterator[Cause]:
-    if isinstance(value, int) and value and not 0 < value <= cross_fields.LAST_PORT:
-        yield invalid(field, value, f"must be between 1 and {cross_fields.LAST_PORT}, inclusive")
+    if isinstance(value, int) and value and not 0 < value <= cross_fields.MAX_PORT:
+        yield invalid(field, value, f"must be between 1 and {cross_fields.MAX_PORT}, inclusive")
 
 
 def _config_map_problems(body: JsonObject) -> Iterator[Cause]:
@@ -98,68 +105,68 @@ def _config_map_problems(body: JsonObject) -> Iterator[Cause]:
     yield from names.key_problems(binary, "binaryData")
     for key in (key for key in text if key in binary):
         yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-    held = [*map(_plain, text.values()), *map(_decoded, binary.values())]
-    if sum(map(len, held)) > MOST_DATA:
-        yield too_long("[]", MOST_DATA)
+    values = [*map(_to_bytes, text.values()), *map(_decode_base64, binary.values())]
+    if sum(map(len, values)) > MAX_DATA_BYTES:
+        yield too_long("[]", MAX_DATA_BYTES)
 
 
 def _secret_problems(body: JsonObject) -> Iterator[Cause]:
     data, text = get_mapping(body, "data"), get_mapping(body, "stringData")
     yield from names.key_problems({**data, **text}, "data")
-    held = {key: _decoded(value) for key, value in data.items()}
-    held |= {key: _plain(value) for key, value in text.items()}
-    if sum(map(len, held.values())) > MOST_DATA:
-        yield too_long("data", MOST_DATA)
-    yield from _typed_problems(str(body.get("type")), held)
-    if body.get("type") == _ACCOUNT and not get_mapping(body, "metadata", "annotations").get(
-        _WHOSE
-    ):
-        yield required(f"metadata.annotations[{_WHOSE}]")
+    values = {key: _decode_base64(value) for key, value in data.items()}
+    values |= {key: _to_bytes(value) for key, value in text.items()}
+    if sum(map(len, values.values())) > MAX_DATA_BYTES:
+        yield too_long("data", MAX_DATA_BYTES)
+    yield from _typed_problems(str(body.get("type")), values)
+    if body.get("type") == _SERVICE_ACCOUNT_TOKEN and not get_mapping(
+        body, "metadata", "annotations"
+    ).get(_SERVICE_ACCOUNT_NAME):
+        yield required(f"metadata.annotations[{_SERVICE_ACCOUNT_NAME}]")
 
 
-def _typed_problems(type_: str, held: dict[str, bytes]) -> Iterator[Cause]:
-    """What a Secret of a type must hold."""
-    keys = _SECRETS.get(type_, ())
-    yield from (required(f"data[{key}]") for key in keys if key not in held)
-    if type_ == _SIGN_IN and not {"username", "password"} & held.keys():
+def _typed_problems(type_: str, values: dict[str, bytes]) -> Iterator[Cause]:
+    """Yield the missing keys of a typed Secret."""
+    keys = _SECRET_KEYS.get(type_, ())
+    yield from (required(f"data[{key}]") for key in keys if key not in values)
+    if type_ == _BASIC_AUTH and not {"username", "password"} & values.keys():
         yield from (required(f"data[{key}]") for key in ("username", "password"))
-    if type_ == _KEY_PAIR and not held.get("ssh-privatekey"):
+    if type_ == _SSH_AUTH and not values.get("ssh-privatekey"):
         yield required("data[ssh-privatekey]")
 
 
-def _plain(value: Json) -> bytes:
+def _to_bytes(value: Json) -> bytes:
     return str(value or "").encode()
 
 
-def _decoded(value: Json) -> bytes:
-    """What stands there in base64. What is none cannot be read, and that is told elsewhere."""
+def _decode_base64(value: Json) -> bytes:
+    """Return decoded base64. Invalid base64 is reported elsewhere."""
     try:
         return base64.b64decode(str(value or ""))
     except ValueError:
         return b""
 
 
-_PROBES = ("exec", "grpc", "httpGet", "tcpSocket")
+_PROBE_HANDLERS = ("exec", "grpc", "httpGet", "tcpSocket")
 
 
 def _probe_problems(field: str, probe: Json) -> Iterator[Cause]:
-    if isinstance(probe, dict) and not any(kind in probe for kind in _PROBES):
+    if isinstance(probe, dict) and not any(kind in probe for kind in _PROBE_HANDLERS):
         yield required(field, "must specify a handler type")
 
 
 _CONTAINER: tuple[Row, ...] = (
-    ("name", need()),
+    ("name", require_value()),
     ("name", names.dns_label),
-    ("image", need()),
-    ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
-    ("env[].name", need()),
-    ("env[].valueFrom?.secretKeyRef?.key", need()),
-    ("env[].valueFrom?.configMapKeyRef?.key", need()),
-    ("ports[].containerPort", need()),
+    ("image", require_value()),
+    ("imagePullPolicy", require_one_of("Always", "IfNotPresent", "Never")),
+    ("env[].name", require_value()),
+    ("env[].valueFrom?.secretKeyRef?.key", require_value()),
+    ("env[].valueFrom?.configMapKeyRef?.key", require_value()),
+    ("ports[].containerPort", require_value()),
     ("ports[].containerPort", _port),
-    ("ports[].protocol", one_of(*PROTOCOLS)),
-    ("volumeMounts[].name", need()),
-    ("volumeMounts[].mountPath", need()),
+    ("ports[].protocol", require_one_of(*PROTOCOLS)),
+    ("volumeMounts[].name", require_value()),
+    ("volumeMounts[].mountPath", require_value()),
     ("livenessProbe?", _probe_problems),
     ("readinessProbe?", _probe_problems),
     ("startupProbe?", _probe_problems),
@@ -167,18 +174,18 @@ _CONTAINER: tuple[Row, ...] = (
 POD_ROWS: tuple[Row, ...] = (
     *((f"containers[].{path}", ask) for path, ask in _CONTAINER),
     *((f"initContainers[].{path}", ask) for path, ask in _CONTAINER),
-    ("containers", need()),
-    ("volumes[].name", need()),
+    ("containers", require_value()),
+    ("volumes[].name", require_value()),
     ("volumes[].name", names.dns_label),
-    ("volumes[].secret?.secretName", need()),
-    ("volumes[].configMap?.name", need()),
-    ("volumes[].persistentVolumeClaim?.claimName", need()),
-    ("restartPolicy", one_of("Always", "OnFailure", "Never")),
-    ("dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
+    ("volumes[].secret?.secretName", require_value()),
+    ("volumes[].configMap?.name", require_value()),
+    ("volumes[].persistentVolumeClaim?.claimName", require_value()),
+    ("restartPolicy", require_one_of("Always", "OnFailure", "Never")),
+    ("dnsPolicy", require_one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
 )
 _CLAIM: tuple[Row, ...] = (
-    ("accessModes", need("at least 1 access mode is required")),
-    ("volumeMode", one_of("Block", "Filesystem")),
+    ("accessModes", require_value("at least 1 access mode is required")),
+    ("volumeMode", require_one_of("Block", "Filesystem")),
 )
 _REPLICAS: tuple[Row, ...] = (
     ("spec.replicas", _not_negative),
@@ -194,11 +201,11 @@ _COUNTS = (
 
 
 def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
-    modes = cross_fields.at(spec, "accessModes")
+    modes = cross_fields.get_field(spec, "accessModes")
     for mode in modes if isinstance(modes, list) else ():
         if mode not in MODES:
             yield unsupported(f"{field}.accessModes", mode, MODES)
-    size = cross_fields.at(spec, "resources.requests.storage")
+    size = cross_fields.get_field(spec, "resources.requests.storage")
     if size is None:
         yield required(f"{field}.resources[storage]")
     elif str(size) == "0":
@@ -207,8 +214,8 @@ def _size_problems(field: str, spec: Json) -> Iterator[Cause]:
 
 def _strategy_problems(field: str, strategy: Json) -> Iterator[Cause]:
     if (
-        cross_fields.at(strategy, "type") == "Recreate"
-        and cross_fields.at(strategy, "rollingUpdate") is not None
+        cross_fields.get_field(strategy, "type") == "Recreate"
+        and cross_fields.get_field(strategy, "rollingUpdate") is not None
     ):
         detail = "may not be specified when strategy `type` is 'Recreate'"
         yield forbidden(f"{field}.rollingUpdate", detail)
@@ -229,12 +236,12 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
     ),
     ("batch", "Job"): tuple((f"spec.{count}", _not_negative) for count in _COUNTS),
     ("batch", "CronJob"): (
-        ("spec.schedule", need()),
-        ("spec.concurrencyPolicy", one_of("Allow", "Forbid", "Replace")),
+        ("spec.schedule", require_value()),
+        ("spec.concurrencyPolicy", require_one_of("Allow", "Forbid", "Replace")),
     ),
     ("", "Service"): (
-        ("spec.type", one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")),
-        ("spec.ports[].protocol", one_of(*PROTOCOLS)),
+        ("spec.type", require_one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")),
+        ("spec.ports[].protocol", require_one_of(*PROTOCOLS)),
         ("spec.ports[].name", names.dns_label),
         ("spec.selector", names.label_problems),
     ),
@@ -244,19 +251,19 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
     ),
     ("rbac.authorization.k8s.io", "RoleBinding"): (
         ("roleRef.kind", _role_problems),
-        ("roleRef.name", need()),
+        ("roleRef.name", require_value()),
     ),
     ("networking.k8s.io", "Ingress"): (
-        ("spec.rules[].http?.paths", need()),
+        ("spec.rules[].http?.paths", require_value()),
         ("spec.rules[].host", names.dns_subdomain),
-        ("spec.rules[].http?.paths[].pathType", need("pathType must be specified")),
+        ("spec.rules[].http?.paths[].pathType", require_value("pathType must be specified")),
         (
             "spec.rules[].http?.paths[].pathType",
-            one_of("Exact", "ImplementationSpecific", "Prefix"),
+            require_one_of("Exact", "ImplementationSpecific", "Prefix"),
         ),
     ),
 }
-ABOUT: dict[tuple[str, str], Callable[[JsonObject], Iterator[Cause]]] = {
+KIND_CHECKS: dict[tuple[str, str], Callable[[JsonObject], Iterator[Cause]]] = {
     ("", "ConfigMap"): _config_map_problems,
     ("", "Secret"): _secret_problems,
     ("", "Service"): cross_fields.service_problems,

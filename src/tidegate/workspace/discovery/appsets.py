@@ -41,7 +41,7 @@ from tidegate.dialect.declared import ApplicationSet, Declarations
 from tidegate.documents import Document
 from tidegate.errors import TidegateError
 from tidegate.files import PathEscapeError, open_file, resolve_within
-from tidegate.knowledge.settings import SIMULATED, is_simulated
+from tidegate.knowledge.settings import SIMULATED_VALUE, is_simulated
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import JsonObject
@@ -286,7 +286,8 @@ def _cluster_fields(body: JsonObject) -> dict[str, str]:
         secret_name = get_text(body, "metadata", "name")
         made_up = {"name": secret_name, "server": f"https://{secret_name}.simulated", "project": ""}
         fields = {
-            key: made_up[key] if value == SIMULATED else value for key, value in fields.items()
+            key: made_up[key] if value == SIMULATED_VALUE else value
+            for key, value in fields.items()
         }
     return fields
 

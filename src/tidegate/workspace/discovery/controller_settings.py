@@ -15,8 +15,8 @@ from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.dialect.argo.argocd_cm import KindFilters
 from tidegate.dialect.flux import settings as flux
 from tidegate.errors import Location, TidegateError, flatten_errors, sanitize
-from tidegate.health.lua import NO_RULES, LuaRules
-from tidegate.health.lua.argocd_cm import lua_rules_of
+from tidegate.health.lua import NO_LUA_RULES, LuaRules
+from tidegate.health.lua.argocd_cm import lua_rules_from_settings
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, Kind
@@ -103,22 +103,22 @@ def find_health_rules(settings: Mapping[str, ControllerSetting]) -> tuple[LuaRul
     """Return the health rules of a repository, and that they are used; none if one is invalid."""
     entries = [(setting.name, str(setting.value), setting.where) for setting in settings.values()]
     try:
-        rules = lua_rules_of(entries)
+        rules = lua_rules_from_settings(entries)
     except ExceptionGroup as group:
-        return NO_RULES, [_invalid_rule_finding(error) for error in flatten_errors(group)]
+        return NO_LUA_RULES, [_invalid_rule_finding(error) for error in flatten_errors(group)]
     return rules, [_rules_finding(rules)] if rules.named else []
 
 
 def _rules_finding(rules: LuaRules) -> Finding:
     names = [f"`{sanitize(name)}`" for name in rules.named]
     more = f" and {len(names) - MAX_NAMED_RULES} more" if len(names) > MAX_NAMED_RULES else ""
-    gates_children = rules.lookup(*APPLICATION) is not None
+    gates_children = rules.find(*APPLICATION) is not None
     reason = "by that for Applications, a parent waits for its children" if gates_children else ""
     return Finding(
         code="argo.rules",
         severity=Severity.NOTE,
         message=f"scripts of the repository judge {', '.join(names[:MAX_NAMED_RULES])}{more}",
-        location=next(iter(rules.named.values())).where,
+        location=next(iter(rules.named.values())).location,
         reason=reason,
         fix="`--health-rules FILE` comes before them",
     )

@@ -24,7 +24,7 @@ from tidegate.dialect.argo.appset.queries import RegisteredCluster
 from tidegate.dialect.argo.argocd_cm import read_argocd_config
 from tidegate.dialect.flux.access import find_denied_access
 from tidegate.errors import PlanError
-from tidegate.health.lua import NO_RULES, LuaRules
+from tidegate.health.lua import NO_LUA_RULES, LuaRules
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.units.config import Config, ControllerSetting
@@ -136,7 +136,7 @@ class DiscoveryResult(msgspec.Struct, frozen=True):
     """Whether resources define the units, so that flags for a plain unit do not apply."""
     scan: RepositoryScan = msgspec.field(default_factory=lambda: RepositoryScan(NO_ROOT, ()))
     """The scan of the tree that all locations refer to."""
-    scripts: LuaRules = NO_RULES
+    scripts: LuaRules = NO_LUA_RULES
     """Health rules of the repository."""
     clusters: frozenset[str] = frozenset()
     """Clusters that Argo CD knows from Git, or from the configuration."""

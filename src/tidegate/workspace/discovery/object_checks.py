@@ -13,7 +13,7 @@ from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
 from tidegate.model.finding import Finding, Severity, warning_from_error
 from tidegate.model.k8s.json_fields import get_text
-from tidegate.schema.custom_resources import Flaw, check_object
+from tidegate.schema.custom_resources import SchemaProblem, check_custom_resource
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
 
@@ -37,13 +37,13 @@ def check_objects(
     return tuple(
         finding
         for document in documents
-        if (problems := check_object(document.body))
+        if (problems := check_custom_resource(document.body))
         for finding in _findings(document, problems, load)
     )
 
 
 def _findings(
-    document: Document, problems: tuple[Flaw, ...], load: Callable[[str], _LoadedFile]
+    document: Document, problems: tuple[SchemaProblem, ...], load: Callable[[str], _LoadedFile]
 ) -> Iterable[Finding]:
     content, written_documents = load(document.location.name)
     if document in written_documents:
@@ -55,15 +55,17 @@ def _findings(
     return map(_finding, [document] * len(problems), problems, locations)
 
 
-def _finding(document: Document, problem: Flaw, location: Location) -> Finding:
+def _finding(document: Document, problem: SchemaProblem, location: Location) -> Finding:
     name = sanitize(get_text(document.body, "metadata", "name"))
     field = f"`{sanitize(format_path(problem.path))}`" if problem.path else "a field"
     effect = (
-        "is unknown and dropped" if problem.dropped else f"is refused: {sanitize(problem.problem)}"
+        "is unknown and dropped"
+        if problem.is_dropped
+        else f"is refused: {sanitize(problem.problem)}"
     )
     return Finding(
-        code="schema.unknown" if problem.dropped else "schema.refused",
-        severity=Severity.WARNING if problem.dropped else Severity.ERROR,
+        code="schema.unknown" if problem.is_dropped else "schema.refused",
+        severity=Severity.WARNING if problem.is_dropped else Severity.ERROR,
         message=f"{field} of {get_text(document.body, 'kind')} `{name}` {effect}",
         location=location,
         reason=f"the CRD in {problem.source} says so" if problem.source else "",
@@ -81,9 +83,9 @@ def _about(document: Document) -> tuple[str, ...]:
     return (f"{kind}/{namespace}/{name}",) if kind and namespace and name else ()
 
 
-def _fix(problem: Flaw) -> str:
-    if problem.near:
-        return f"did you mean `{problem.near}`?"
+def _fix(problem: SchemaProblem) -> str:
+    if problem.suggestion:
+        return f"did you mean `{problem.suggestion}`?"
     return "put it in quotes" if problem.problem.endswith(UNQUOTED_MESSAGES) else ""
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 from tests.conformance.oracles.argo_health.shapes import ABSENT, Shape, as_json
 from tidegate.health.argo import builtin_rows
-from tidegate.health.rows import HealthRow, judge_cases
+from tidegate.health.rows import HealthRow, judge_by_health_row
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.paths import PathStep, find_value, parse_path
 from tidegate.model.operators.amounts import parse_amount
@@ -151,7 +151,7 @@ class RowShape(Shape):
         states = sorted({case.health for _, case in _cases(self.row) if case.health})
         wanted = rng.choice(states)
         made = (self.any_body(rng) for _ in range(TRIES))
-        fitting = (body for body in made if judge_cases(body, self.row).health is wanted)
+        fitting = (body for body in made if judge_by_health_row(body, self.row).health is wanted)
         return next(fitting, self.any_body(rng))
 
     def any_body(self, rng: Random) -> dict[str, Json]:

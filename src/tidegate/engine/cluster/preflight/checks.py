@@ -41,11 +41,11 @@ from tidegate.model.k8s.objects import ClusterRef, Ref
 from tidegate.model.plans.plan import PlannedUnit, Step
 from tidegate.model.units.policy import PreflightMode
 from tidegate.model.units.unit import UnitId
-from tidegate.schema.violations import Misfit
+from tidegate.schema.violations import SchemaViolations
 from tidegate.world import messages
 
 ObjectFailure: TypeAlias = tuple[Step, Ref, Failure]
-NO_VIOLATIONS = Misfit()
+NO_VIOLATIONS = SchemaViolations()
 
 
 class _DeferredCheck(NamedTuple):
@@ -273,7 +273,9 @@ class PreflightChecker(msgspec.Struct):
         namespace = item.ref.namespace if kind == POD else ""
         return (step.cluster, kind, namespace, self.units[step.unit].policy.identity, open_key)
 
-    def _trial_namespace(self, compared_item: ComparedItem, violations: Misfit) -> str | None:
+    def _trial_namespace(
+        self, compared_item: ComparedItem, violations: SchemaViolations
+    ) -> str | None:
         """Return the namespace in which an object is tried as a new one.
 
         None if it is tried as it is.

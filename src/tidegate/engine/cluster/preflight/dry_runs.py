@@ -17,7 +17,7 @@ from tidegate.engine.messages import Failure
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.schema.violations import Misfit
+from tidegate.schema.violations import SchemaViolations
 from tidegate.world import messages
 from tidegate.world.requests import Verb, Write
 
@@ -44,7 +44,7 @@ class DryRunCandidate(NamedTuple):
     """One object to be written, with what decides about its dry run."""
 
     compared_item: ComparedItem
-    violations: Misfit
+    violations: SchemaViolations
     needs_dry_run: bool
     """Whether the manifest alone is not conclusive."""
     can_dry_run: bool

@@ -21,13 +21,13 @@ MISSING_KEY_MESSAGES = {
 def missing_variable(reader: ObjectReader, pod: StoredObject, container: Json) -> str:
     """Return the kubelet's message for the first variable without a value; empty for none."""
     namespace = pod.ref.namespace
-    for kind, reference in references.whole_sources(container):
+    for kind, reference in references.list_env_from_sources(container):
         if (
             not reference.get("optional")
             and _find_source(reader, kind, namespace, reference) is None
         ):
             return _not_found_message(kind, reference)
-    for _, kind, reference in references.single_sources(container):
+    for _, kind, reference in references.list_env_key_sources(container):
         problem = _missing_key(reader, kind, namespace, reference)
         if problem and not reference.get("optional"):
             return problem
@@ -37,7 +37,7 @@ def missing_variable(reader: ObjectReader, pod: StoredObject, container: Json) -
 def missing_volume(reader: ObjectReader, pod: StoredObject) -> tuple[str, str]:
     """Return the first volume that cannot be mounted, and why; two empty strings for none."""
     for volume in get_mappings(pod.body, "spec", "volumes"):
-        for kind, reference in references.volume_sources(volume):
+        for kind, reference in references.list_volume_sources(volume):
             problem = _mount_problem(reader, kind, pod.ref.namespace, reference)
             if problem and not reference.get("optional"):
                 return get_text(volume, "name"), problem
@@ -53,7 +53,7 @@ def container_variables(
         stored = reader.get(Ref(kind, pod.ref.namespace, name))
         return stored.body if stored else None
 
-    return settings.variables_of(container, find)
+    return settings.list_variables(container, find)
 
 
 def _find_source(
@@ -71,7 +71,9 @@ def _missing_key(reader: ObjectReader, kind: Kind, namespace: str, reference: Js
     if source is None:
         return _not_found_message(kind, reference)
     key, name = get_text(reference, "key"), get_text(reference, "name")
-    if settings.has_open_keys(source.body) or key in settings.keys_of(source.body, binary=False):
+    if settings.has_open_keys(source.body) or key in settings.get_data(
+        source.body, include_binary=False
+    ):
         return ""
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
@@ -82,7 +84,7 @@ def _mount_problem(reader: ObjectReader, kind: Kind, namespace: str, reference: 
         return _not_found_message(kind, reference)
     if settings.has_open_keys(source.body):
         return ""
-    keys = settings.keys_of(source.body)
+    keys = settings.get_data(source.body)
     for item in get_mappings(reference, "items"):
         if get_text(item, "key") not in keys:
             return MISSING_KEY_MESSAGES[kind].format(get_text(item, "key"))

@@ -9,8 +9,14 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tidegate.knowledge.hosts import scripts_of
-from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
+from tidegate.knowledge.hosts import list_mounted_scripts
+from tidegate.knowledge.waits import (
+    KubectlWait,
+    OnWaitTimeout,
+    WaitCondition,
+    find_command_waits,
+    find_script_waits,
+)
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_text, get_value
 from tidegate.model.k8s.labels import SelectorError, parse_label_selector
 from tidegate.model.k8s.objects import Json, Kind, Ref
@@ -74,7 +80,7 @@ def evaluate_waits(
         ends_at = _deadline(wait, done_at, has_any=bool(objects))
         if ends_at is None or now < ends_at:
             return PendingWait(ends_at, missing)
-        if wait.overrun is Overrun.FAILS:
+        if wait.on_timeout is OnWaitTimeout.FAILS:
             return FailedWait(ends_at, missing, _error_line(wait, has_any=bool(objects)))
         done_at = ends_at
     return done_at
@@ -94,14 +100,14 @@ def container_waits(
         config_map = reader.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
         return config_map.body if config_map else None
 
-    scripts = [script for _, script in scripts_of(container, pod.body.get("spec"), find)]
+    scripts = [script for _, script in list_mounted_scripts(container, pod.body.get("spec"), find)]
     if not any(KUBECTL in script_text for script_text in (*command, *scripts)):
         return ()
     variables = dict(container_variables(reader, pod, container))
-    command_waits = waits_of(command, variables)
+    command_waits = find_command_waits(command, variables)
     return (
         *command_waits,
-        *(wait for script_text in scripts for wait in waits_in(script_text, variables)),
+        *(wait for script_text in scripts for wait in find_script_waits(script_text, variables)),
     )
 
 
@@ -170,7 +176,7 @@ def _builtin_kinds() -> dict[str, Kind]:
 
 def _satisfied_since(wait: KubectlWait, objects: list[StoredObject]) -> tuple[Ms | None, str]:
     """Return since when a wait is satisfied; else None, and what is missing."""
-    if wait.aim is Aim.DELETED:
+    if wait.condition is WaitCondition.DELETED:
         return (None, f"{objects[0].ref} is still there") if objects else (Ms(0), "")
     if not objects:
         return None, f"{wait.target} is not there"
@@ -184,10 +190,10 @@ def _satisfied_since(wait: KubectlWait, objects: list[StoredObject]) -> tuple[Ms
 
 
 def _unmet_message(wait: KubectlWait) -> str:
-    match wait.aim:
-        case Aim.CONDITION:
+    match wait.condition:
+        case WaitCondition.CONDITION:
             return f"condition {wait.key} is not {wait.value}"
-        case Aim.FIELD:
+        case WaitCondition.FIELD:
             return f"`{wait.key}` is not {wait.value or 'there'}"
         case _:
             return "it is not rolled out"
@@ -195,16 +201,16 @@ def _unmet_message(wait: KubectlWait) -> str:
 
 def _object_satisfied_since(wait: KubectlWait, stored: StoredObject) -> Ms | None:
     """Return since when an object satisfies a wait, as far as its status tells; else None."""
-    match wait.aim:
-        case Aim.CONDITION:
+    match wait.condition:
+        case WaitCondition.CONDITION:
             return _condition_since(stored, wait.key, wait.value)
-        case Aim.FIELD:
+        case WaitCondition.FIELD:
             value = get_value(stored.body, *wait.key.split("."))
             is_satisfied = (
                 value not in (None, "") if not wait.value else _to_text(value) == wait.value
             )
             return Ms(0) if is_satisfied else None
-        case Aim.ROLLED_OUT:
+        case WaitCondition.ROLLED_OUT:
             return Ms(0) if _is_rolled_out(stored) else None
         case _:
             return read_timestamp(stored.metadata.get("creationTimestamp")) or Ms(0)
@@ -253,9 +259,9 @@ def _deadline(wait: KubectlWait, started_at: Ms, *, has_any: bool) -> Ms | None:
 
     A missing object fails the wait at once, unless the wait is for its creation.
     """
-    if wait.overrun is Overrun.STAYS:
+    if wait.on_timeout is OnWaitTimeout.STAYS:
         return None
-    if not has_any and wait.aim is not Aim.CREATED:
+    if not has_any and wait.condition is not WaitCondition.CREATED:
         return started_at
     return None if wait.timeout is None else Ms(started_at + wait.timeout)
 

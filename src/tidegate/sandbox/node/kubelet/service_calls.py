@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from tidegate.knowledge.hosts import (
     Host,
-    aliases_of,
-    command_of,
-    fits_any,
-    hosts_in,
+    find_hosts,
     is_own_address,
-    scripts_of,
-    service_of,
+    join_command,
+    list_host_aliases,
+    list_mounted_scripts,
+    matches_any,
+    resolve_service,
 )
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.labels import selector_matches
@@ -59,7 +59,7 @@ def called_services(
     """Return the Services that a container names, without its own and those for telemetry."""
     calls: dict[Ref, ServiceCall] = {}
     for host, reason in _hosts(reader, pod, container, profile):
-        namespace_and_name = service_of(host, pod.ref.namespace, _ServiceLookup(reader))
+        namespace_and_name = resolve_service(host, pod.ref.namespace, _ServiceLookup(reader))
         service = Ref(SERVICE, *namespace_and_name) if namespace_and_name else None
         if service is not None and service not in calls and not _selects_pod(reader, pod, service):
             calls[service] = ServiceCall(service, host.name, reason)
@@ -70,8 +70,8 @@ def _hosts(
     reader: ObjectReader, pod: StoredObject, container: Json, profile: Profile
 ) -> Iterator[tuple[Host, str]]:
     """Yield the hosts that a container names, each with its source."""
-    command, aliases = command_of(container), aliases_of(pod.body.get("spec"))
-    if fits_any(f"{get_text(container, 'image')} {command}", profile.certifies):
+    command, aliases = join_command(container), list_host_aliases(pod.body.get("spec"))
+    if matches_any(f"{get_text(container, 'image')} {command}", profile.certifies):
         return  # hosts are names on a certificate there
     sources = [
         (value, variable, f"the variable {variable}")
@@ -83,7 +83,7 @@ def _hosts(
         (script, "", f"the script {path}") for path, script in _scripts(reader, pod, container)
     ]
     for source_text, variable, source in sources:
-        for host in hosts_in(source_text, variable, aliases, profile.telemetry):
+        for host in find_hosts(source_text, variable, aliases, profile.telemetry):
             yield host, f"{source} names it"
 
 
@@ -94,13 +94,13 @@ def _scripts(reader: ObjectReader, pod: StoredObject, container: Json) -> Iterat
         config_map = reader.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
         return config_map.body if config_map else None
 
-    return scripts_of(container, pod.body.get("spec"), find)
+    return list_mounted_scripts(container, pod.body.get("spec"), find)
 
 
 def is_polling(reader: ObjectReader, pod: StoredObject, container: Json, profile: Profile) -> bool:
     """Return whether the command, or a script it runs, waits for Services instead of failing."""
-    texts = (command_of(container), *(script for _, script in _scripts(reader, pod, container)))
-    return any(fits_any(script_text, profile.polls) for script_text in texts)
+    texts = (join_command(container), *(script for _, script in _scripts(reader, pod, container)))
+    return any(matches_any(script_text, profile.polls) for script_text in texts)
 
 
 def ready_since(reader: ObjectReader, service: Ref) -> Ms | None:
