@@ -119,6 +119,8 @@ class ConfigError(TidegateError):
     """An invalid kubeconfig, or an invalid file that it refers to."""
 
     exit_code = 3
+    missing_context: str = ""
+    """Name of the context that was requested and that no kubeconfig has; else empty."""
 
 
 class ProcessError(TidegateError):
