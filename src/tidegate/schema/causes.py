@@ -17,6 +17,8 @@ from tidegate.world.messages import Cause
 
 NOWHERE = "<nil>"
 """How the server names the field of a problem that it cannot place."""
+TYPE_INVALID = "FieldValueTypeInvalid"
+"""Reason of a value whose type is not that of its field."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 LEAST_POWER, GREATEST_POWER = -4, 6
 """Beyond these powers of ten, Go writes floats with an exponent."""
@@ -33,7 +35,7 @@ def invalid(field: str, value: Json, detail: str) -> Cause:
 
 
 def type_invalid(field: str, value: Json, detail: str) -> Cause:
-    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}")
+    return Cause(field, TYPE_INVALID, f"Invalid value: {shown(value)}: {detail}")
 
 
 def unsupported(field: str, value: Json, allowed: Iterable[str]) -> Cause:

@@ -17,10 +17,11 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, Kind
+from tidegate.model.k8s.secret import value_at_path
 from tidegate.schema.builtin import object_meta
-from tidegate.schema.causes import NOWHERE
+from tidegate.schema.causes import NOWHERE, TYPE_INVALID
 from tidegate.schema.defaulting import unknown_fields
-from tidegate.schema.shape import Shape, child
+from tidegate.schema.shape import Shape, Type, child
 from tidegate.schema.structural import Schema, shape_from
 from tidegate.schema.types import find_decode_problem
 from tidegate.schema.violations import find_unmet_custom
@@ -33,17 +34,19 @@ _item = re.compile(r"\[(\d+)\]").match
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a field: it is refused, or unknown and dropped without a word.
-
-    `source` is the module whose CRD says so, empty where none has that version of the kind; `near`
-    the name that was perhaps meant.
-    """
+    """A problem of a field: it is refused, or unknown and dropped without a word."""
 
     path: FieldPath
     problem: str
+    """The message of an API server."""
     source: str = ""
+    """The module whose CRD says so; empty where none has that version of the kind."""
     dropped: bool = False
+    """Whether the field is unknown and dropped; else it is refused."""
     near: str = ""
+    """The name that was perhaps meant."""
+    lacks_quotes: bool = False
+    """Whether the field takes text, and YAML reads the value as a boolean or a number."""
 
 
 class _Book(msgspec.Struct, frozen=True):
@@ -96,8 +99,16 @@ def _refused(kind: Kind, body: Schema, shape: Shape, source: str) -> dict[FieldP
     causes = find_unmet_custom(kind, body, shape, applied=False)
     for cause in [one for one in causes if one.field != NOWHERE] or causes:
         path = () if cause.field == NOWHERE else _path_of(body, f".{cause.field}")
-        flaws.setdefault(path, Flaw(path, cause.message, source))
+        lacks_quotes = cause.reason == TYPE_INVALID and _lacks_quotes(body, shape, path)
+        flaws.setdefault(path, Flaw(path, cause.message, source, lacks_quotes=lacks_quotes))
     return flaws
+
+
+def _lacks_quotes(body: Schema, shape: Shape, path: FieldPath) -> bool:
+    """Return whether a field takes any text, and has a boolean or a number."""
+    field = _shape_at(shape, path)
+    takes_text = field is not None and field.type is Type.STRING and not field.format
+    return takes_text and isinstance(value_at_path(body, path), bool | int | float)
 
 
 def _is_below(flaws: Mapping[FieldPath, Flaw], path: FieldPath) -> bool:
@@ -127,12 +138,18 @@ def _path_of(body: Json, field: str) -> FieldPath:
 
 def _names_beside(shape: Shape, path: FieldPath) -> list[str]:
     """The fields that are known where a path ends."""
-    for step in path[:-1]:
+    parent = _shape_at(shape, path[:-1])
+    return [] if parent is None else [*parent.fields]
+
+
+def _shape_at(shape: Shape, path: FieldPath) -> Shape | None:
+    """Return what the field at a path may hold; None where the path is not known."""
+    for step in path:
         below = child(shape, step) if isinstance(step, str) else shape.items and shape.items()
         if below is None:
-            return []
+            return None
         shape = below
-    return [*shape.fields]
+    return shape
 
 
 @cache

@@ -17,10 +17,6 @@ from tidegate.schema.custom_resources import Flaw, check_object
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
 
-UNQUOTED_MESSAGES = tuple(
-    f'must be of type string: "{name}"' for name in ("boolean", "integer", "number")
-)
-"""How a server's message ends for text that YAML reads as another type."""
 ReadFile = Callable[[str], bytes]
 """Returns the content of a file that a location names. Raises OSError where there is none."""
 
@@ -84,7 +80,7 @@ def _about(document: Document) -> tuple[str, ...]:
 def _fix(problem: Flaw) -> str:
     if problem.near:
         return f"did you mean `{problem.near}`?"
-    return "put it in quotes" if problem.problem.endswith(UNQUOTED_MESSAGES) else ""
+    return "put it in quotes" if problem.lacks_quotes else ""
 
 
 _LoadedFile = tuple[bytes, tuple[Document, ...]]
