@@ -146,7 +146,7 @@ class KeptSandbox:
         async def open_again(*_: object, workers: dict[str, Worker], **_words: object) -> Opened:
             yield make_again(SimulationConfig(), workers)
 
-        patch.setattr(session, "make_living", make_again)
+        patch.setattr(session, "build_sandbox", make_again)
         patch.setattr(session, "open_world", open_again)
         patch.setenv("HOME", str(home))
         return cls(world, home)

@@ -138,15 +138,15 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         """Return the progress without secret values in messages."""
         redact, replace = self.redactor.redact, msgspec.structs.replace
         objects = tuple(
-            replace(item, sentence=redact(item.message)) if item.message else item
+            replace(item, message=redact(item.message)) if item.message else item
             for item in progress.objects
         )
-        progress = replace(progress, sentence=redact(progress.message), objects=objects)
+        progress = replace(progress, message=redact(progress.message), objects=objects)
         fault = None if progress.is_valid else self.faults.get(progress.unit)
         if fault is None:
             return progress
         code, field, message = fault
-        return replace(progress, code=code, field=field, sentence=redact(message))
+        return replace(progress, code=code, field=field, message=redact(message))
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
