@@ -84,6 +84,8 @@ class TidegateError(Exception):
     """The base class of all expected errors. Any other exception that escapes is a bug."""
 
     exit_code: ClassVar[int] = 1
+    unit_problem: str = ""
+    """The problem without the name of the unit that it begins with; empty if it names none."""
 
     def __init__(
         self, code: str, problem: str, *, location: Location | None = None, hint: str = ""

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.errors import Location, TidegateError
+from tidegate.model.units.unit import UnitId
 
 
 class Severity(StrEnum):
@@ -42,6 +43,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Set only if several units may come from one location.
     """
+    unit: UnitId | None = None
+    """The unit that the message names."""
+    unit_problem: str = ""
+    """What the status of `unit` says about it; empty if its status says nothing about it."""
 
 
 def warning_from_error(error: TidegateError) -> Finding:

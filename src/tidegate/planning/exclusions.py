@@ -204,6 +204,8 @@ def fault_findings(unit: Unit, errors: Iterable[TidegateError]) -> list[Finding]
             message=f"`{unit.id}`: {error.problem}",
             location=error.location or unit.location,
             fix=error.hint,
+            unit=unit.id,
+            unit_problem=error.unit_problem or error.problem,
         )
         for error in errors
     ]

@@ -70,14 +70,17 @@ def _denial_reason(subject: str, flag: str, setting: ControllerSetting | None) -
 
 
 def _denied_finding(unit: Unit, target: str, why: str, fix: str) -> Finding:
+    problem = f"cannot have `{target}`"
     return Finding(
         code="flux.access",
         severity=Severity.ERROR,
-        message=f"`{unit.id}` cannot have `{target}`",
+        message=f"`{unit.id}` {problem}",
         location=unit.location,
         reason=why,
         fix=fix,
         semantics=(FLUX.name,),
+        unit=unit.id,
+        unit_problem=problem,
     )
 
 
