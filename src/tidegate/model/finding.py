@@ -47,6 +47,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The unit that the message names."""
     unit_problem: str = ""
     """What the status of `unit` says about it; empty if its status says nothing about it."""
+    error_problem: str = ""
+    """The problem of the error that it reports; empty if it reports none."""
+    missing_dependency: UnitId | None = None
+    """The unit that `unit` depends on and that does not exist."""
 
 
 def warning_from_error(error: TidegateError) -> Finding:

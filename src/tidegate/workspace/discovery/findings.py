@@ -169,7 +169,7 @@ def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
     if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
         return  # what the user points at is an error, not a finding
     for error in member.result.errors:
-        needed_sources = _needed_sources(member.unit, error)
+        needed_sources = describe_needed_sources(member.unit, error)
         unrendered = f"is not rendered{needed_sources}: {error.problem}"
         unit_problem = unrendered if needed_sources else error.unit_problem or error.problem
         location = (
@@ -188,6 +188,7 @@ def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
             fix=error.hint,
             unit=member.unit.id,
             unit_problem=unit_problem,
+            error_problem=error.problem,
         )
 
 
@@ -209,7 +210,7 @@ def _referring_field(unit: Unit, error: TidegateError) -> Location | None:
     )
 
 
-def _needed_sources(unit: Unit, error: TidegateError) -> str:
+def describe_needed_sources(unit: Unit, error: TidegateError) -> str:
     """Return which remote sources a unit needs, where fetching failed; else an empty text."""
     sources = [
         str(source.source)
@@ -252,18 +253,14 @@ def _unknown_dependency_findings(unit: Unit, known: Collection[UnitId]) -> Itera
             yield Finding(
                 code="units.unknown",
                 severity=Severity.ERROR,
-                message=missing_dependency_message(unit, dependency.unit),
+                message=f"`{unit.id}` {problem}",
                 location=dependency.location,
                 reason="it never starts: what it waits for never becomes ready",
                 fix=_dependency_fix(dependency.unit, known),
                 unit=unit.id,
                 unit_problem=problem,
+                missing_dependency=dependency.unit,
             )
-
-
-def missing_dependency_message(unit: Unit, missing: UnitId) -> str:
-    """Return the message about a dependency on a unit that does not exist."""
-    return f"`{unit.id}` depends on `{missing}`, which is not there"
 
 
 def _dependency_fix(missing: UnitId, known: Collection[UnitId]) -> str:
