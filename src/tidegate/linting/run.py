@@ -243,6 +243,7 @@ def _finding_from_error(error: TidegateError, severity: Severity) -> Finding:
         message=error.problem,
         location=error.location,
         fix=error.hint,
+        error_problem=error.problem,
     )
 
 

@@ -61,4 +61,5 @@ def warning_from_error(error: TidegateError) -> Finding:
         message=error.problem,
         location=error.location,
         fix=error.hint,
+        error_problem=error.problem,
     )

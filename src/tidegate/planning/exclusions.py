@@ -206,6 +206,7 @@ def fault_findings(unit: Unit, errors: Iterable[TidegateError]) -> list[Finding]
             fix=error.hint,
             unit=unit.id,
             unit_problem=error.unit_problem or error.problem,
+            error_problem=error.problem,
         )
         for error in errors
     ]

@@ -373,6 +373,7 @@ def _cycle_finding(cycle: Cycle) -> Finding:
         fix=error.hint,
         unit=cycle.units[0] if len(cycle.units) == 1 else None,
         unit_problem=error.unit_problem,
+        error_problem=error.problem,
     )
 
 

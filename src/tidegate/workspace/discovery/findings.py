@@ -243,6 +243,8 @@ def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
                 message=f"`{member.unit.id}`: {error.problem}",
                 location=error.location or member.unit.location,
                 fix=error.hint,
+                unit=member.unit.id,
+                error_problem=error.problem,
             )
 
 
