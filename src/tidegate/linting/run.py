@@ -212,6 +212,7 @@ def _manual_sync_finding(unit: Unit) -> Finding:
         location=unit.location,
         reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
         semantics=(ARGOCD.name,),
     )
 

@@ -178,6 +178,7 @@ def _manual_sync_finding(unit: Unit, parent: Unit | None) -> Finding:
         location=unit.location,
         reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
         fix="add `automated: {}` to its syncPolicy",
         semantics=(ARGOCD.name,),
     )

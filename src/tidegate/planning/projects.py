@@ -71,6 +71,7 @@ def _more_objects_finding(unit: Unit, count: int) -> Finding:
         message=message,
         location=unit.location,
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
     )
 
 

@@ -13,6 +13,7 @@ from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
 from tidegate.model.finding import Finding, Severity, warning_from_error
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.units.unit import UnitId
 from tidegate.schema.custom_resources import Flaw, check_object
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
@@ -52,6 +53,7 @@ def _findings(
 
 
 def _finding(document: Document, problem: Flaw, location: Location) -> Finding:
+    unit = _defined_unit(document)
     name = sanitize(get_text(document.body, "metadata", "name"))
     field = f"`{sanitize(format_path(problem.path))}`" if problem.path else "a field"
     effect = (
@@ -64,17 +66,18 @@ def _finding(document: Document, problem: Flaw, location: Location) -> Finding:
         location=location,
         reason=f"the CRD in {problem.source} says so" if problem.source else "",
         fix=_fix(problem),
-        unit_names=_about(document),
+        unit_names=(unit.qualified_name,) if unit else (),
+        unit=unit,
     )
 
 
-def _about(document: Document) -> tuple[str, ...]:
+def _defined_unit(document: Document) -> UnitId | None:
     """Return the unit that the object defines, where it states its full name."""
     kind, namespace, name = (
         get_text(document.body, *path)
         for path in (("kind",), ("metadata", "namespace"), ("metadata", "name"))
     )
-    return (f"{kind}/{namespace}/{name}",) if kind and namespace and name else ()
+    return UnitId(kind, "", namespace, name) if kind and namespace and name else None
 
 
 def _fix(problem: Flaw) -> str:

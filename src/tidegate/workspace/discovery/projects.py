@@ -270,6 +270,7 @@ def denial_finding(unit: Unit, refusal: ProjectViolation, field_name: str = "") 
         reason=f"{sanitize(refusal.rule)}: {refusal.location}",
         fix="allow it there, or give the Application another project",
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
     )
     return at_unit_field(unit, field_name, finding)
 
