@@ -47,7 +47,7 @@ from tidegate.workspace.workspace import (
 def with_unavailable_units(workspace: Workspace) -> Workspace:
     """Return the workspace with unavailable units listed, and their errors as warnings."""
     unavailable = [member for member in workspace.members if _is_unavailable(member)]
-    opaque_messages = {
+    opaque_messages: dict[tuple[UnitId | None, str, str], str] = {
         (member.unit.id, error.code, error.problem): _opaque_message(member.unit, error)
         for member in unavailable
         for error in _render_errors(member)
