@@ -26,8 +26,8 @@ from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
 from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
 from tidegate.linting.context import LoadedContext, assumed_dependencies, build_context
 from tidegate.linting.lookup import DiagnosticLocator
+from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.units.config import Config
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit
 from tidegate.model.views.lint import AssumedDependency, LintReport, UncheckedInput

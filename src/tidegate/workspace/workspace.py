@@ -22,10 +22,10 @@ from tidegate.dialect.semantics import with_controller_settings
 from tidegate.dialect.units import RESOURCE_HINT
 from tidegate.errors import Location, PlanError, UsageError
 from tidegate.health.lua import LuaRules
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.k8s.objects import Json
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.model.units.policy import Policy, Tracking, with_force
 from tidegate.model.units.rendering import NO_ROOT

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.errors import redact_urls, sanitize
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.rendering import FluxDetails
 from tidegate.model.units.semantics import FLUX
 from tidegate.model.units.source import SourceObject
