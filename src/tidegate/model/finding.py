@@ -51,6 +51,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The problem of the error that it reports; empty if it reports none."""
     missing_dependency: UnitId | None = None
     """The unit that `unit` depends on and that does not exist."""
+    cycle: tuple[UnitId, ...] = ()
+    """The units that wait for each other, if it is about a dependency cycle."""
 
 
 def warning_from_error(error: TidegateError) -> Finding:

@@ -363,7 +363,7 @@ def _unknown_manifests(member: RenderedUnit) -> Manifests:
 
 
 def _cycle_finding(cycle: Cycle) -> Finding:
-    error = cycle.error
+    error, is_mutual = cycle.error, len(cycle.units) > 1
     return Finding(
         code=error.code,
         severity=Severity.ERROR,
@@ -371,9 +371,10 @@ def _cycle_finding(cycle: Cycle) -> Finding:
         location=error.location,
         reason="none of them begins: each waits until another one is ready",
         fix=error.hint,
-        unit=cycle.units[0] if len(cycle.units) == 1 else None,
+        unit=None if is_mutual else cycle.units[0],
         unit_problem=error.unit_problem,
         error_problem=error.problem,
+        cycle=cycle.units if is_mutual else (),
     )
 
 

@@ -88,13 +88,15 @@ class UnitFault(NamedTuple):
     code: str
     field: str
     message: str
+    cycle: tuple[UnitId, ...] = ()
+    """The units that wait for each other, if a dependency cycle is the error."""
 
     @classmethod
     def from_finding(cls, unit: UnitId, error: Finding) -> UnitFault:
         """Return the error of a unit without the name of the unit."""
         message = error.unit_problem if error.unit == unit else ""
         field = error.location.field if error.location else ""
-        return cls(error.code, field, message or error.message)
+        return cls(error.code, field, message or error.message, error.cycle)
 
 
 class UnitStatuses(msgspec.Struct, frozen=True):
@@ -155,8 +157,10 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         fault = None if progress.is_valid else self.faults.get(progress.unit)
         if fault is None:
             return progress
-        code, field, message = fault
-        return replace(progress, code=code, field=field, message=redact(message))
+        message = redact(fault.message)
+        return replace(
+            progress, code=fault.code, field=fault.field, message=message, cycle=fault.cycle
+        )
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:

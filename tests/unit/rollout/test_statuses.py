@@ -70,7 +70,7 @@ def test_an_error_that_a_status_does_not_report_is_left_out() -> None:
 def test_a_status_says_the_problem_without_the_unit_whatever_the_message_says() -> None:
     fault = UnitFault.from_finding(APPS, ERROR)
 
-    assert fault == ("source.path", "spec.path", "there is no such path")
+    assert fault == UnitFault("source.path", "spec.path", "there is no such path")
 
 
 def test_a_status_of_another_unit_repeats_the_whole_message() -> None:
