@@ -84,6 +84,8 @@ class TidegateError(Exception):
     """The base class of all expected errors. Any other exception that escapes is a bug."""
 
     exit_code: ClassVar[int] = 1
+    unit_problem: str = ""
+    """The problem without the name of the unit that it begins with; empty if it names none."""
 
     def __init__(
         self, code: str, problem: str, *, location: Location | None = None, hint: str = ""
@@ -119,6 +121,8 @@ class ConfigError(TidegateError):
     """An invalid kubeconfig, or an invalid file that it refers to."""
 
     exit_code = 3
+    missing_context: str = ""
+    """Name of the context that was requested and that no kubeconfig has; else empty."""
 
 
 class ProcessError(TidegateError):

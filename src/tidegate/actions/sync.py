@@ -34,8 +34,8 @@ async def prepare_rollout(
     if not resources:
         plan_result = await with_removals(plan_result, session)
     faults = {
-        unit: reason
-        for unit, reason in plan_result.faults.items()
+        unit: fault.reason
+        for unit, fault in plan_result.faults.items()
         if unit not in workspace.unavailable
     }
     return PreparedRollout(

@@ -20,15 +20,17 @@ from tidegate.clusters.connect import Worker, find_target, open_world
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.clusters.pace import PacedWorld
 from tidegate.clusters.sandboxes import (
+    CONTEXT,
     SimulationConfig,
     add_sandbox_clusters,
     build_sandbox,
+    kubeconfig_hint,
     load_knowledge,
     preinstall,
     read_knowledge_files,
 )
 from tidegate.dialect.argo.appset.queries import RegisteredCluster
-from tidegate.errors import ClusterError, ConfigError, TidegateError
+from tidegate.errors import ClusterError, ConfigError
 from tidegate.files import read_user_file
 from tidegate.health.cel import CelRules
 from tidegate.health.cel.interpreter import is_cel_installed
@@ -264,16 +266,9 @@ def _suggest_sandbox() -> Iterator[None]:
         if error.code in UNREACHABLE_CODES:
             suggestion = "`tidegate sync --sandbox` needs no cluster"
             error.hint = f"{error.hint}; {suggestion}" if error.hint else suggestion
-        if error.code == "config.context":
-            error.hint = _sandbox_hint(error) or error.hint
+        if isinstance(error, ConfigError) and error.missing_context == CONTEXT:
+            error.hint = kubeconfig_hint(os.environ)
         raise
-
-
-def _sandbox_hint(error: TidegateError) -> str:
-    """Return how to select the running sandbox, if its context was requested; else empty."""
-    from tidegate.clusters.sandboxes import CONTEXT, kubeconfig_hint
-
-    return kubeconfig_hint(os.environ) if f"`{CONTEXT}`" in error.problem else ""
 
 
 def build_evaluator(

@@ -93,11 +93,14 @@ def _invalid_entry_finding(entry: str, location: Location) -> Finding:
 
 
 def _self_dependency_finding(unit: UnitId, location: Location) -> Finding:
+    problem = "depends on itself"
     return Finding(
         code="units.depends-on",
         severity=Severity.ERROR,
-        message=f"`{unit}` depends on itself",
+        message=f"`{unit}` {problem}",
         location=location,
         reason="it waits until it is ready itself, which never happens",
         fix="remove the entry",
+        unit=unit,
+        unit_problem=problem,
     )

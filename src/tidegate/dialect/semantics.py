@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from tidegate.model.config import ControllerSetting
 from tidegate.model.times import Ms, parse_duration
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.model.units.policy import Order, Policy, Tracking
 from tidegate.model.units.semantics import FLUX, UNLIMITED, Semantics

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.k8s.objects import ClusterRef, Propagation
+from tidegate.model.k8s.objects import ClusterRef, Propagation, Ref
 from tidegate.model.k8s.verdict import Verdict
 from tidegate.model.plans.change import FieldChange
 from tidegate.model.plans.drift import ObjectDrift
@@ -81,6 +81,8 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
     """Whether a retry is pointless."""
     field_messages: tuple[tuple[str, str], ...] = ()
     """Field and message of each cause, if the failure is about fields."""
+    ref: Ref | None = None
+    """The object that failed, if the message names one."""
 
 
 class RolloutStarted(msgspec.Struct, frozen=True):

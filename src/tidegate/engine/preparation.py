@@ -348,4 +348,5 @@ def expand(context: RolloutContext, step: Step) -> Procedure[messages.StepExpand
 def failure_with_object(object_failure: ObjectFailure) -> messages.Failure:
     """Return the failure with the name of its object in the message."""
     _, ref, failure = object_failure
-    return messages.Failure(failure.reason, f"{ref}: {failure.message}", failure.final)
+    message = f"{ref}: {failure.message}"
+    return messages.Failure(failure.reason, message, failure.final, ref=ref)

@@ -182,9 +182,10 @@ def _unknown_context(files: tuple[ConfigFile, ...], name: str) -> ConfigError:
     for file in files[:1]:
         has_current = _root_entry(file).has("current-context")
         location = file.locate("current-context" if has_current else "contexts")
-    return ConfigError(
-        "config.context", problem, location=location, hint=_describe_choices(files, "context")
-    )
+    hint = _describe_choices(files, "context")
+    error = ConfigError("config.context", problem, location=location, hint=hint)
+    error.missing_context = name
+    return error
 
 
 def _missing_context(files: tuple[ConfigFile, ...], environ: Mapping[str, str]) -> ConfigError:

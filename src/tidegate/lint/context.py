@@ -14,13 +14,13 @@ from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.lint.order import StepOrder
+from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Ref, versionless_key
 from tidegate.model.plans.graph import Graph, UnmetDependency
 from tidegate.model.plans.manifest import Manifest
 from tidegate.model.plans.plan import Step
 from tidegate.model.times import Ms
 from tidegate.model.units.bands import Bands
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.unit import Unit, UnitId
 
 HasCheck = Callable[[Unit, JsonObject], bool]

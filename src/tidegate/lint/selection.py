@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from tidegate.documents import Document
+from tidegate.model.config import IgnoredRule
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.model.units.config import IgnoredRule
 
 IGNORE_ANNOTATION = "tidegate.dev/ignore"
 """Annotation of an object: `ORD003: the job waits by itself`, one line or `;` part per rule."""

@@ -21,6 +21,7 @@ from tidegate.lint.context import HasCheck, Identity, LintContext, LintFile, Lin
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import overlay_targets
 from tidegate.linting.lookup import GraphReachability
+from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.model.plans.graph import Graph, GraphNode
@@ -32,7 +33,6 @@ from tidegate.model.plans.missing_dependency import (
 )
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import Ms
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.model.views.lint import AssumedDependency, UncheckedInput
 from tidegate.planning.graph import GraphResult, root_namespaces, unit_durations

@@ -26,8 +26,8 @@ from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
 from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
 from tidegate.linting.context import LoadedContext, assumed_dependencies, build_context
 from tidegate.linting.lookup import DiagnosticLocator
+from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.units.config import Config
 from tidegate.model.units.semantics import ARGOCD, Semantics
 from tidegate.model.units.unit import Unit
 from tidegate.model.views.lint import AssumedDependency, LintReport, UncheckedInput
@@ -212,6 +212,7 @@ def _manual_sync_finding(unit: Unit) -> Finding:
         location=unit.location,
         reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
         semantics=(ARGOCD.name,),
     )
 
@@ -243,6 +244,7 @@ def _finding_from_error(error: TidegateError, severity: Severity) -> Finding:
         message=error.problem,
         location=error.location,
         fix=error.hint,
+        error_problem=error.problem,
     )
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.errors import Location, TidegateError
+from tidegate.model.units.unit import UnitId
 
 
 class Severity(StrEnum):
@@ -42,6 +43,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Set only if several units may come from one location.
     """
+    unit: UnitId | None = None
+    """The unit that the message names."""
+    unit_problem: str = ""
+    """What the status of `unit` says about it; empty if its status says nothing about it."""
+    error_problem: str = ""
+    """The problem of the error that it reports; empty if it reports none."""
+    missing_dependency: UnitId | None = None
+    """The unit that `unit` depends on and that does not exist."""
+    cycle: tuple[UnitId, ...] = ()
+    """The units that wait for each other, if it is about a dependency cycle."""
 
 
 def warning_from_error(error: TidegateError) -> Finding:
@@ -52,4 +63,5 @@ def warning_from_error(error: TidegateError) -> Finding:
         message=error.problem,
         location=error.location,
         fix=error.hint,
+        error_problem=error.problem,
     )

@@ -178,6 +178,7 @@ def _manual_sync_finding(unit: Unit, parent: Unit | None) -> Finding:
         location=unit.location,
         reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
         fix="add `automated: {}` to its syncPolicy",
         semantics=(ARGOCD.name,),
     )
@@ -204,6 +205,9 @@ def fault_findings(unit: Unit, errors: Iterable[TidegateError]) -> list[Finding]
             message=f"`{unit.id}`: {error.problem}",
             location=error.location or unit.location,
             fix=error.hint,
+            unit=unit.id,
+            unit_problem=error.unit_problem or error.problem,
+            error_problem=error.problem,
         )
         for error in errors
     ]

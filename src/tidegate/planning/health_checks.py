@@ -61,8 +61,8 @@ class ExpressionResults(msgspec.Struct):
 
     members: list[RenderedUnit]
     findings: list[Finding] = msgspec.field(default_factory=list)
-    stuck: dict[UnitId, str] = msgspec.field(default_factory=dict)
-    """Units that never start or never end, with the reason."""
+    stuck: dict[UnitId, Finding] = msgspec.field(default_factory=dict)
+    """Units that never start or never end, with the first error."""
 
 
 async def check_expressions(
@@ -146,11 +146,9 @@ class _ExpressionChecker:
                 dependency_findings, waits = await self._check_dependency(unit, dependency)
                 findings += dependency_findings
                 dependencies += [dependency] if waits else []
-            messages = (
-                finding.message for finding in findings if finding.severity is Severity.ERROR
-            )
-            if message := next(messages, ""):
-                results.stuck[unit.id] = message
+            errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+            if errors:
+                results.stuck[unit.id] = errors[0]
             results.findings += findings
             changed = msgspec.structs.replace(unit, dependencies=tuple(dependencies))
             results.members.append(member if changed == unit else replace(member, unit=changed))

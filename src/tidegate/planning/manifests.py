@@ -375,9 +375,13 @@ def _empty_prune_error(manifests: Manifests) -> PlanError | None:
     )
     if not is_guarded or manifests.manifests or not unit.sources:
         return None
-    problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
+    unit_problem = "has no objects, and pruning would delete all that it has brought"
     hint = "look whether it is the right directory; `--allow-empty` goes on"
-    return PlanError("plan.empty", problem, location=unit.location, hint=hint)
+    error = PlanError(
+        "plan.empty", f"`{unit.id}` {unit_problem}", location=unit.location, hint=hint
+    )
+    error.unit_problem = unit_problem
+    return error
 
 
 def _read_unit(

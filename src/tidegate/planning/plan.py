@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from tidegate.model.units.release_history import ReleaseAction
 from tidegate.model.units.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.units.unit import Unit, UnitId
 from tidegate.plan.build.build import build_plan
-from tidegate.plan.build.cycles import CycleResolution, break_cycles
+from tidegate.plan.build.cycles import Cycle, CycleResolution, break_cycles
 from tidegate.plan.changes.selection import select_objects
 from tidegate.planning.exclusions import (
     exclude_units,
@@ -50,6 +50,18 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.result import RenderResult, require_deployable
 
 
+class Fault(msgspec.Struct, frozen=True):
+    """Why a unit cannot be rolled out."""
+
+    reason: str
+    finding: Finding | None = None
+    """The finding that says so, where there is one."""
+
+    @classmethod
+    def from_finding(cls, finding: Finding) -> Fault:
+        return cls(finding.message, finding)
+
+
 class PlanResult(msgspec.Struct, frozen=True):
     """A plan, its inputs and its findings."""
 
@@ -57,7 +69,7 @@ class PlanResult(msgspec.Struct, frozen=True):
     unit_manifests: tuple[UnitManifests, ...]
     """The manifests of each unit that could be read."""
     findings: tuple[Finding, ...] = ()
-    faults: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    faults: Mapping[UnitId, Fault] = msgspec.field(default_factory=dict)
     """By unit, why it cannot be rolled out. Such a unit is in the plan without its objects."""
     all_units: frozenset[UnitId] = frozenset()
     """All units, including those that are excluded from the plan."""
@@ -111,14 +123,14 @@ async def make_plan(
     resources: tuple[str, ...] = (),
     semantics: Semantics | None = None,
     *,
-    excluded: Mapping[UnitId, str] | None = None,
+    excluded: Mapping[UnitId, Finding] | None = None,
     is_removal: bool = False,
 ) -> PlanResult:
     """Return the plan of these unit trees, limited to the named resources.
 
     Live objects that are not in the plan are pruned, so that the plan must be complete where a
     unit prunes. Without `semantics` each unit runs with those of its dialect.
-    `excluded`: by unit, its fault; where given, units in a dependency cycle are excluded as
+    `excluded`: by unit, its error; where given, units in a dependency cycle are excluded as
     well.
     `is_removal`: the units are deleted, so that project rules and sync windows do not apply.
     """
@@ -160,7 +172,6 @@ async def make_plan(
         plan = select_objects(plan, resources)
     await reject_shared(plan, session)
     findings += _unpruned_findings(manifest_set.units)
-    faults = {member.unit.id: "it could not be rendered" for member in manifest_set.faulty.values()}
     findings += await find_orphaned_resources(
         (unit_manifests.manifests for unit_manifests in manifest_set.units), session
     )
@@ -169,17 +180,46 @@ async def make_plan(
         session.world.now(),
     )
     findings += window_findings(blocks, session)
-    stuck = {unit: why for unit, why in checked.stuck.items() if unit in planned_ids}
-    rejected = {**manifest_set.rejected, **permanently_closed(blocks), **stuck}
-    planned_excluded = {unit: why for unit, why in (excluded or {}).items() if unit in planned_ids}
+    cycle_findings = [(cycle, _cycle_finding(cycle)) for cycle in cycles.cycles]
+    unrendered = Fault("it could not be rendered")
+    rejected = {
+        **_faults(manifest_set.rejected),
+        **_faults(permanently_closed(blocks)),
+        **_finding_faults(checked.stuck, planned_ids),
+    }
+    faults = {
+        **dict.fromkeys(manifest_set.faulty, unrendered),
+        **_finding_faults(excluded or {}, planned_ids),
+        **{
+            unit: Fault.from_finding(finding)
+            for cycle, finding in reversed(cycle_findings)
+            for unit in cycle.units
+        },
+        **rejected,
+    }
     return PlanResult(
         plan,
         tuple(manifest_set.units),
-        (*findings, *map(_cycle_finding, cycles.errors), *manifest_set.findings),
-        {**faults, **planned_excluded, **cycles.member_problems, **rejected},
+        (*findings, *(finding for _, finding in cycle_findings), *manifest_set.findings),
+        faults,
         all_units,
-        rejected=rejected,
+        rejected={unit: fault.reason for unit, fault in rejected.items()},
     )
+
+
+def _faults(reasons: Mapping[UnitId, str]) -> dict[UnitId, Fault]:
+    return {unit: Fault(reason) for unit, reason in reasons.items()}
+
+
+def _finding_faults(
+    findings: Mapping[UnitId, Finding], planned_ids: Collection[UnitId]
+) -> dict[UnitId, Fault]:
+    """Return the faults of those units that are in the plan."""
+    return {
+        unit: Fault.from_finding(finding)
+        for unit, finding in findings.items()
+        if unit in planned_ids
+    }
 
 
 def _build_plan(manifests: list[Manifests]) -> Plan:
@@ -328,7 +368,8 @@ def _unknown_manifests(member: RenderedUnit) -> Manifests:
     return Manifests(unit=member.unit, has_known_objects=False)
 
 
-def _cycle_finding(error: PlanError) -> Finding:
+def _cycle_finding(cycle: Cycle) -> Finding:
+    error, is_mutual = cycle.error, len(cycle.units) > 1
     return Finding(
         code=error.code,
         severity=Severity.ERROR,
@@ -336,6 +377,10 @@ def _cycle_finding(error: PlanError) -> Finding:
         location=error.location,
         reason="none of them begins: each waits until another one is ready",
         fix=error.hint,
+        unit=None if is_mutual else cycle.units[0],
+        unit_problem=error.unit_problem,
+        error_problem=error.problem,
+        cycle=cycle.units if is_mutual else (),
     )
 
 
@@ -366,3 +411,14 @@ class PreparedRollout(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     left_out: Mapping[UnitId, str]
     """Units that are not rolled out, with the reason."""
+
+    @property
+    def fault_findings(self) -> dict[UnitId, Finding]:
+        """By unit, the error that keeps it from starting, or the first that its status reports."""
+        reported = {
+            finding.unit: finding
+            for finding in reversed(self.findings)
+            if finding.severity is Severity.ERROR and finding.unit and finding.unit_problem
+        }
+        faults = self.plan_result.faults.items()
+        return {**reported, **{unit: fault.finding for unit, fault in faults if fault.finding}}

@@ -71,6 +71,7 @@ def _more_objects_finding(unit: Unit, count: int) -> Finding:
         message=message,
         location=unit.location,
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
     )
 
 
@@ -102,13 +103,16 @@ def window_findings(
 
 def _closed_window_finding(unit: Unit, block: WindowBlock) -> Finding:
     end = f"until {format_timestamp(block.until)}" if block.until else "for longer than a year"
+    problem = f"is held {end}, if there is something to do"
     return Finding(
         code="argo.window",
         severity=Severity.WARNING if block.until else Severity.ERROR,
-        message=f"`{unit.id}` is held {end}, if there is something to do",
+        message=f"`{unit.id}` {problem}",
         location=unit.location,
         reason=f"by the {block.window.title}",
         fix="" if block.until else "correct the window",
+        unit=unit.id,
+        unit_problem=problem,
     )
 
 

@@ -8,10 +8,10 @@ import msgspec
 
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Location, sanitize
+from tidegate.model.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.display_paths import location_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.bands import Bands
-from tidegate.model.units.config import CONFIG_FILE, Config, LintConfig
 from tidegate.model.units.expressions import HealthExpressions
 
 ConfigPart = tuple[Json, Location]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 from tidegate.clusters.session import Session
 from tidegate.dialect.status_formats import STATUS_FORMATS, build_event
 from tidegate.engine.evaluator import StatusPatch
-from tidegate.model.finding import Finding, Severity
+from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import ClusterRef, JsonObject, Kind, Ref
 from tidegate.model.plans.plan import ItemAction, step_items
@@ -34,6 +35,8 @@ from tidegate.source import Access, read_head
 from tidegate.source.local import WORKING_TREE
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.result import RenderedSource, RenderResult
+
+NO_FAULTS: Mapping[UnitId, Finding] = MappingProxyType({})
 
 
 class UnitResource(NamedTuple):
@@ -86,6 +89,15 @@ class UnitFault(NamedTuple):
     code: str
     field: str
     message: str
+    cycle: tuple[UnitId, ...] = ()
+    """The units that wait for each other, if a dependency cycle is the error."""
+
+    @classmethod
+    def from_finding(cls, unit: UnitId, error: Finding) -> UnitFault:
+        """Return the error of a unit without the name of the unit."""
+        message = error.unit_problem if error.unit == unit else ""
+        field = error.location.field if error.location else ""
+        return cls(error.code, field, message or error.message, error.cycle)
 
 
 class UnitStatuses(msgspec.Struct, frozen=True):
@@ -146,8 +158,10 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         fault = None if progress.is_valid else self.faults.get(progress.unit)
         if fault is None:
             return progress
-        code, field, message = fault
-        return replace(progress, code=code, field=field, message=redact(message))
+        message = redact(fault.message)
+        return replace(
+            progress, code=fault.code, field=fault.field, message=message, cycle=fault.cycle
+        )
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
@@ -164,11 +178,11 @@ def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
 
 
 async def build_statuses(
-    plan_result: PlanResult, session: Session, findings: Iterable[Finding] = ()
+    plan_result: PlanResult, session: Session, fault_findings: Mapping[UnitId, Finding] = NO_FAULTS
 ) -> UnitStatuses | None:
     """Return the statuses of a plan's units; None where no cluster serves their kinds.
 
-    `findings` may explain why a unit could not be rendered.
+    `fault_findings`: by unit, the error that keeps it from starting.
     """
     groups = {kind: status_format.group for kind, status_format in STATUS_FORMATS.items()}
     resources = await find_unit_resources(plan_result, session, groups)
@@ -181,27 +195,12 @@ async def build_statuses(
     }
     rendered_by_unit = {unit_id: rendered[unit_id] for unit_id in refs if unit_id in rendered}
     source_revisions = await _source_revisions(rendered_by_unit, session)
-    faults = _unit_faults(refs, findings, plan_result.faults)
+    faults = {
+        unit: UnitFault.from_finding(unit, fault_findings[unit])
+        for unit in refs
+        if unit in fault_findings
+    }
     return UnitStatuses(refs, source_revisions, Redactor.from_plan(plan_result.plan), faults)
-
-
-def _unit_faults(
-    units: Iterable[UnitId], findings: Iterable[Finding], known_faults: Mapping[UnitId, str]
-) -> dict[UnitId, UnitFault]:
-    """Return, by unit, the error that keeps it from starting, or the first that names it."""
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    by_message = {finding.message: finding for finding in reversed(errors)}
-    by_unit_name = {finding.message[1:].partition("`")[0]: finding for finding in reversed(errors)}
-    faults: dict[UnitId, UnitFault] = {}
-    for unit in units:
-        error = by_message.get(known_faults.get(unit, "")) or by_unit_name.get(str(unit))
-        if error is not None:
-            field = error.location.field if error.location else ""
-            message = error.message
-            for prefix in (f"`{unit}`", ": ", " ", "is not rendered: ", f"`{unit}` "):
-                message = message.removeprefix(prefix)
-            faults[unit] = UnitFault(error.code, field, message)
-    return faults
 
 
 async def _source_revisions(

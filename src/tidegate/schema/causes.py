@@ -17,6 +17,8 @@ from tidegate.world.messages import Cause
 
 NO_FIELD = "<nil>"
 """The field name that the server uses for a problem without a field."""
+TYPE_INVALID = "FieldValueTypeInvalid"
+"""Reason of a value whose type is not that of its field."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 MIN_EXPONENT, MAX_EXPONENT = -4, 6
 """Go writes floats outside these exponents with an exponent."""
@@ -36,7 +38,7 @@ def invalid(field: str, value: Json, detail: str) -> Cause:
 
 def type_invalid(field: str, value: Json, detail: str) -> Cause:
     """Return the error for a value of the wrong type."""
-    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {format_value(value)}: {detail}")
+    return Cause(field, TYPE_INVALID, f"Invalid value: {format_value(value)}: {detail}")
 
 
 def unsupported(field: str, value: Json, allowed: Iterable[str]) -> Cause:

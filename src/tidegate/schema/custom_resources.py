@@ -17,10 +17,11 @@ import msgspec
 
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, Kind
+from tidegate.model.k8s.secret import value_at_path
 from tidegate.schema.builtin import object_meta_shape
-from tidegate.schema.causes import NO_FIELD
+from tidegate.schema.causes import NO_FIELD, TYPE_INVALID
 from tidegate.schema.defaulting import list_unknown_fields
-from tidegate.schema.shape import Shape, find_child_shape
+from tidegate.schema.shape import Shape, Type, find_child_shape
 from tidegate.schema.structural import Schema, shape_from_schema
 from tidegate.schema.types import find_decode_problem
 from tidegate.schema.violations import find_custom_resource_problems
@@ -37,12 +38,15 @@ class SchemaProblem(NamedTuple):
 
     path: FieldPath
     problem: str
+    """The message of an API server."""
     source: str = ""
     """The module with the CRD; empty if no module has that version of the kind."""
     is_dropped: bool = False
     """Whether the field is unknown and dropped."""
     suggestion: str = ""
     """A known field with a similar name, or empty."""
+    lacks_quotes: bool = False
+    """Whether the field takes text, and YAML reads the value as a boolean or a number."""
 
 
 class _SchemaFile(msgspec.Struct, frozen=True):
@@ -102,8 +106,18 @@ def _find_rejected(
     causes = find_custom_resource_problems(kind, body, shape, applied=False)
     for cause in [cause for cause in causes if cause.field != NO_FIELD] or causes:
         path = () if cause.field == NO_FIELD else _parse_path(body, f".{cause.field}")
-        problems.setdefault(path, SchemaProblem(path, cause.message, source))
+        lacks_quotes = cause.reason == TYPE_INVALID and _lacks_quotes(body, shape, path)
+        problems.setdefault(
+            path, SchemaProblem(path, cause.message, source, lacks_quotes=lacks_quotes)
+        )
     return problems
+
+
+def _lacks_quotes(body: Schema, shape: Shape, path: FieldPath) -> bool:
+    """Return whether a field takes any text, and has a boolean or a number."""
+    field = _shape_at(shape, path)
+    takes_text = field is not None and field.type is Type.STRING and not field.format
+    return takes_text and isinstance(value_at_path(body, path), bool | int | float)
 
 
 def _has_problem_above(problems: Mapping[FieldPath, SchemaProblem], path: FieldPath) -> bool:
@@ -140,16 +154,22 @@ def _parse_path(body: Json, field: str) -> FieldPath:
 
 def _sibling_names(shape: Shape, path: FieldPath) -> list[str]:
     """Return the known fields beside the last step of a path."""
-    for step in path[:-1]:
+    parent = _shape_at(shape, path[:-1])
+    return [] if parent is None else [*parent.fields]
+
+
+def _shape_at(shape: Shape, path: FieldPath) -> Shape | None:
+    """Return the shape of the field at a path, or None if the path is not known."""
+    for step in path:
         inner = (
             find_child_shape(shape, step)
             if isinstance(step, str)
             else shape.items and shape.items()
         )
         if inner is None:
-            return []
+            return None
         shape = inner
-    return [*shape.fields]
+    return shape
 
 
 @cache

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.clusters.session import ClusterTargets, Session
+from tidegate.errors import TidegateError
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Kind
 from tidegate.model.plans.missing_dependency import NEVER_ASSUMED, DependencyType, MissingDependency
@@ -24,13 +25,12 @@ from tidegate.model.simulation.preinstalled import (
     GivenOperator,
     format_kind_title,
 )
-from tidegate.model.units.unit import UnitId
+from tidegate.model.units.unit import Unit, UnitId
 from tidegate.planning.missing import find_missing
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.discovery.findings import (
-    missing_dependency_message,
+    describe_needed_sources,
     misspelt_dependencies,
-    render_failure_findings,
 )
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.rendering.result import UNAVAILABLE_SOURCE_CODES, RenderFailure
@@ -47,19 +47,15 @@ from tidegate.workspace.workspace import (
 def with_unavailable_units(workspace: Workspace) -> Workspace:
     """Return the workspace with unavailable units listed, and their errors as warnings."""
     unavailable = [member for member in workspace.members if _is_unavailable(member)]
-    render_finding = {
-        render_finding.message: member.unit.id
+    opaque_messages: dict[tuple[UnitId | None, str, str], str] = {
+        (member.unit.id, error.code, error.problem): _opaque_message(member.unit, error)
         for member in unavailable
-        for render_finding in render_failure_findings(member)
+        for error in _render_errors(member)
     }
     unit_ids = {member.unit.id for member in workspace.members}
     units = [member.unit for member in workspace.members]
-    typos = {
-        missing_dependency_message(unit, name)
-        for unit in units
-        for name in misspelt_dependencies(unit, unit_ids)
-    }
-    findings = tuple(_as_warning(finding, render_finding, typos) for finding in workspace.findings)
+    typos = {(unit.id, name) for unit in units for name in misspelt_dependencies(unit, unit_ids)}
+    findings = tuple(_as_warning(finding, opaque_messages, typos) for finding in workspace.findings)
     return replace(
         workspace,
         findings=findings,
@@ -69,31 +65,47 @@ def with_unavailable_units(workspace: Workspace) -> Workspace:
 
 def _is_unavailable(member: RenderedUnit) -> bool:
     """Return whether a unit could not be rendered only because its source cannot be fetched."""
-    rendered = member.result
-    if not isinstance(rendered, RenderFailure) or not member.unit.id.kind:
+    if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
         return False
-    return all(error.code in UNAVAILABLE_SOURCE_CODES for error in rendered.errors)
+    return all(error.code in UNAVAILABLE_SOURCE_CODES for error in _render_errors(member))
+
+
+def _render_errors(member: RenderedUnit) -> tuple[TidegateError, ...]:
+    return member.result.errors if isinstance(member.result, RenderFailure) else ()
+
+
+def _opaque_message(unit: Unit, error: TidegateError) -> str:
+    return f"`{unit.id}` is opaque{describe_needed_sources(unit, error)}: {error.problem}"
 
 
 def _as_warning(
-    finding: Finding, units_by_message: Mapping[str, UnitId], typos: Collection[str]
+    finding: Finding,
+    opaque_messages: Mapping[tuple[UnitId | None, str, str], str],
+    typos: Collection[tuple[UnitId | None, UnitId | None]],
 ) -> Finding:
-    if finding.code == "units.unknown" and finding.message not in typos:
+    """Return a finding as a warning if what it reports as missing is assumed to be there.
+
+    `opaque_messages`: by unit, code and problem of an error of its source.
+    `typos`: units, each with a dependency that is misspelt.
+    """
+    is_typo = (finding.unit, finding.missing_dependency) in typos
+    if finding.code == "units.unknown" and not is_typo:
         reason = "it is in another part of the repository, or nowhere; it is taken to be ready"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
     if finding.code == "argo.set-far":
         reason = "what it would bring is not known; what others lean on is taken to be there"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
-    unit = units_by_message.get(finding.message)
-    if unit is None:
+    message = opaque_messages.get((finding.unit, finding.code, finding.error_problem))
+    if message is None:
         return finding
     return Finding(
         code="units.opaque",
         severity=Severity.WARNING,
-        message=f"`{unit}` is opaque{finding.message.removeprefix(f'`{unit}` is not rendered')}",
+        message=message,
         location=finding.location,
         reason="what it brings is not known; what others lean on is taken to be there",
         fix=finding.fix,
+        unit=finding.unit,
     )
 
 

@@ -223,6 +223,7 @@ def find_unstartable_units(workspace: Workspace, plan_result: PlanResult) -> dic
     }
     first_steps = {edge.before for edge in plan.edges if edge.reason is EdgeReason.ROLLOUT_STEP}
     awaited |= {step.unit for step in plan.steps if step.id in first_steps}
-    unknown = {name: reason for name, reason in plan_result.faults.items() if name in awaited}
-    faults = {**unknown, **workspace.faulty_units_for(PREVENTS_START_CODES)}
-    return {name: reason for name, reason in faults.items() if name in planned_units}
+    unknown = {name: fault.reason for name, fault in plan_result.faults.items() if name in awaited}
+    errors = workspace.faulty_units_for(PREVENTS_START_CODES)
+    reasons = {**unknown, **{name: finding.message for name, finding in errors.items()}}
+    return {name: reason for name, reason in reasons.items() if name in planned_units}

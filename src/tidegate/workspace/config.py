@@ -12,8 +12,7 @@ import msgspec
 from tidegate.documents.decoder import decode_with_locations
 from tidegate.errors import DocumentError, Location
 from tidegate.files import PathEscapeError, open_file, resolve_within
-from tidegate.model.k8s.objects import FieldPath, Kind
-from tidegate.model.units.config import (
+from tidegate.model.config import (
     CONFIG_FILE,
     ChartMapping,
     ClusterMapping,
@@ -24,6 +23,7 @@ from tidegate.model.units.config import (
     LocatedText,
     RepositoryMapping,
 )
+from tidegate.model.k8s.objects import FieldPath, Kind
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.source import Checkout
 from tidegate.source.ignore import is_ignored, read_rules

@@ -169,13 +169,13 @@ class SourceFile:
         return 1 + len("".join(literal)) if is_match else 0
 
 
-def _with_unit_names(finding: Finding, units: list[str]) -> Finding:
+def _with_unit_names(merged: Finding, findings: list[Finding]) -> Finding:
     """Return a finding about units of one template, with the name of the first of them."""
-    names = tuple(dict.fromkeys(units))
+    names = tuple(dict.fromkeys(name for finding in findings for name in finding.unit_names))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    is_named = f"{names[0].rpartition('/')[2]}`" in finding.message
-    message = finding.message if is_named else f"`{names[0]}`{more}: {finding.message}"
-    return msgspec.structs.replace(finding, message=message, unit_names=names)
+    unit = findings[0].unit
+    message = f"`{names[0]}`{more}: {merged.message}" if unit is None else merged.message
+    return msgspec.structs.replace(merged, message=message, unit_names=names, unit=unit)
 
 
 def _at_location(finding: Finding, location: Location) -> Finding:
@@ -258,16 +258,18 @@ class FieldLocator(msgspec.Struct):
 
     def _merge_template_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Yield the findings; those about units of one template once, at their field."""
-        units_by_finding: dict[Finding, list[str]] = {}
+        same: dict[Finding, list[Finding]] = {}
         for finding in findings:
             location = self._template_location(finding)
             if location is None:
-                units_by_finding.setdefault(finding, [])
+                same.setdefault(finding, [])
             else:
-                merged = msgspec.structs.replace(finding, location=location, unit_names=())
-                units_by_finding.setdefault(merged, []).extend(finding.unit_names)
-        for finding, units in units_by_finding.items():
-            yield _with_unit_names(finding, units) if units else finding
+                merged = msgspec.structs.replace(
+                    finding, location=location, unit_names=(), unit=None
+                )
+                same.setdefault(merged, []).append(finding)
+        for finding, template_findings in same.items():
+            yield _with_unit_names(finding, template_findings) if template_findings else finding
 
     def _template_location(self, finding: Finding) -> Location | None:
         location = finding.location

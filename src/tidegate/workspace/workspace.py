@@ -22,10 +22,10 @@ from tidegate.dialect.semantics import with_controller_settings
 from tidegate.dialect.units import RESOURCE_HINT
 from tidegate.errors import Location, PlanError, UsageError
 from tidegate.health.lua import LuaRules
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.k8s.objects import Json
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.model.units.policy import Policy, Tracking, with_force
 from tidegate.model.units.rendering import NO_ROOT
@@ -133,17 +133,17 @@ class Workspace(msgspec.Struct, frozen=True):
         return {unit: tuple(findings) for unit, findings in grouped.items()}
 
     @property
-    def faulty_units(self) -> dict[UnitId, str]:
-        """Units with an error in their definition, and its message."""
+    def faulty_units(self) -> dict[UnitId, Finding]:
+        """Units with an error in their definition, and the first of their errors."""
         return self.faulty_units_for()
 
-    def faulty_units_for(self, codes: Collection[str] = ()) -> dict[UnitId, str]:
-        """Return the units with an error of these codes, or of any code, and its message."""
-        faults: dict[UnitId, str] = {}
+    def faulty_units_for(self, codes: Collection[str] = ()) -> dict[UnitId, Finding]:
+        """Return the units with errors of these codes, or of any code, and the first of them."""
+        faults: dict[UnitId, Finding] = {}
         for finding, units in self._findings_with_units():
             if finding.severity is Severity.ERROR and (not codes or finding.code in codes):
                 for unit in units:
-                    faults.setdefault(unit.id, finding.message)
+                    faults.setdefault(unit.id, finding)
         return faults
 
     def _findings_with_units(self) -> Iterator[tuple[Finding, list[Unit]]]:

@@ -11,11 +11,11 @@ from tests.support.builders import a_config_map, an_object
 from tests.support.objects import a_namespace
 from tidegate.dialect.semantics import with_controller_settings
 from tidegate.errors import Location
+from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.plan import Plan, step_items
 from tidegate.model.rollouts.event import EventType
-from tidegate.model.units.config import ControllerSetting
 
 NOTE = "kustomize.toolkit.fluxcd.io/"
 

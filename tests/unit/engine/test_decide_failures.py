@@ -161,3 +161,15 @@ def test_a_step_that_begins_anew_waits_for_the_answers_to_its_earlier_try() -> N
     play.judge("db", Health.HEALTHY)
 
     assert play.states == {DB: StepState.PASSED}
+
+
+@pytest.mark.parametrize("refusals", [0, ALWAYS], ids=["the gate", "the write"])
+def test_a_step_that_fails_names_the_object_because_of_which_it_did(refusals: int) -> None:
+    play = Play(ONE_WAVE, TIDEGATE, refusals={"db": refusals})
+
+    play.wait(1_000)
+
+    tried = {EventType.STEP_FAILED, EventType.RETRY_SCHEDULED}
+    failures = [event.failed_object for event in play.events if event.type in tried]
+    assert failures
+    assert {ref.name if ref else "" for ref in failures} == {"db"}

@@ -269,4 +269,5 @@ def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> 
 
     assert error.code == "config.context"
     assert error.problem == "there is no context `nowhere`"
+    assert error.missing_context == "nowhere"
     assert error.hint == "contexts there are: `here`"

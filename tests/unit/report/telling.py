@@ -71,8 +71,9 @@ def passed(step: Step, at: int) -> list[Event]:
     ]
 
 
-def failed(step: Step, at: int, sentence: str) -> Event:
-    return Event(Ms(at), EventType.STEP_FAILED, step.id, None, "Failed", sentence)
+def failed(step: Step, at: int, sentence: str, ref: Ref | None = None) -> Event:
+    type_ = EventType.STEP_FAILED
+    return Event(Ms(at), type_, step.id, None, "Failed", sentence, failed_object=ref)
 
 
 def ended(at: int, reason: str = "passed", sentence: str = "") -> Event:

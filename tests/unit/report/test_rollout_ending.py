@@ -45,10 +45,12 @@ def told(*events: Event) -> RolloutProgress:
     return course
 
 
-def a_failure(sentence: str = "Deployment default/web: it crashed") -> RolloutProgress:
+def a_failure(
+    sentence: str = "Deployment default/web: it crashed", ref: Ref | None = WEB
+) -> RolloutProgress:
     return told(
         *applied(ONE, 0),
-        failed(ONE, 3_000, sentence),
+        failed(ONE, 3_000, sentence, ref),
         Event(Ms(3_000), EventType.STEP_SKIPPED, TWO.id),
         ended(3_000, "failed"),
     )
@@ -206,19 +208,10 @@ def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
 
 
 def test_a_failure_without_evidence_is_still_told() -> None:
-    course = a_failure("nobody knows why")
+    course = a_failure("nobody knows why", None)
 
     assert failing_objects(course) == []
     assert text_of(explain_failure(course))[0] == "✗ wave 1 failed after 3.0s: nobody knows why"
-
-
-def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
-    near = a_ref("web-2")
-    step = a_step("wave 1", WEB, near)
-    course = course_of(step)
-    course.add_event(failed(step, 0, "Deployment default/web-2 took too long: no pod yet"))
-
-    assert failing_objects(course) == [ClusterRef("", near)]
 
 
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:

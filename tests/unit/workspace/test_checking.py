@@ -12,7 +12,9 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.objects import Json
+from tidegate.schema import causes
 from tidegate.workspace.discovery.object_checks import check_objects
+from tidegate.world.messages import Cause
 
 TEXT = """\
 apiVersion: v1
@@ -155,4 +157,19 @@ def test_text_that_yaml_reads_as_a_number_is_to_be_put_in_quotes() -> None:
     )
 
     assert str(finding.location) == "shop.yaml:7:24 (spec.source.targetRevision)"
+    assert finding.fix == "put it in quotes"
+
+
+def test_quotes_are_suggested_whatever_the_server_says_about_the_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reworded = Cause("spec.sources[0].targetRevision", "FieldValueTypeInvalid", "not this type")
+    monkeypatch.setattr(causes, "type_invalid", lambda *_: reworded)
+
+    (finding,) = check(
+        f"{APPLICATION}  project: a\n  destination: {{}}\n"
+        "  sources: [{repoURL: a, targetRevision: 1.2}]\n"
+    )
+
+    assert finding.message.endswith("is refused: not this type")
     assert finding.fix == "put it in quotes"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.model.units.config import Config
+from tidegate.model.config import Config
 from tidegate.source import Checkout
 from tidegate.workspace.config import configured_checkouts, filter_ignored, read_config
 

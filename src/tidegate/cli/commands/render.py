@@ -136,6 +136,6 @@ def _print_unit(
 
 
 def _is_reported(error: TidegateError, findings: tuple[Finding, ...]) -> bool:
-    return any(
-        finding.code == error.code and error.problem in finding.message for finding in findings
-    )
+    """Return whether a finding reports the error, by whatever message."""
+    key = (error.code, error.problem)
+    return any((finding.code, finding.error_problem) == key for finding in findings)

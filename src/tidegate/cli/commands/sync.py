@@ -309,7 +309,7 @@ async def _run_rollout(
     from tidegate.releases.history import build_history
     from tidegate.rollout.status_writer import build_statuses
 
-    flags, planned, findings = sync_request.flags, prepared.plan_result, prepared.findings
+    flags, planned = sync_request.flags, prepared.plan_result
     take_over_units, resume_afterwards = flags["take_over"], flags["hand_back"]
     takeover = await take_over(
         planned, session, takes_over=take_over_units, hands_back=resume_afterwards
@@ -331,7 +331,7 @@ async def _run_rollout(
         return newest
 
     if not flags["resources"]:  # of a part nobody can say how the whole is
-        statuses = await build_statuses(takeover.plan_result, session, findings)
+        statuses = await build_statuses(takeover.plan_result, session, prepared.fault_findings)
         rollout_options = replace(
             rollout_options,
             statuses=statuses,

@@ -17,11 +17,11 @@ from tidegate.dialect.argo.render_requests import string_list
 from tidegate.documents import read_first_value
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.globs import compile_glob
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import SECOND, Ms, parse_duration
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.ignore_differences import IgnoreDifference
 from tidegate.model.units.policy import Policy
 from tidegate.model.units.semantics import ChildGates

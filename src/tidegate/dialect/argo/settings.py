@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from tidegate.documents import Document
 from tidegate.documents.document import format_path
 from tidegate.errors import Location
+from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json
-from tidegate.model.units.config import ControllerSetting
 
 CONFIG_MAPS = {"argocd-cm": "cm", "argocd-cmd-params-cm": "params"}
 """The ConfigMaps, and their names in the values of the chart."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.errors import redact_urls, sanitize
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.rendering import FluxDetails
 from tidegate.model.units.semantics import FLUX
 from tidegate.model.units.source import SourceObject
@@ -70,14 +70,17 @@ def _denial_reason(subject: str, flag: str, setting: ControllerSetting | None) -
 
 
 def _denied_finding(unit: Unit, target: str, why: str, fix: str) -> Finding:
+    problem = f"cannot have `{target}`"
     return Finding(
         code="flux.access",
         severity=Severity.ERROR,
-        message=f"`{unit.id}` cannot have `{target}`",
+        message=f"`{unit.id}` {problem}",
         location=unit.location,
         reason=why,
         fix=fix,
         semantics=(FLUX.name,),
+        unit=unit.id,
+        unit_problem=problem,
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.documents import Document
 from tidegate.documents.document import format_path
+from tidegate.model.config import ControllerSetting
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
 from tidegate.model.k8s.objects import Json, Kind
-from tidegate.model.units.config import ControllerSetting
 
 CONTROLLERS = ("kustomize-controller", "helm-controller", "source-controller")
 FEATURE_GATES = "feature-gates"

@@ -33,8 +33,7 @@ def handle_step_compared(context: DecisionContext, trigger: messages.StepCompare
     if step.state is not StepState.CHECKING:
         return
     if trigger.failure is not None:
-        failure = trigger.failure
-        fail_step(context, step, failure.reason, failure.message, final=failure.final)
+        fail_step(context, step, trigger.failure)
         return
     for run, compared in zip(step.items, trigger.objects, strict=True):
         run.compare_result, run.live_before, run.drift = (
@@ -52,7 +51,9 @@ def check_deletions(context: DecisionContext, step: StepRun) -> None:
     """Fail a step whose deletions have taken too long."""
     stuck = next((run for run in step.items if run.state is ItemState.DELETING), None)
     if stuck is not None and step.deadline is not None and context.now >= step.deadline:
-        fail_step(context, step, "Deadline", f"{stuck.item.ref} is still being deleted")
+        ref = stuck.item.ref
+        message = f"{ref} is still being deleted"
+        fail_step(context, step, messages.Failure("Deadline", message, ref=ref))
 
 
 def _start_batches(context: DecisionContext, step: StepRun) -> None:
@@ -67,7 +68,7 @@ def _start_batches(context: DecisionContext, step: StepRun) -> None:
             step.semantics.stops_on_rejection or _has_failed_deletion(step)
         ):
             if not _withdraw(context, step):
-                fail_step(context, step, failure.reason, failure.message, final=failure.final)
+                fail_step(context, step, failure)
             return
         if step.next_batch == len(step.step.batches):
             enter_gate(context, step)
@@ -278,8 +279,7 @@ def _continue_step(context: DecisionContext, step: StepRun) -> None:
     elif step.state is not StepState.GATING:
         return
     elif step.failure is not None and not step.semantics.settles_before_failing:
-        failure = step.failure
-        fail_step(context, step, failure.reason, failure.message, final=failure.final)
+        fail_step(context, step, step.failure)
     else:
         context.set_timer(context.now, step)
 
@@ -314,7 +314,7 @@ def _fail_item(context: DecisionContext, run: ItemRun, failure: messages.Failure
     step, ref, reason, message = run.step, run.item.ref, failure.reason, failure.message
     context.emit(EventType.OBJECT_REFUSED, step, ref=ref, reason=reason, message=message)
     if step.failure is None or failure.final:
-        step.failure = messages.Failure(reason, f"{ref}: {message}", failure.final)
+        step.failure = messages.Failure(reason, f"{ref}: {message}", failure.final, ref=ref)
 
 
 def _handle_deleted(context: DecisionContext, run: ItemRun) -> None:
@@ -421,10 +421,11 @@ def _reapply(context: DecisionContext, run: ItemRun, failure: messages.Failure) 
         _apply_item(context, run)
         set_deadline(context, step)
         return
-    message = f"{run.item.ref} {failure.message}"
+    ref = run.item.ref
+    message = f"{ref} {failure.message}"
     # What removes itself may be missed a few times; who changes our text goes on doing so.
     final = failure.reason == CHANGED and not step.semantics.retry.retries_gates
-    step.failure = step.failure or messages.Failure(failure.reason, message, final)
+    step.failure = step.failure or messages.Failure(failure.reason, message, final, ref=ref)
     if step.semantics.settles_before_failing:
         settle_item(context, run, ItemState.FAILED)
     else:

@@ -37,8 +37,7 @@ def handle_step_expanded(context: DecisionContext, trigger: StepExpanded) -> Non
     if step.state is not StepState.CHECKING:
         return
     if isinstance(trigger.outcome, Failure):
-        failure = trigger.outcome
-        fail_step(context, step, failure.reason, failure.message, final=failure.final)
+        fail_step(context, step, trigger.outcome)
         return
     context.set_step_state(step, StepState.GATING, reason="Expanded")
     runs = add_plan(rollout, trigger.outcome)

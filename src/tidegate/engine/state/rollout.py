@@ -382,6 +382,7 @@ class DecisionContext:
         reason: str = "",
         message: str = "",
         until: Ms = Ms(0),
+        failed_object: Ref | None = None,
     ) -> None:
         """Emit an event about a step or the whole rollout; steps without objects emit none."""
         if step is None:
@@ -401,6 +402,7 @@ class DecisionContext:
                 until,
                 plan_step.unit,
                 plan_step.cluster,
+                failed_object=failed_object,
             )
         )
 
@@ -445,14 +447,26 @@ class DecisionContext:
         )
 
     def set_step_state(
-        self, step: StepRun, state: StepState, *, reason: str = "", message: str = ""
+        self,
+        step: StepRun,
+        state: StepState,
+        *,
+        reason: str = "",
+        message: str = "",
+        failed_object: Ref | None = None,
     ) -> None:
         """Set the state of a step and emit the event of that state."""
         step.state = state
         if state in FINAL_STATES:
             step.unit.unfinished_steps -= 1
             self.touched_units[step.unit.unit.id] = step.unit
-        self.emit(step_event_type(state), step, reason=reason, message=message)
+        self.emit(
+            step_event_type(state),
+            step,
+            reason=reason,
+            message=message,
+            failed_object=failed_object,
+        )
 
     def set_timer(self, at: Ms, step: StepRun) -> None:
         """Set a timer for a step."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from tidegate.engine.messages import CompareStep, Expand, Failure, PreflightFailed, RolloutStarted
 from tidegate.engine.state.links import add_plan, is_blocking, is_independent_child
 from tidegate.engine.state.rollout import DecisionContext, ItemState, StepRun, UnitRun
@@ -79,7 +81,7 @@ def check_children_deadline(context: DecisionContext, step: StepRun) -> None:
     )
     first, *others = late_units
     more = f" and {len(others)} more" if others else ""
-    fail_step(context, step, "Deadline", f"`{first}`{more} took too long")
+    fail_step(context, step, Failure("Deadline", f"`{first}`{more} took too long"))
 
 
 def _delay_to_interval(context: DecisionContext, step: StepRun) -> None:
@@ -182,7 +184,7 @@ def handle_preflight_failed(context: DecisionContext, trigger: PreflightFailed) 
     if step is None or step.state is not StepState.WAITING or step.step.digest != trigger.digest:
         return
     if not step.step.only_on_failure and not step.unit.unit.policy.continue_on_failure:
-        fail_step(context, step, trigger.failure.reason, trigger.failure.message, final=True)
+        fail_step(context, step, msgspec.structs.replace(trigger.failure, final=True))
 
 
 def pass_step(context: DecisionContext, step: StepRun) -> None:
@@ -211,27 +213,31 @@ def start_dependents(context: DecisionContext, step: StepRun) -> None:
     )
 
 
-def fail_step(
-    context: DecisionContext, step: StepRun, reason: str, message: str, *, final: bool = False
-) -> None:
+def fail_step(context: DecisionContext, step: StepRun, failure: Failure) -> None:
     """Retry a step if that is useful; otherwise fail it and skip what waits for it."""
     retry, unit = step.semantics.retry, step.unit
     if unit.stop_reason:
         return  # what is left of it is given up when nothing of it is under way
     if step.step.is_test and unit.unit.policy.ignore_test_failures:
-        _ignore_failed_test(context, step, message)
+        _ignore_failed_test(context, step, failure.message)
         return
     attempt = (unit.attempts if retry.restarts_unit else step.attempts) + 1
-    final = final or step.step.only_on_failure
+    final = failure.final or step.step.only_on_failure
     if not step.step.only_on_failure:
         hooks = unit.hook_runs(context.now, failing_step=step)
-        unit.failure = RevisionOutcome(passed=False, message=message, hooks=hooks)
+        unit.failure = RevisionOutcome(passed=False, message=failure.message, hooks=hooks)
     if not final and attempt <= retry.limit and not context.is_draining(step):
         unit.attempts, step.attempts = attempt, attempt
-        _retry(context, step, retry.delay(attempt), reason, message)
+        _retry(context, step, retry.delay(attempt), failure)
         return
     context.rollout.failed = unit.failed = True
-    context.set_step_state(step, StepState.FAILED, reason=reason, message=message)
+    context.set_step_state(
+        step,
+        StepState.FAILED,
+        reason=failure.reason,
+        message=failure.message,
+        failed_object=failure.ref,
+    )
     if unit.is_remediating:
         _abandon_unit(context, step)
         return
@@ -253,16 +259,17 @@ def _ignore_failed_test(context: DecisionContext, step: StepRun, message: str) -
     start_dependents(context, step)
 
 
-def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, message: str) -> None:
+def _retry(context: DecisionContext, step: StepRun, delay: Ms, failure: Failure) -> None:
     retry_at = Ms(context.now + delay)
     step.unit.needs_refresh |= step.semantics.retry.uses_current_revision
     step.unit.on_failure_hooks = ()
     context.emit(
         EventType.RETRY_SCHEDULED,
         _reported_step(step),
-        reason=reason,
-        message=message,
+        reason=failure.reason,
+        message=failure.message,
         until=retry_at,
+        failed_object=failure.ref,
     )
     steps = [step]
     if step.semantics.retry.restarts_unit:
@@ -376,7 +383,13 @@ def exclude_unit(context: DecisionContext, unit: UnitRun, failure: Failure) -> N
         if step.state is not StepState.WAITING:
             continue
         state = StepState.SKIPPED if step.step.only_on_failure else StepState.FAILED
-        context.set_step_state(step, state, reason=failure.reason, message=failure.message)
+        context.set_step_state(
+            step,
+            state,
+            reason=failure.reason,
+            message=failure.message,
+            failed_object=failure.ref,
+        )
         skip_dependents(context, step)
 
 
@@ -422,6 +435,6 @@ def finish_expanded(context: DecisionContext, parent: StepRun) -> None:
     """Pass or fail an expanding step when all of its expanded steps are final."""
     if parent.failed_child:
         message = f"`{parent.failed_child}`, which it yielded, did not pass"
-        fail_step(context, parent, "PartFailed", message, final=True)
+        fail_step(context, parent, Failure("PartFailed", message, final=True))
     else:
         pass_step(context, parent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tidegate.engine import messages
 from tidegate.engine.fences import FenceReason, is_older, needs_verification
 from tidegate.engine.state.gates import GateDecision, GateResult, evaluate_gate
@@ -227,15 +229,17 @@ def _fail_item(context: DecisionContext, run: ItemRun, result: GateResult) -> No
     if result.is_timeout and not _has_fresh_status(context, step):
         return
     if step.failure is None or result.final:
-        step.failure = messages.Failure(result.reason, _failure_message(run, result), result.final)
+        step.failure = _gate_failure(run, result)
     if step.semantics.settles_before_failing:
         settle_item(context, run, ItemState.FAILED)
     else:
         _finish_gate(context, step)
 
 
-def _failure_message(run: ItemRun, result: GateResult) -> str:
-    return f"{run.item.ref}: {result.message or result.reason}"
+def _gate_failure(run: ItemRun, result: GateResult) -> messages.Failure:
+    ref = run.item.ref
+    message = f"{ref}: {result.message or result.reason}"
+    return messages.Failure(result.reason, message, result.final, ref=ref)
 
 
 def settle_item(context: DecisionContext, run: ItemRun, state: ItemState) -> None:
@@ -266,14 +270,14 @@ def _find_failed_object(context: DecisionContext, step: StepRun) -> messages.Fai
     for run in others:
         result = evaluate_gate(run, context.now)
         if result.decision is GateDecision.FAILS and run.item.action is not ItemAction.DELETE:
-            return messages.Failure(result.reason, _failure_message(run, result), result.final)
+            return _gate_failure(run, result)
     return None
 
 
 def _fail_gate(context: DecisionContext, step: StepRun, failure: messages.Failure) -> None:
     retry = step.semantics.retry
     final = not retry.retries_gates or (failure.final and not retry.restarts_unit)
-    fail_step(context, step, failure.reason, failure.message, final=final)
+    fail_step(context, step, msgspec.structs.replace(failure, final=final))
 
 
 def _pass_gate(context: DecisionContext, step: StepRun) -> None:
@@ -308,10 +312,11 @@ def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
 
 def _fail_waiting(context: DecisionContext, step: StepRun, reason: str, message: str) -> bool:
     waiting = next((run for run in step.items if run.state is ItemState.GATING), None)
+    ref = waiting.item.ref if waiting is not None else None
     if waiting is not None:
         cause = f": {waiting.wait_message}" if waiting.wait_message else ""
-        message = f"{waiting.item.ref} {message}{cause}"
-    _fail_gate(context, step, messages.Failure(reason, message))
+        message = f"{ref} {message}{cause}"
+    _fail_gate(context, step, messages.Failure(reason, message, ref=ref))
     return True
 
 

@@ -140,16 +140,13 @@ def pending_waits(progress: RolloutProgress) -> list[tuple[StepProgress, GateWai
 
 
 def failing_object(step: StepProgress) -> ClusterRef | None:
-    """Return the object that a failure is about: the message starts with its name."""
-    refs = {*step.refs, *step.object_results, *step.waits}
-    message = step.last_error or step.message
-    candidates = [ref for ref in refs if _starts_with_name(message, str(ref))]
-    failing = max(candidates, key=lambda ref: len(str(ref)), default=None)
-    return None if failing is None else ClusterRef(step.cluster, failing)
+    """Return the object of a step because of which it failed; None if that is not one of its own.
 
-
-def _starts_with_name(message: str, name: str) -> bool:
-    return message.startswith(name) and message[len(name) : len(name) + 1] in {"", ":", " "}
+    All steps of a unit fail because of one object that the cluster refuses.
+    """
+    ref = step.failed_object
+    is_own = ref in step.refs or ref in step.object_results or ref in step.waits
+    return ClusterRef(step.cluster, ref) if ref is not None and is_own else None
 
 
 COMMON_WARNINGS = frozenset({"Unhealthy", "BackOff"})

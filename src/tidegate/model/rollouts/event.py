@@ -127,6 +127,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The operation on the object."""
     fields: tuple[FieldChange, ...] = ()
     """The fields of the object that the operation changed."""
+    failed_object: Ref | None = None
+    """The object because of which a step failed or is retried; not part of JSON documents."""
 
 
 NOT_NEEDED = "NotNeeded"

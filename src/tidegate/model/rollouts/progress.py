@@ -92,6 +92,8 @@ class UnitProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Code of the finding that keeps the unit from starting."""
     field: str = ""
     """Field of the unit resource that the finding is about."""
+    cycle: tuple[UnitId, ...] = ()
+    """The units that wait for each other, if a dependency cycle is the problem."""
     retries: int = 0
     """Number of retries so far."""
     waits_for: tuple[UnitId, ...] = ()

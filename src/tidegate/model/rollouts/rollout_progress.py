@@ -104,6 +104,8 @@ class StepProgress(msgspec.Struct):
     message: str = ""
     last_error: str = ""
     """Why the last attempt failed."""
+    failed_object: Ref | None = None
+    """The object because of which the step, or its last attempt, failed."""
     object_results: dict[Ref, EventType] = msgspec.field(default_factory=dict)
     waits: dict[Ref, GateWait] = msgspec.field(default_factory=dict)
 
@@ -250,7 +252,7 @@ class RolloutProgress:
         step.state, step.state_since, step.retry_at = state, event.at, None
         step.reason, step.message = sanitize(event.reason), sanitize(event.message)
         if state in FINAL_STATES:
-            step.last_error = ""
+            step.last_error, step.failed_object = "", event.failed_object
             if state is not StepState.FAILED:
                 step.waits.clear()
             self.active.pop(step.id, None)
@@ -273,7 +275,7 @@ class RolloutProgress:
     def _schedule_retry(self, step: StepProgress, event: Event) -> None:
         self.retries += 1
         step.waits.clear()
-        step.last_error = sanitize(event.message)
+        step.last_error, step.failed_object = sanitize(event.message), event.failed_object
         step.state, step.state_since, step.retry_at = StepState.WAITING, event.at, event.until
         step.reason, step.message = sanitize(event.reason), sanitize(event.message)
         self.finished.pop(step.id, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -46,14 +46,18 @@ def reject_cycles(dependencies: UnitDependencies) -> None:
         raise error
 
 
+class Cycle(NamedTuple):
+    """Units that wait for each other, each for the next, and the error."""
+
+    units: tuple[UnitId, ...]
+    error: PlanError
+
+
 class CycleResolution(msgspec.Struct):
     """Units without the dependencies that form cycles, and the cycles that were broken."""
 
     desired: list[Manifests]
-    member_problems: dict[UnitId, str] = msgspec.field(default_factory=dict)
-    """Why a unit never starts, by unit of a cycle."""
-    errors: list[PlanError] = msgspec.field(default_factory=list)
-    """One error for each cycle."""
+    cycles: list[Cycle] = msgspec.field(default_factory=list)
 
 
 def break_cycles(desired: Iterable[Manifests]) -> CycleResolution:
@@ -68,10 +72,7 @@ def break_cycles(desired: Iterable[Manifests]) -> CycleResolution:
         )
         if error is None:
             return resolution
-        resolution.errors.append(error)
-        resolution.member_problems = (
-            dict.fromkeys(cycle, error.problem) | resolution.member_problems
-        )
+        resolution.cycles.append(Cycle(tuple(cycle), error))
         next_units = dict(pairwise([*cycle, cycle[0]]))
         resolution.desired = [
             _without_dependency(unit_manifests, next_units.get(unit_manifests.unit.id))
@@ -150,8 +151,9 @@ def _find_cycle_among(blocked: list[Name], successors: dict[Name, list[Name]]) -
 
 def _cycle_error(cycle: Iterable[UnitId], locations: Sequence[Location] = ()) -> PlanError:
     units = [f"`{unit}`" for unit in dict.fromkeys(cycle)]
-    if len(units) == 1:
-        problem = f"{units[0]} waits for itself"
+    unit_problem = "waits for itself" if len(units) == 1 else ""
+    if unit_problem:
+        problem = f"{units[0]} {unit_problem}"
     else:
         chain = sanitize(" waits for ".join([*units, units[0]]))
         problem = f"units wait for each other: {chain}"
@@ -159,4 +161,7 @@ def _cycle_error(cycle: Iterable[UnitId], locations: Sequence[Location] = ()) ->
     if len(locations) > 1:
         more = ", …" if len(locations) > MAX_LOCATIONS else ""
         hint += f"; others are at {', '.join(map(str, locations[1:MAX_LOCATIONS]))}{more}"
-    return PlanError("plan.cycle", problem, location=locations[0] if locations else None, hint=hint)
+    location = locations[0] if locations else None
+    error = PlanError("plan.cycle", problem, location=location, hint=hint)
+    error.unit_problem = unit_problem
+    return error

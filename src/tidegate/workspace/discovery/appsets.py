@@ -42,11 +42,11 @@ from tidegate.documents import Document
 from tidegate.errors import TidegateError
 from tidegate.files import PathEscapeError, open_file, resolve_within
 from tidegate.knowledge.settings import SIMULATED_VALUE, is_simulated
+from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.plan import digest_bytes
-from tidegate.model.units.config import Config
 from tidegate.model.units.source import GitRef, GitRefKind, GitSource, Snapshot
 from tidegate.model.units.unit import Unit
 from tidegate.plan.diff.ignore_differences import with_live_values

@@ -17,11 +17,11 @@ from tidegate.dialect.flux import settings as flux
 from tidegate.errors import Location, TidegateError, flatten_errors, sanitize
 from tidegate.health.lua import NO_LUA_RULES, LuaRules
 from tidegate.health.lua.argocd_cm import lua_rules_from_settings
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, Kind
 from tidegate.model.units.chart_request import ChartRequest
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.project import ProjectRequest
 from tidegate.model.units.rendering import ToolDetection
 from tidegate.model.units.semantics import ARGOCD

@@ -25,9 +25,9 @@ from tidegate.dialect.argo.argocd_cm import read_argocd_config
 from tidegate.dialect.flux.access import find_denied_access
 from tidegate.errors import PlanError
 from tidegate.health.lua import NO_LUA_RULES, LuaRules
+from tidegate.model.config import Config, ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.capabilities import Capabilities
-from tidegate.model.units.config import Config, ControllerSetting
 from tidegate.model.units.rendering import NO_ROOT, Directory, Tool, ToolDetection
 from tidegate.model.units.source import LocalSource
 from tidegate.model.units.unit import Unit, UnitId, UnitSource

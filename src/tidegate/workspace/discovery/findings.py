@@ -137,13 +137,16 @@ def _overwritten_units(unit_trees: Iterable[UnitTree], scan: RepositoryScan) -> 
     for unit in units:
         written_unit = written_units.get(unit.id) if unit.generated_by else None
         if written_unit is not None:
+            problem = f"is written down, and `{unit.generated_by}` generates it, too"
             yield Finding(
                 code="units.twice",
                 severity=Severity.ERROR,
-                message=f"`{unit.id}` is written down, and `{unit.generated_by}` generates it, too",
+                message=f"`{unit.id}` {problem}",
                 location=written_unit.location,
                 reason=f"it is generated at {unit.location}, and the set writes over what is there",
                 fix="remove one of the two, or give it another name",
+                unit=unit.id,
+                unit_problem=problem,
             )
 
 
@@ -166,7 +169,9 @@ def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
     if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
         return  # what the user points at is an error, not a finding
     for error in member.result.errors:
-        needed_sources = _needed_sources(member.unit, error)
+        needed_sources = describe_needed_sources(member.unit, error)
+        unrendered = f"is not rendered{needed_sources}: {error.problem}"
+        unit_problem = unrendered if needed_sources else error.unit_problem or error.problem
         location = (
             error.location
             if error.location and error.location.line
@@ -175,12 +180,15 @@ def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
         yield Finding(
             code=error.code,
             severity=Severity.ERROR,
-            message=f"`{member.unit.id}` is not rendered{needed_sources}: {error.problem}",
+            message=f"`{member.unit.id}` {unrendered}",
             location=location,
             reason=""
             if error.code in MISSING_REFERENCE_CODES or error.location in {None, location}
             else f"at {error.location}",
             fix=error.hint,
+            unit=member.unit.id,
+            unit_problem=unit_problem,
+            error_problem=error.problem,
         )
 
 
@@ -202,7 +210,7 @@ def _referring_field(unit: Unit, error: TidegateError) -> Location | None:
     )
 
 
-def _needed_sources(unit: Unit, error: TidegateError) -> str:
+def describe_needed_sources(unit: Unit, error: TidegateError) -> str:
     """Return which remote sources a unit needs, where fetching failed; else an empty text."""
     sources = [
         str(source.source)
@@ -235,25 +243,26 @@ def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
                 message=f"`{member.unit.id}`: {error.problem}",
                 location=error.location or member.unit.location,
                 fix=error.hint,
+                unit=member.unit.id,
+                error_problem=error.problem,
             )
 
 
 def _unknown_dependency_findings(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
     for dependency in unit.dependencies:
         if dependency.unit is not None and dependency.unit not in known:
+            problem = f"depends on `{dependency.unit}`, which is not there"
             yield Finding(
                 code="units.unknown",
                 severity=Severity.ERROR,
-                message=missing_dependency_message(unit, dependency.unit),
+                message=f"`{unit.id}` {problem}",
                 location=dependency.location,
                 reason="it never starts: what it waits for never becomes ready",
                 fix=_dependency_fix(dependency.unit, known),
+                unit=unit.id,
+                unit_problem=problem,
+                missing_dependency=dependency.unit,
             )
-
-
-def missing_dependency_message(unit: Unit, missing: UnitId) -> str:
-    """Return the message about a dependency on a unit that does not exist."""
-    return f"`{unit.id}` depends on `{missing}`, which is not there"
 
 
 def _dependency_fix(missing: UnitId, known: Collection[UnitId]) -> str:

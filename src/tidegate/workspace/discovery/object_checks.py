@@ -13,14 +13,11 @@ from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
 from tidegate.model.finding import Finding, Severity, warning_from_error
 from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.units.unit import UnitId
 from tidegate.schema.custom_resources import SchemaProblem, check_custom_resource
 from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
 
-UNQUOTED_MESSAGES = tuple(
-    f'must be of type string: "{name}"' for name in ("boolean", "integer", "number")
-)
-"""How a server's message ends for text that YAML reads as another type."""
 ReadFile = Callable[[str], bytes]
 """Returns the content of a file that a location names. Raises OSError where there is none."""
 
@@ -56,6 +53,7 @@ def _findings(
 
 
 def _finding(document: Document, problem: SchemaProblem, location: Location) -> Finding:
+    unit = _defined_unit(document)
     name = sanitize(get_text(document.body, "metadata", "name"))
     field = f"`{sanitize(format_path(problem.path))}`" if problem.path else "a field"
     effect = (
@@ -70,23 +68,24 @@ def _finding(document: Document, problem: SchemaProblem, location: Location) -> 
         location=location,
         reason=f"the CRD in {problem.source} says so" if problem.source else "",
         fix=_fix(problem),
-        unit_names=_about(document),
+        unit_names=(unit.qualified_name,) if unit else (),
+        unit=unit,
     )
 
 
-def _about(document: Document) -> tuple[str, ...]:
+def _defined_unit(document: Document) -> UnitId | None:
     """Return the unit that the object defines, where it states its full name."""
     kind, namespace, name = (
         get_text(document.body, *path)
         for path in (("kind",), ("metadata", "namespace"), ("metadata", "name"))
     )
-    return (f"{kind}/{namespace}/{name}",) if kind and namespace and name else ()
+    return UnitId(kind, "", namespace, name) if kind and namespace and name else None
 
 
 def _fix(problem: SchemaProblem) -> str:
     if problem.suggestion:
         return f"did you mean `{problem.suggestion}`?"
-    return "put it in quotes" if problem.problem.endswith(UNQUOTED_MESSAGES) else ""
+    return "put it in quotes" if problem.lacks_quotes else ""
 
 
 _LoadedFile = tuple[bytes, tuple[Document, ...]]

@@ -35,11 +35,11 @@ from tidegate.documents import Document, find_locations, read_documents, read_fi
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.labels import selector_matches
 from tidegate.model.k8s.objects import FieldPath, Json
-from tidegate.model.units.config import ControllerSetting
 from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.model.units.project import Project, ProjectRequest, ProjectScope, ProjectViolation
 from tidegate.model.units.unit import Unit
@@ -270,6 +270,7 @@ def denial_finding(unit: Unit, refusal: ProjectViolation, field_name: str = "") 
         reason=f"{sanitize(refusal.rule)}: {refusal.location}",
         fix="allow it there, or give the Application another project",
         unit_names=(unit.id.qualified_name,),
+        unit=unit.id,
     )
     return at_unit_field(unit, field_name, finding)
 

@@ -344,6 +344,7 @@ def finding_from_error(error: DocumentError) -> Finding:
         message=error.problem,
         location=error.location,
         fix=error.hint,
+        error_problem=error.problem,
     )
 
 

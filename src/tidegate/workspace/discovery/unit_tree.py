@@ -293,13 +293,16 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
 
 def _duplicate_finding(first: Unit, second: Unit) -> Finding:
     location = first.location or (first.parent and Location(str(first.parent)))
+    problem = f"is brought twice: by `{first.parent}` and by `{second.parent}`"
     return Finding(
         code="units.twice",
         severity=Severity.ERROR,
-        message=f"`{second.id}` is brought twice: by `{first.parent}` and by `{second.parent}`",
+        message=f"`{second.id}` {problem}",
         location=second.location,
         reason="whoever applies it last wins, and each takes back what the other has written",
         fix=f"remove one of the two, or give it another name; the first is at {location}",
+        unit=second.id,
+        unit_problem=problem,
     )
 
 

@@ -185,10 +185,13 @@ class FluxInputs:
     def _missing_data_error(
         self, reference: DataReference, reason: str, field: str = ""
     ) -> RenderError:
-        problem = f"`{self.unit.id}` needs {reference.kind} `{reference.name}`, which {reason}"
+        unit_problem = f"needs {reference.kind} `{reference.name}`, which {reason}"
+        problem = f"`{self.unit.id}` {unit_problem}"
         hint = "what it renders to is not known before; give the object in the repository"
         location = self.unit.location and self.unit.location.with_field(field)
-        return RenderError("render.data", problem, location=location, hint=hint)
+        error = RenderError("render.data", problem, location=location, hint=hint)
+        error.unit_problem = unit_problem
+        return error
 
 
 def _decode_entries(entries: Data) -> dict[str, str]:

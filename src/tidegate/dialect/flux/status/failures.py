@@ -59,11 +59,12 @@ def kustomization_failure(
 def _dependency(unit_resource: JsonObject, progress: UnitProgress) -> JsonObject | None:
     """Return the entry of `dependsOn` that the failure is about; None if there is none."""
     if progress.code == "plan.cycle":
+        units = {str(unit) for unit in progress.cycle}
         entries = get_mappings(unit_resource, "spec", "dependsOn")
         matching = (
             entry
             for entry in entries
-            if f"`Kustomization/{_namespaced_name(unit_resource, entry)}`" in progress.message
+            if f"Kustomization/{_namespaced_name(unit_resource, entry)}" in units
         )
         return next(matching, None)
     return _entry(unit_resource, progress.field, "dependsOn")
