@@ -164,7 +164,9 @@ def _fault() -> st.SearchStrategy[Fault]:
         st.builds(Delay, duration=st.integers(0, 3_000).map(Ms)),
         st.builds(StreamDrop, after=st.integers(0, 2_000).map(Ms)),
         st.builds(
-            StreamSilence, duration=st.integers(0, 9_000).map(Ms), after=st.integers(0, 2_000).map(Ms)
+            StreamSilence,
+            duration=st.integers(0, 9_000).map(Ms),
+            after=st.integers(0, 2_000).map(Ms),
         ),
     )
     often = st.builds(Frequency, probability=st.sampled_from([0.1, 0.3]), until=st.just(FAULTS_END))

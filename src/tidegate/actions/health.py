@@ -99,7 +99,7 @@ class FileJudge(msgspec.Struct, frozen=True):
                 location,
                 cel_verdict,
                 VerdictSource.CEL,
-                _location_text(expression.where if expression else None),
+                _location_text(expression.location if expression else None),
             )
         request = self.scripts.request(body, self.now)
         if request is not None and self.lua is not None:
