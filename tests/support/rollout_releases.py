@@ -37,7 +37,7 @@ from tidegate.world.messages import WatchEventType
 EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
 POLICIES = ("", "before-hook-creation", "hook-succeeded", "before-hook-creation,hook-succeeded")
 NAME = UnitId("HelmRelease", "", "default", "web")
-TERMS = ReleaseSpec("web", "default", "default", most=0, test=ReleaseTestSpec(runs=True))
+TERMS = ReleaseSpec("web", "default", "default", max_history=0, test=ReleaseTestSpec(runs=True))
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class FileJudge(msgspec.Struct, frozen=True):
                 location,
                 cel_verdict,
                 VerdictSource.CEL,
-                _location_text(expression.where if expression else None),
+                _location_text(expression.location if expression else None),
             )
         request = self.scripts.make_request(body, self.now)
         if request is not None and self.lua is not None:

@@ -90,7 +90,7 @@ def wait_for_applications(names: tuple[str, ...], desired: DesiredState, flags: 
     kinds = ("Application",)
     unit_trees = load_unit_trees(flags["place"], flags)
     units = flags["units"] = select_unit_ids(
-        unit_trees, names, flags["labels"], kinds, flags["home"]
+        unit_trees, names, flags["labels"], kinds, flags["namespace_filter"]
     )
     last_statuses: dict[str, tuple[str, Health]] = {}
 

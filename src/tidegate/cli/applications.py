@@ -67,7 +67,7 @@ def _application_reader(
     """Return a function that reads the current status of the selected Applications."""
     unit_trees = load_unit_trees(flags["place"], flags)
     unit_ids = flags["units"] = select_unit_ids(
-        unit_trees, names, flags.get("labels", ""), APPLICATION_KINDS, flags["home"]
+        unit_trees, names, flags.get("labels", ""), APPLICATION_KINDS, flags["namespace_filter"]
     )
     project = flags.get("project", "")
 

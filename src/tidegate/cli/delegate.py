@@ -100,7 +100,7 @@ def refresh_by_argocd(name: str, flags: Flags, *, hard: bool) -> None:
     """Refresh an Application in a running Argo CD; do nothing if none is running."""
     unit_trees = load_unit_trees(flags["place"], flags)
     resources = select_resources(
-        unit_trees, KINDS_BY_NOUN["application"], (name,), namespace=flags["home"]
+        unit_trees, KINDS_BY_NOUN["application"], (name,), namespace=flags["namespace_filter"]
     )
 
     async def request() -> None:

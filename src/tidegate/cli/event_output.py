@@ -36,7 +36,7 @@ def show_events(
     """Print the Events about the selected objects, and return the exit code."""
 
     async def read(session: Session, workspace: Workspace) -> tuple[list[EventRow], Ms, Workspace]:
-        rows = await read_events(workspace, session, subject, flags["home"])
+        rows = await read_events(workspace, session, subject, flags["namespace_filter"])
         return rows, session.world.now(), workspace
 
     rows, now, workspace = with_workspace(load_request(flags["place"], flags), flags, read)
@@ -49,7 +49,10 @@ def show_events(
         note("there are no such Events: a cluster forgets them after a while")
     lines = (
         event_lines(
-            shown, now, all_namespaces=not flags["home"], max_width=max_line_width(sys.stdout)
+            shown,
+            now,
+            all_namespaces=not flags["namespace_filter"],
+            max_width=max_line_width(sys.stdout),
         )
         if shown
         else ()
@@ -70,7 +73,7 @@ def show_logs(
         else (UNIT_KINDS, unit_argument)
     )
     (resource,) = select_resources(
-        load_unit_trees(flags["place"], flags), kinds, (name,), namespace=flags["home"]
+        load_unit_trees(flags["place"], flags), kinds, (name,), namespace=flags["namespace_filter"]
     )
     if follows:
         return _follow_logs(resource.id, tail, flags, progress_line)

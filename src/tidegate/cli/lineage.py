@@ -26,7 +26,10 @@ def show_tree(
 ) -> int:
     """Print the tree of a unit: by Git, or by the selected cluster."""
     (resource,) = select_resources(
-        load_unit_trees(flags["place"], flags), (kind,), (name,), namespace=flags["home"]
+        load_unit_trees(flags["place"], flags),
+        (kind,),
+        (name,),
+        namespace=flags["namespace_filter"],
     )
     flags["sandbox"] = flags["still"] = not _is_cluster_selected(flags)
 
@@ -67,7 +70,9 @@ def show_trace(kind: str, name: str, flags: Flags, progress_line: ProgressLine) 
         session: Session, workspace: Workspace
     ) -> tuple[list[TraceBlock], Workspace]:
         lineages = await read_lineages(workspace, session)
-        return await trace_object(lineages, kind, name, flags["home"], session), workspace
+        return await trace_object(
+            lineages, kind, name, flags["namespace_filter"], session
+        ), workspace
 
     blocks, workspace = with_workspace(load_request(flags["place"], flags), flags, read_trace)
     progress_line.clear()

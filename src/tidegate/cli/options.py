@@ -212,7 +212,7 @@ class Flags(TypedDict, total=False):
     force: bool
     at: str
     everywhere: bool
-    home: str
+    namespace_filter: str
     generator_data: Path | None
     values: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]

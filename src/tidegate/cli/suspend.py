@@ -32,7 +32,7 @@ def suspend_or_resume(
         raise click.UsageError("give names, or -l SELECTOR, or --all")
     unit_trees = load_unit_trees(flags["place"], flags)
     resources = find_resources(
-        unit_trees, KINDS_BY_NOUN[noun], names, flags["labels"], flags["home"]
+        unit_trees, KINDS_BY_NOUN[noun], names, flags["labels"], flags["namespace_filter"]
     )
     progress_line.clear()
     print_target(flags)

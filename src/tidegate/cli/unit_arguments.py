@@ -116,7 +116,11 @@ SELECTOR = (
     ),
 )
 NAMESPACE_FILTER = click.option(
-    "-n", "--namespace", "home", default="", help="Only those of this namespace; else of any."
+    "-n",
+    "--namespace",
+    "namespace_filter",
+    default="",
+    help="Only those of this namespace; else of any.",
 )
 ALL = click.option("--all", "every", is_flag=True, help="All of them.")
 PATH_PARAMETERS = frozenset(
@@ -149,7 +153,13 @@ def command_for_units(
     ]
 
     def callback(
-        names: tuple[str, ...], place: str, labels: str, home: str, *, every: bool, **values: object
+        names: tuple[str, ...],
+        place: str,
+        labels: str,
+        namespace_filter: str,
+        *,
+        every: bool,
+        **values: object,
     ) -> int:
         if sum(map(bool, (names, labels, every))) != 1:
             raise click.UsageError("give names, or -l SELECTOR, or --all")
@@ -160,11 +170,11 @@ def command_for_units(
         unit_trees = load_unit_trees(place, cast("Flags", params))
         progress_line.clear()
         if delegate is not None:
-            resources = find_resources(unit_trees, kinds, names, labels, home)
+            resources = find_resources(unit_trees, kinds, names, labels, namespace_filter)
             exit_code = delegate(resources, unit_trees, cast("Flags", params))
             if exit_code is not None:
                 return exit_code
-        params["units"] = select_unit_ids(unit_trees, names, labels, kinds, home)
+        params["units"] = select_unit_ids(unit_trees, names, labels, kinds, namespace_filter)
         command_code: int = command.callback(**params) if command.callback else 0
         return command_code
 

@@ -220,7 +220,7 @@ class RolloutContext:
         modified = self.will_be_modified(compared_item)
         if compared_item[2].result is CompareResult.UNMANAGED:
             return False
-        return modified or entry is None or entry.opened != item.digest
+        return modified or entry is None or entry.gate_digest != item.digest
 
     def will_be_modified(self, compared_item: ComparedItem) -> bool:
         """Return whether an object is written or deleted in this rollout."""

@@ -409,8 +409,8 @@ class CommandExecutor:
             hook=is_hook,
             ran=entry_before.ran if is_hook else (),
         )
-        if (entry_before.opened, entry_before.uid) == (item.digest, live.uid):
-            entry = msgspec.structs.replace(entry, opened=entry_before.opened)
+        if (entry_before.gate_digest, entry_before.uid) == (item.digest, live.uid):
+            entry = msgspec.structs.replace(entry, gate_digest=entry_before.gate_digest)
         record.set_entry(item.ref, entry)
         self._procedures.run(context.evaluate_health(object_ref, live, body), self._send_input)
         applied = written_object(live, before=before, status=status_digest(live, body))
@@ -480,7 +480,7 @@ class CommandExecutor:
             return
         unit = context.owners[object_ref]
         entry = context.leases[unit.id].record.entries.get(object_ref.ref)
-        fingerprint = entry.seal if entry is not None and entry.uid == live.uid else ""
+        fingerprint = entry.fields_digest if entry is not None and entry.uid == live.uid else ""
         overwritten = context.evaluator.describe_overwritten_fields(
             unit, item, object_body(live), fingerprint
         )
@@ -499,7 +499,9 @@ class CommandExecutor:
         record = context.leases[context.steps[command.step].unit].record
         for object_ref, digest, uid in command.opened_gates:
             entry_before = record.entries.get(object_ref.ref) or JournalEntry()
-            entry = msgspec.structs.replace(entry_before, digest=digest, uid=uid, opened=digest)
+            entry = msgspec.structs.replace(
+                entry_before, digest=digest, uid=uid, gate_digest=digest
+            )
             if object_ref in command.hooks:
                 entry = msgspec.structs.replace(entry, hook=True, ran=(*entry_before.ran, digest))
             record.set_entry(object_ref.ref, entry)

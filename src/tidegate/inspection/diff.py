@@ -195,7 +195,7 @@ async def _read_fingerprints(
             get_text(bodies[cluster_ref], "metadata", "uid"),
         )
         if entry is not None and (entry.digest, entry.uid) == (item.digest, uid):
-            fingerprints[cluster_ref] = entry.seal
+            fingerprints[cluster_ref] = entry.fields_digest
     return fingerprints
 
 

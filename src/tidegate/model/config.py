@@ -20,7 +20,7 @@ class ClusterMapping(msgspec.Struct, frozen=True):
     name: str
     context: str
     server: str
-    where: Location
+    location: Location
     labels: Mapping[str, str] = {}
     """Labels that ApplicationSet cluster generators select by."""
 
@@ -30,7 +30,7 @@ class RepositoryMapping(msgspec.Struct, frozen=True):
 
     address: str
     path: str
-    where: Location
+    location: Location
 
 
 class ChartMapping(msgspec.Struct, frozen=True):
@@ -41,14 +41,14 @@ class ChartMapping(msgspec.Struct, frozen=True):
     path: str
     version: str
     """If set, the mapping applies only where this version is in the requested range."""
-    where: Location
+    location: Location
 
 
 class LocatedText(msgspec.Struct, frozen=True):
     """A text and its location."""
 
     text: str
-    where: Location
+    location: Location
 
 
 class ControllerSetting(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class ControllerSetting(msgspec.Struct, frozen=True):
 
     name: str
     value: str | bool
-    where: Location
+    location: Location
 
 
 class IgnoredRule(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class IgnoredRule(msgspec.Struct, frozen=True):
     rule: str
     paths: tuple[str, ...]
     reason: str
-    where: Location
+    location: Location
 
 
 class LintConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class LintConfig(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[IgnoredRule, ...] = ()
     severity: Mapping[str, Severity] = {}
     bands: Bands = Bands()
-    where: Location | None = None
+    location: Location | None = None
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,7 +84,7 @@ async def check_expressions(
             if _has_expressions(member)
         ]
         missing += [
-            _cel_missing_finding("this repository", expression.where)
+            _cel_missing_finding("this repository", expression.location)
             for expression in repository_expressions[:1]
         ]
         return ExpressionResults(members, missing)
@@ -159,7 +159,7 @@ class _ExpressionChecker:
         fields = (("current", rule.current), ("inProgress", rule.in_progress))
         for name, expression in (*fields, ("failed", rule.failed)):
             answer = await self._evaluate(expression, {}) if expression else CelMatch(-1)
-            location = _field_location(rule.where, name)
+            location = _field_location(rule.location, name)
             if isinstance(answer, CelCompileError):
                 findings.append(_invalid_finding(location, answer.problem))
             elif name == "current" and answer == CelMatch(-1):
@@ -173,7 +173,7 @@ class _ExpressionChecker:
                 "status": EMPTY_STATUS,
             }
             if await self._evaluate(rule.current, without_status) == CelMatch(0):
-                findings.append(_always_true_finding(_field_location(rule.where, "current")))
+                findings.append(_always_true_finding(_field_location(rule.location, "current")))
         return findings
 
     async def _check_dependency(

@@ -144,11 +144,13 @@ class HelmHistory(msgspec.Struct):
         self, failing: FailingUnit, records: Sequence[LiveObject], pending: PendingRevision
     ) -> PlanFragment | None:
         release = self.specs[failing.unit.id]
-        action, revisions = release.action_spec.remedy, _decode_records(records)
+        action, revisions = release.action_spec.remediation, _decode_records(records)
         if pending.action is ReleaseAction.UNINSTALL:
             return None
         if action is None:
-            return clean_up_on_fail(failing, release) if release.action_spec.cleans else None
+            return (
+                clean_up_on_fail(failing, release) if release.action_spec.cleanup_on_fail else None
+            )
         if action is ReleaseAction.ROLLBACK:
             target = history.find_rollback_target(revisions, pending.number, release)
             return (
@@ -170,9 +172,9 @@ class HelmHistory(msgspec.Struct):
         self, unit: UnitId, records: Sequence[LiveObject]
     ) -> PendingRevision:
         revisions, release = _decode_records(records), self.specs[unit]
-        if release.action_spec.remedy is None:
+        if release.action_spec.remediation is None:
             return PendingRevision(ReleaseAction.UNCHANGED)
-        if release.action_spec.remedy is ReleaseAction.UNINSTALL:
+        if release.action_spec.remediation is ReleaseAction.UNINSTALL:
             return history.plan_uninstall(revisions)
         return history.plan_rollback(revisions, release)
 

@@ -200,8 +200,12 @@ def _find_removed_units(
         """Return whether the unit's objects are deleted; None where no parent can tell."""
         if unit_origin.parent in prunes:
             return unit_origin.cascades and prunes[unit_origin.parent]
-        if unit_origin.above in prunes and unit_origin.parent not in recorded:
-            return unit_origin.cascades and unit_origin.falls and prunes[unit_origin.above]
+        if unit_origin.grandparent in prunes and unit_origin.parent not in recorded:
+            return (
+                unit_origin.cascades
+                and unit_origin.is_deleted_with_parent
+                and prunes[unit_origin.grandparent]
+            )
         return None
 
     while decided := [entry for entry in pending if deletes_objects(entry[0]) is not None]:
@@ -210,7 +214,7 @@ def _find_removed_units(
             prunes[origin.unit] = is_deleted
             policy = structs.replace(
                 _removal_policy(origin, session),
-                deletion_propagation=origin.farewell,
+                deletion_propagation=origin.deletion_propagation,
                 delete_contents=deletes_contents,
                 cascades=origin.cascades,
             )
@@ -260,7 +264,9 @@ def _with_live_settings(
 
 
 def _with_propagation(origin: UnitOrigin, propagation: Propagation | None) -> UnitOrigin:
-    return structs.replace(origin, cascades=propagation is not None, farewell=propagation)
+    return structs.replace(
+        origin, cascades=propagation is not None, deletion_propagation=propagation
+    )
 
 
 def _removal_policy(origin: UnitOrigin, session: Session) -> Policy:

@@ -171,7 +171,9 @@ def _unit_origin(unit_id: UnitId, body: JsonObject, parent: UnitId) -> UnitOrigi
         spec, storage=storage, name=release, namespace=namespace, ignores=()
     )
     propagation = unit.policy.deletion_propagation
-    return UnitOrigin(unit_id, parent, cascades=True, farewell=propagation, release=uninstalled)
+    return UnitOrigin(
+        unit_id, parent, cascades=True, deletion_propagation=propagation, release=uninstalled
+    )
 
 
 def installed_release(unit_resource: JsonObject) -> tuple[str, str, str] | None:

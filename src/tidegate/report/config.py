@@ -38,7 +38,7 @@ def config_document(config: Config) -> Json:
 def _display_mapping(document: dict[str, Json]) -> dict[str, Json]:
     """Return a mapping with file names as the user would write them."""
     shown = {key: _display_value(value) for key, value in document.items()}
-    location = shown.get("where")
+    location = shown.pop("location", None)
     if isinstance(location, dict):
         shown["where"] = {**location, "name": location_text(str(location["name"]))}
     return shown
@@ -54,7 +54,7 @@ def _config_rows(config: Config) -> Iterator[ConfigRow]:
     clusters: list[ConfigPart] = [
         (
             {cluster.name: _without_empty(context=cluster.context, server=cluster.server)},
-            cluster.where,
+            cluster.location,
         )
         for cluster in config.clusters
     ]
@@ -68,7 +68,7 @@ def _config_rows(config: Config) -> Iterator[ConfigRow]:
                     version=chart.version,
                 )
             ],
-            chart.where,
+            chart.location,
         )
         for chart in config.charts
     ]
@@ -76,21 +76,23 @@ def _config_rows(config: Config) -> Iterator[ConfigRow]:
     yield from _key_rows(
         "repositories: {}",
         [
-            ({repository.address: repository.path}, repository.where)
+            ({repository.address: repository.path}, repository.location)
             for repository in config.repositories
         ],
     )
     yield from _key_rows("charts: []", charts)
-    yield from _key_rows("entries: []", [([entry.text], entry.where) for entry in config.entries])
     yield from _key_rows(
-        "ignore: []", [([pattern.text], pattern.where) for pattern in config.ignore]
+        "entries: []", [([entry.text], entry.location) for entry in config.entries]
+    )
+    yield from _key_rows(
+        "ignore: []", [([pattern.text], pattern.location) for pattern in config.ignore]
     )
     yield from _key_rows(
         "settings: {}",
-        [({setting.name: setting.value}, setting.where) for setting in config.settings],
+        [({setting.name: setting.value}, setting.location) for setting in config.settings],
     )
     yield from _key_rows(
-        "health: []", [([_health_document(health)], health.where) for health in config.health]
+        "health: []", [([_health_document(health)], health.location) for health in config.health]
     )
     yield from _key_rows("lint: {}", [*_lint_parts(config.lint)])
 
@@ -102,7 +104,7 @@ def _bands_document(bands: Bands) -> dict[str, Json]:
 
 
 def _lint_parts(lint: LintConfig) -> Iterator[ConfigPart]:
-    if lint.where is None:
+    if lint.location is None:
         return
     ignored: list[Json] = [
         {"rule": rule.rule, "paths": [*rule.paths], "reason": rule.reason} for rule in lint.ignore
@@ -115,7 +117,7 @@ def _lint_parts(lint: LintConfig) -> Iterator[ConfigPart]:
     values["bands"] = {key: value for key, value in bands.items() if value != defaults[key]}
     for key, value in values.items():
         if value:
-            yield {key: value}, lint.where
+            yield {key: value}, lint.location
 
 
 def _key_rows(empty_text: str, parts: Sequence[ConfigPart]) -> Iterator[ConfigRow]:

@@ -78,7 +78,7 @@ def journal_lines(unit: str, journal: Journal | None) -> Iterator[str]:
 
 
 def _is_gate_open(entry: JournalEntry) -> bool:
-    return entry.opened == entry.digest != ""
+    return entry.gate_digest == entry.digest != ""
 
 
 def _format_time(time: Ms) -> str:

@@ -148,7 +148,7 @@ def _config(raw_config: ConfigSchema, locate: Callable[[FieldPath], Location]) -
                 current=rule.current,
                 in_progress=rule.in_progress,
                 failed=rule.failed,
-                where=locate(("health", index)),
+                location=locate(("health", index)),
             )
             for index, rule in enumerate(raw_config.health)
         ),
@@ -159,6 +159,6 @@ def _config(raw_config: ConfigSchema, locate: Callable[[FieldPath], Location]) -
             ),
             severity=raw_config.lint.severity,
             bands=raw_config.lint.bands,
-            where=locate(("lint",)) if raw_config.lint != LintSchema() else None,
+            location=locate(("lint",)) if raw_config.lint != LintSchema() else None,
         ),
     )

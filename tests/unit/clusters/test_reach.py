@@ -14,10 +14,10 @@ from tidegate.model.units.project import DestinationRule, KindRule, Project, Pro
 from tidegate.model.units.unit import UnitId
 
 WEB = UnitId("Application", "", "argocd", "web")
-ANYWHERE = DestinationRule(server="*", name="", namespace="*", where="team.yaml:5")
-SECRETS = KindRule(group="", kind="Secret", name="", where="team.yaml:9")
+ANYWHERE = DestinationRule(server="*", name="", namespace="*", location="team.yaml:5")
+SECRETS = KindRule(group="", kind="Secret", name="", location="team.yaml:9")
 TEAM = Project(name="team", destinations=(ANYWHERE,), denied_kinds=(SECRETS,))
-SHOP = DestinationRule(server="*", name="", namespace="shop", where="team.yaml:5")
+SHOP = DestinationRule(server="*", name="", namespace="shop", location="team.yaml:5")
 
 
 def living(kind: str, namespace: str = "shop") -> dict[str, Json]:

@@ -46,7 +46,7 @@ def test_settings_are_found_in_the_config_maps_with_their_place() -> None:
         ("kustomize.buildOptions.v5", "--enable-helm"),
         ("applicationsetcontroller.enable.progressive.syncs", "true"),
     ]
-    assert str(found[0].where) == 'argo.yaml:1:1 (data["application.resourceTrackingMethod"])'
+    assert str(found[0].location) == 'argo.yaml:1:1 (data["application.resourceTrackingMethod"])'
 
 
 def test_settings_are_found_among_the_values_of_the_chart() -> None:
@@ -64,7 +64,7 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
         ("controller.sync.wave.delay.seconds", "0"),
         ("helm.enable", "false"),
     ]
-    assert str(found[0].where) == 'values.yaml (configs.cm["kustomize.buildOptions"])'
+    assert str(found[0].location) == 'values.yaml (configs.cm["kustomize.buildOptions"])'
 
 
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])

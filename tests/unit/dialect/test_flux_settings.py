@@ -57,7 +57,7 @@ def test_flags_are_read_of_fluxs_controllers_alone() -> None:
         ("kustomize-controller.feature-gates.ExternalArtifact", "false"),
         ("helm-controller.concurrent", "2"),
     ]
-    assert str(found[0].where) == "gotk.yaml:1:1 (spec.template.spec.containers[0].args[1])"
+    assert str(found[0].location) == "gotk.yaml:1:1 (spec.template.spec.containers[0].args[1])"
 
 
 @given(any_spec("template", "spec", "containers", "args", "name", "image"))

@@ -204,7 +204,7 @@ def test_numbers_go_up_by_one_and_one_at_most_is_deployed(
     runs: list[tuple[int, bool, bool]], most: int
 ) -> None:
     """Whatever is released, fails, and is killed in between."""
-    storage = Storage(msgspec.structs.replace(TERMS, most=most))
+    storage = Storage(msgspec.structs.replace(TERMS, max_history=most))
     highest = 0
     for to, passes, dies in runs:
         entering = storage.begin(sheet(str(to)))

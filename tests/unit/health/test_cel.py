@@ -97,7 +97,7 @@ def test_expressions_are_asked_in_fluxs_order(
 
 
 def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
-    return HealthExpressions(group=group, kind=kind, current=current, where=Location("a.yaml"))
+    return HealthExpressions(group=group, kind=kind, current=current, location=Location("a.yaml"))
 
 
 def test_an_exact_kind_goes_before_all_of_its_group() -> None:

@@ -260,7 +260,7 @@ def _refused_command(name: str) -> click.Command:
             load_unit_trees(flags["place"], flags),
             APPLICATION_KINDS,
             (called,),
-            namespace=flags["home"],
+            namespace=flags["namespace_filter"],
         )
         problem = f"`{resource.id}` stands in Git, and is changed there"
         hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"

@@ -16,7 +16,7 @@ from tidegate.cli.unit_arguments import REPOSITORY
 @with_options((REPOSITORY,), CLUSTER, (options.OFFLINE, options.REPO_MAP))
 @click.option("--for", "about", default="", metavar="KIND/NAME", help="Of this object alone.")
 @click.option("--types", default="", help="Of these types, such as Warning; with commas between.")
-@click.option("-n", "--namespace", "home", default="", help="Of this namespace.")
+@click.option("-n", "--namespace", "namespace_filter", default="", help="Of this namespace.")
 @options.OUTPUT
 def events(about: str, types: str, **flags: Unpack[Flags]) -> int:
     """Show Events about units and sources, as `flux events` does, the newest last.

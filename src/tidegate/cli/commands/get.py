@@ -63,7 +63,12 @@ NOUN_ALIASES = {
 @with_options((REPOSITORY, *SELECTOR), CLUSTER, HEALTH)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Of all namespaces.")
 @click.option(
-    "-n", "--namespace", "home", default="flux-system", show_default=True, help="Of this one."
+    "-n",
+    "--namespace",
+    "namespace_filter",
+    default="flux-system",
+    show_default=True,
+    help="Of this one.",
 )
 @options.OFFLINE
 @options.REPO_MAP
@@ -105,7 +110,7 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
         return _watch_rows(read_rows, flags, format_rows)
     rows, findings = _read_rows(read_rows, noun, flags)
     if not rows and flags["output"] != "json":
-        namespace_text = "any" if flags["everywhere"] else f'"{flags["home"]}"'
+        namespace_text = "any" if flags["everywhere"] else f'"{flags["namespace_filter"]}"'
         raise UsageError("words.unit", f"no {noun} found in {namespace_text} namespace")
     options.print_result(flags["output"], *format_rows(rows))
     return options.print_findings(findings)
@@ -165,7 +170,7 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
     selector = parse_selector(flags["labels"])
 
     def is_selected(row: FluxRow) -> bool:
-        has_namespace = flags["everywhere"] or row.namespace == flags["home"]
+        has_namespace = flags["everywhere"] or row.namespace == flags["namespace_filter"]
         has_name = name in {"", row.name, f"{row.namespace}/{row.name}"}
         return (
             has_namespace

@@ -19,7 +19,7 @@ from tidegate.cli.unit_arguments import REPOSITORY
     "called", metavar="NAME", required=False, default="", shell_complete=complete_objects
 )
 @with_options((REPOSITORY,), CLUSTER, (options.OFFLINE, options.REPO_MAP))
-@click.option("-n", "--namespace", "home", default="", help="Of this namespace.")
+@click.option("-n", "--namespace", "namespace_filter", default="", help="Of this namespace.")
 @options.OUTPUT
 def trace(kind: str, called: str, **flags: Unpack[Flags]) -> int:
     """Show where an object comes from: its unit, who brings that, the source, each with its file.

@@ -122,7 +122,7 @@ def read_argocd_config(settings: Mapping[str, ControllerSetting]) -> ArgoCDConfi
     filters = KindFilters(
         excluded=(*CORE_EXCLUSIONS, *_kind_filters(settings.get(EXCLUSIONS_KEY), findings)),
         included=tuple(_kind_filters(settings.get(INCLUSIONS_KEY), findings)),
-        location=filter_setting.where if filter_setting else None,
+        location=filter_setting.location if filter_setting else None,
     )
     return ArgoCDConfig(
         ignore_differences=tuple(differences),
@@ -208,7 +208,7 @@ def _differences_for_key(
 ) -> Iterator[IgnoreDifference]:
     group, separator, kind = key.rpartition("/")
     body: JsonObject = get_mapping(
-        _parse_yaml(ControllerSetting(setting.name, value, setting.where), findings)
+        _parse_yaml(ControllerSetting(setting.name, value, setting.location), findings)
     )
     differences, problems = parse_ignore_differences(
         [{**body, "group": group if separator else "", "kind": kind}]
@@ -233,7 +233,7 @@ def _kind_filters(
 
 def _parse_yaml(setting: ControllerSetting, findings: list[Finding]) -> Json:
     try:
-        return read_first_value(str(setting.value), setting.where.name)
+        return read_first_value(str(setting.value), setting.location.name)
     except DocumentError as error:
         findings.append(_setting_finding(setting, f"it is no YAML: {error.problem}", ""))
         return None
@@ -244,7 +244,7 @@ def _setting_finding(setting: ControllerSetting, problem: str, hint: str) -> Fin
         code="argo.setting",
         severity=Severity.WARNING,
         message=f"`{sanitize(setting.name)}` does nothing: {problem}",
-        location=setting.where,
+        location=setting.location,
         reason="Argo CD would log an error",
         fix=hint,
     )

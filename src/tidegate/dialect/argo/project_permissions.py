@@ -38,7 +38,7 @@ def check_source(project: Project, url: str) -> ProjectViolation | None:
         pattern = normalize_repo_url(rule.pattern[1:] if is_deny else rule.pattern)
         is_match = (pattern == "*" and not is_deny) or _matches_url(pattern, normalized)
         if is_deny and is_match:
-            return ProjectViolation(f"repository `{url}`", f"`{rule.pattern}`", rule.where)
+            return ProjectViolation(f"repository `{url}`", f"`{rule.pattern}`", rule.location)
         is_allowed = is_allowed or is_match is not is_deny
     if is_allowed:
         return None
@@ -55,8 +55,8 @@ def check_application_namespace(project: Project, namespace: str) -> ProjectViol
     None also if the namespace of Argo CD is unknown.
     """
     if (
-        not project.home
-        or namespace in {"", project.home}
+        not project.namespace
+        or namespace in {"", project.namespace}
         or _is_listed(project.namespaces, namespace)
     ):
         return None
@@ -73,7 +73,7 @@ def check_destination(scope: ProjectScope, namespace: str) -> ProjectViolation |
         return None
     subject = f"namespace `{namespace}` of `{scope.cluster or scope.server}`"
     if isinstance(decision, DestinationRule):
-        return ProjectViolation(subject, _rule_text(decision), decision.where)
+        return ProjectViolation(subject, _rule_text(decision), decision.location)
     rule = "`destinations`, where nothing fits" if project.destinations else "no `destinations`"
     return ProjectViolation(subject, rule, project.location_of_list("destinations"))
 
@@ -106,7 +106,7 @@ def check_object(
     )
     if denied_entry is not None:
         rule = f"`{scope}ResourceBlacklist` has `{denied_entry.group or ''}/{denied_entry.kind}`"
-        return ProjectViolation(subject, rule, denied_entry.where)
+        return ProjectViolation(subject, rule, denied_entry.location)
     if allowed is not None and not any(
         matches_kind(entry, ref, named=not namespaced) for entry in allowed
     ):
@@ -149,7 +149,9 @@ def service_account_for(
         account = rule.account.strip()
         if not account or set(account) & FORBIDDEN_ACCOUNT_CHARS:
             subject = f"the account `{rule.account}`"
-            return ProjectViolation(subject, "`defaultServiceAccount` names no account", rule.where)
+            return ProjectViolation(
+                subject, "`defaultServiceAccount` names no account", rule.location
+            )
         prefix = "" if ":" in account else f"{request.namespace or application_namespace}:"
         return f"system:serviceaccount:{prefix}{account}"
     subject = f"a sync to namespace `{request.namespace}` of `{scope.cluster or scope.server}`"

@@ -66,8 +66,8 @@ def read_project(
     labels = get_mapping(body, "metadata", "labels")
     project = Project(
         name=get_text(body, "metadata", "name"),
-        home=get_text(body, "metadata", "namespace", default=namespace),
-        where=location_text(document.location),
+        namespace=get_text(body, "metadata", "namespace", default=namespace),
+        location=location_text(document.location),
         labels=tuple((key, value) for key, value in labels.items() if isinstance(value, str)),
         repositories=reader.name_rules("sourceRepos"),
         namespaces=reader.name_rules("sourceNamespaces"),
@@ -153,7 +153,7 @@ class _ProjectReader:
                 server=get_text(entry, "server"),
                 name=get_text(entry, "name"),
                 namespace=get_text(entry, "namespace"),
-                where=self.location("destinations", index),
+                location=self.location("destinations", index),
             )
             if "!*" in {rule.server, rule.name, rule.namespace}:
                 self._report_deny_all("destinations", index)
@@ -165,7 +165,7 @@ class _ProjectReader:
                 group=get_text(entry, "group"),
                 kind=get_text(entry, "kind"),
                 name=get_text(entry, "name"),
-                where=self.location(field, index),
+                location=self.location(field, index),
             )
 
     def account_rules(self) -> Iterator[ServiceAccountRule]:
@@ -174,7 +174,7 @@ class _ProjectReader:
                 server=get_text(entry, "server"),
                 namespace=get_text(entry, "namespace"),
                 account=get_text(entry, "defaultServiceAccount"),
-                where=self.location("destinationServiceAccounts", index),
+                location=self.location("destinationServiceAccounts", index),
             )
 
     def orphan_rules(self) -> OrphanRules | None:
@@ -186,7 +186,7 @@ class _ProjectReader:
                 group=get_text(entry, "group"),
                 kind=get_text(entry, "kind", default="*"),
                 name=get_text(entry, "name"),
-                where=self.location("orphanedResources"),
+                location=self.location("orphanedResources"),
             )
             for entry in get_list(settings, "ignore")
             if isinstance(entry, dict)

@@ -65,7 +65,7 @@ def _enabled_setting(setting: ControllerSetting | None) -> ControllerSetting | N
 
 
 def _denial_reason(subject: str, flag: str, setting: ControllerSetting | None) -> str:
-    location = setting.where if setting else ""
+    location = setting.location if setting else ""
     return f"{subject} closed by `{flag}` at {location}, and Flux does not try again"
 
 

@@ -78,7 +78,7 @@ def read_expressions(spec: FieldReader) -> tuple[HealthExpressions, ...]:
             current=current,
             in_progress=entry.text("inProgress"),
             failed=entry.text("failed"),
-            where=entry.location(),
+            location=entry.location(),
         )
         kind = (expressions.group, expressions.kind)
         if kind in by_kind:

@@ -84,7 +84,7 @@ def read_helm_release(document: Document, namespace: str) -> Declarations:
         name=release_name(spec, unit_id.name),
         namespace=target_namespace,
         storage=spec.text("storageNamespace", default=unit_id.namespace),
-        most=spec.number("maxHistory") if spec.has("maxHistory") else DEFAULT_MAX_HISTORY,
+        max_history=spec.number("maxHistory") if spec.has("maxHistory") else DEFAULT_MAX_HISTORY,
         keeps_history=spec.child("uninstall").flag("keepHistory"),
         install=_action_spec(spec, "install"),
         upgrade=_action_spec(spec, "upgrade"),
@@ -93,7 +93,7 @@ def read_helm_release(document: Document, namespace: str) -> Declarations:
         test=_test_spec(spec),
         drift=_drift_mode(spec),
         ignores=tuple(read_ignore_rules(spec.child("driftDetection"))),
-        renews=_reinstalls_on_rename(spec),
+        reinstalls_on_chart_change=_reinstalls_on_rename(spec),
     )
     unit = Unit(
         id=unit_id,
@@ -222,8 +222,8 @@ def _test_spec(spec: FieldReader) -> ReleaseTestSpec:
         runs=test.flag("enable"),
         timeout=test.duration("timeout") or spec.duration("timeout") or FIVE_MINUTES,
         ignores=test.flag("ignoreFailures"),
-        only=tuple(name for name, excluded in filters if not excluded),
-        but=tuple(name for name, excluded in filters if excluded),
+        include=tuple(name for name, excluded in filters if not excluded),
+        exclude=tuple(name for name, excluded in filters if excluded),
     )
 
 
@@ -257,13 +257,13 @@ def _action_spec(spec: FieldReader, name: str) -> ReleaseActionSpec:
         crds=crds,
         timeout=action.duration("timeout") or spec.duration("timeout") or FIVE_MINUTES,
         retry=retry,
-        remedy=remedy,
+        remediation=remedy,
         replaces=action.flag("force"),
         checks=not action.flag("disableOpenAPIValidation"),
         checks_values=not action.flag("disableSchemaValidation"),
-        refuses_others=action.flag("disableTakeOwnership"),
-        forgives=_ignores_test_failures(spec, name),
-        cleans=action.flag("cleanupOnFail"),
+        fail_on_other_owner=action.flag("disableTakeOwnership"),
+        ignore_test_failures=_ignores_test_failures(spec, name),
+        cleanup_on_fail=action.flag("cleanupOnFail"),
     )
 
 

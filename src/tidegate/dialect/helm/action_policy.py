@@ -14,7 +14,7 @@ def with_action(policy: Policy, release_spec: ReleaseSpec) -> Policy:
     remedy_spec = {
         ReleaseAction.ROLLBACK: release_spec.rollback,
         ReleaseAction.UNINSTALL: release_spec.uninstall,
-    }.get(action_spec.remedy or ReleaseAction.UNCHANGED)
+    }.get(action_spec.remediation or ReleaseAction.UNCHANGED)
     handling = msgspec.structs.replace(
         policy.object_options, replace=action_spec.replaces, validate=action_spec.checks
     )
@@ -22,14 +22,14 @@ def with_action(policy: Policy, release_spec: ReleaseSpec) -> Policy:
         policy,
         gates=GateScope.ALL if action_spec.waits else GateScope.NONE,
         object_options=handling,
-        fail_on_shared_resource=action_spec.refuses_others,
+        fail_on_shared_resource=action_spec.fail_on_other_owner,
         timeout=action_spec.timeout,
         remediation_timeout=remedy_spec.timeout if remedy_spec is not None else action_spec.timeout,
         test_timeout=release_spec.test.timeout,
-        ignore_test_failures=action_spec.forgives,
-        remediate_test_failures=action_spec.remedy is not None,
+        ignore_test_failures=action_spec.ignore_test_failures,
+        remediate_test_failures=action_spec.remediation is not None,
         delete_created_on_rejection=remedy_spec is release_spec.rollback
-        and release_spec.rollback.cleans,
+        and release_spec.rollback.cleanup_on_fail,
         retry=action_spec.retry,
         release=release_spec,
     )

@@ -121,7 +121,7 @@ def enabled_tests(record: ReleaseRecord, test_spec: ReleaseTestSpec) -> list[dic
 
 def is_rejected_by_tests(record: ReleaseRecord, release_spec: ReleaseSpec) -> bool:
     """Return whether the tests of a revision failed, and failures are not ignored."""
-    counts = release_spec.test.runs and not release_spec.action_spec.forgives
+    counts = release_spec.test.runs and not release_spec.action_spec.ignore_test_failures
     return counts and record.annotations.get(TESTED) == TESTS_FAILED
 
 
@@ -172,7 +172,7 @@ def start_revision(
     }
     new_record = ReleaseRecord(content, labels, annotations)
     return RecordChanges(
-        unlocked, (new_record,), tuple(_expired_records(records, release_spec.most))
+        unlocked, (new_record,), tuple(_expired_records(records, release_spec.max_history))
     )
 
 
@@ -287,7 +287,7 @@ def start_rollback(
     )
     expired = [
         old_record
-        for old_record in _expired_records(records, release_spec.most)
+        for old_record in _expired_records(records, release_spec.max_history)
         if old_record.number != target.number
     ]
     return RecordChanges(created=(pending_record,), deleted=tuple(expired))

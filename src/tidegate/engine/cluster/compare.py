@@ -74,7 +74,7 @@ class ObjectComparer(msgspec.Struct):
             return ComparedObject(object_ref, CompareResult.UNMANAGED)
         hook_result = compare_hook(item, live, entry) if item.hook is not None else None
         if live is None:
-            is_finished = item.expires and entry.opened == item.digest != ""
+            is_finished = item.expires and entry.gate_digest == item.digest != ""
             compared = ComparedObject(
                 object_ref,
                 hook_result or (CompareResult.FINISHED if is_finished else CompareResult.ABSENT),
@@ -82,13 +82,13 @@ class ObjectComparer(msgspec.Struct):
             return self._with_drift(step, item, compared, None)
         body = object_body(live)
         is_our_write = entry.digest == item.digest and entry.uid == live.uid
-        fingerprint = entry.seal if is_our_write else ""
+        fingerprint = entry.fields_digest if is_our_write else ""
         comparison = (
             Comparison(hook_result)
             if hook_result
             else self._compare_fields(step, item, body, fingerprint)
         )
-        gate_opened = entry.opened == item.digest and entry.uid == live.uid
+        gate_opened = entry.gate_digest == item.digest and entry.uid == live.uid
         trusted = gate_opened or has_newer_status(body, self.units[step.unit].policy.manager)
         live_object = WrittenObject(
             live.uid,

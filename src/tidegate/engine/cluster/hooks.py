@@ -61,7 +61,7 @@ def is_announced(entry: JournalEntry) -> bool:
 def announced_entry(live: WrittenObject | None, entry: JournalEntry) -> JournalEntry:
     """Return the entry to store before a hook is created, so that it can be recognized later."""
     uid = "" if live is None else live.uid
-    return msgspec.structs.replace(entry, digest="", seal="", uid=uid, hook=True)
+    return msgspec.structs.replace(entry, digest="", fields_digest="", uid=uid, hook=True)
 
 
 def remove_finalizers(

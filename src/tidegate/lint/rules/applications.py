@@ -135,7 +135,7 @@ def _stale_health_check(
     return Diagnostic(
         message=f"the health check for Application lets waves of `{parent}` pass on old health",
         at=(
-            context.settings[HEALTH_SETTING].where
+            context.settings[HEALTH_SETTING].location
             if HEALTH_SETTING in context.settings
             else FieldRef(later[0].document, ("metadata", "annotations", WAVE))
         ),

@@ -23,11 +23,11 @@ class UnitOrigin(msgspec.Struct, frozen=True, gc=False):
     parent: UnitId
     cascades: bool = False
     """Whether the objects of the unit are deleted with it."""
-    above: UnitId | None = None
+    grandparent: UnitId | None = None
     """The parent of the parent. A parent that writes no objects itself has no record."""
-    falls: bool = False
+    is_deleted_with_parent: bool = False
     """Whether the unit is deleted with its parent."""
-    farewell: Propagation | None = None
+    deletion_propagation: Propagation | None = None
     """Deletion propagation for its objects. None if it is the same as for pruning."""
     release: ReleaseSpec | None = None
     """The Helm release of the unit, and how to uninstall it."""
@@ -58,10 +58,10 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     digest: str = ""
     """Digest of the manifest that was written."""
-    seal: str = ""
+    fields_digest: str = ""
     """Digest of the fields that the write resulted in."""
     uid: str = ""
-    opened: str = ""
+    gate_digest: str = ""
     """Digest for which the gate opened, while the object had `uid`."""
     hook: bool = False
     ran: tuple[str, ...] = ()

@@ -19,4 +19,4 @@ class HealthExpressions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     current: str
     in_progress: str = ""
     failed: str = ""
-    where: Location
+    location: Location

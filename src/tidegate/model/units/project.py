@@ -24,7 +24,7 @@ class NameRule(msgspec.Struct, frozen=True, gc=False):
     """A pattern for URLs or names; a leading `!` denies."""
 
     pattern: str
-    where: str
+    location: str
 
 
 class DestinationRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -33,7 +33,7 @@ class DestinationRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     server: str
     name: str
     namespace: str
-    where: str
+    location: str
 
 
 class KindRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -42,7 +42,7 @@ class KindRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     group: str
     kind: str
     name: str
-    where: str
+    location: str
 
 
 class ServiceAccountRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -51,7 +51,7 @@ class ServiceAccountRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     server: str
     namespace: str
     account: str
-    where: str
+    location: str
 
 
 class WindowRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,9 +75,9 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rules of one project."""
 
     name: str
-    home: str = ""
+    namespace: str = ""
     """The namespace of the project, which is that of Argo CD."""
-    where: str = ""
+    location: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     repositories: tuple[NameRule, ...] = ()
     namespaces: tuple[NameRule, ...] = ()
@@ -100,7 +100,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         Returns the location of the project if the list is absent.
         """
-        return dict(self.lists).get(field, self.where)
+        return dict(self.lists).get(field, self.location)
 
 
 class ProjectViolation(msgspec.Struct, frozen=True):

@@ -182,13 +182,13 @@ class ReleaseActionSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
     """Whether to validate objects before they are written."""
     checks_values: bool = True
     """Whether to validate values against the schema of the chart."""
-    refuses_others: bool = False
+    fail_on_other_owner: bool = False
     """Whether to reject existing objects that do not belong to the release."""
-    remedy: ReleaseAction | None = None
+    remediation: ReleaseAction | None = None
     """The remediation of a failure. None leaves the failed revision."""
-    forgives: bool = False
+    ignore_test_failures: bool = False
     """Whether failed tests are reported, but are no failure."""
-    cleans: bool = False
+    cleanup_on_fail: bool = False
     """Whether to delete the objects that a failed action created."""
 
 
@@ -200,13 +200,13 @@ class ReleaseTestSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     timeout: Ms = Ms(0)
     ignores: bool = False
     """Whether failures of tests are ignored."""
-    only: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
     """Names of the tests to run. Empty for all."""
-    but: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     """Names of tests to skip."""
 
     def selects(self, name: str) -> bool:
-        return name not in self.but and (not self.only or name in self.only)
+        return name not in self.exclude and (not self.include or name in self.include)
 
 
 class ReleaseSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -216,7 +216,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     namespace: str
     storage: str
     """The namespace of its records."""
-    most: int = 5
+    max_history: int = 5
     """Maximum number of records; 0 is unlimited."""
     keeps_history: bool = False
     """Whether the records stay when the release is uninstalled."""
@@ -232,7 +232,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ignores: tuple[IgnoreDifference, ...] = ()
     chart: str = ""
     """The name of its chart."""
-    renews: bool = True
+    reinstalls_on_chart_change: bool = True
     """Whether another chart name makes it another release."""
     former_chart: str = ""
     """The name of the deployed chart, if it is uninstalled because the chart name changed."""
@@ -245,4 +245,4 @@ class ReleaseSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def failed_its_tests(self, release: KnownRelease) -> bool:
         """Return whether failed tests of a revision require a new revision."""
         spec = self.upgrade if release.action is ReleaseAction.UPGRADE else self.install
-        return release.has_failed_tests and self.test.runs and not spec.forgives
+        return release.has_failed_tests and self.test.runs and not spec.ignore_test_failures

@@ -84,7 +84,7 @@ def settings_findings(settings: dict[str, ControllerSetting]) -> list[Finding]:
             code="units.settings",
             severity=Severity.NOTE,
             message=f"settings of the controllers: {', '.join(shown[:MAX_NAMED_SETTINGS])}{more}",
-            location=listed[0].where,
+            location=listed[0].location,
             reason="all other settings are taken at their defaults",
         )
     ]
@@ -101,7 +101,9 @@ APPLICATION = ("argoproj.io", "Application")
 
 def find_health_rules(settings: Mapping[str, ControllerSetting]) -> tuple[LuaRules, list[Finding]]:
     """Return the health rules of a repository, and that they are used; none if one is invalid."""
-    entries = [(setting.name, str(setting.value), setting.where) for setting in settings.values()]
+    entries = [
+        (setting.name, str(setting.value), setting.location) for setting in settings.values()
+    ]
     try:
         rules = lua_rules_from_settings(entries)
     except ExceptionGroup as group:

@@ -266,7 +266,7 @@ def _select_configured_roots(result: DiscoveryResult, config: Config) -> Discove
             code="config.entry",
             severity=Severity.ERROR,
             message=f"there is no entry `{entry.text}`",
-            location=entry.where,
+            location=entry.location,
             fix="`tidegate units` shows all, with the list removed",
         )
         for entry in config.entries

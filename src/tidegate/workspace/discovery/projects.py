@@ -293,7 +293,7 @@ def _uncertainty_findings(
     unit: Unit, project_request: ProjectRequest, scope: ProjectScope
 ) -> Iterator[Finding]:
     project = scope.project
-    slow = find_slow_pattern(project) if unit.id.namespace != project.home else ""
+    slow = find_slow_pattern(project) if unit.id.namespace != project.namespace else ""
     if is_decision_certain(scope, project_request.namespace) and not slow:
         return
     reason = f"`{sanitize(slow)}` could take for ever and is not tried" if slow else ""
@@ -347,7 +347,7 @@ def _is_project(document: Document) -> bool:
 def _global_project_entries(setting: ControllerSetting | None) -> list[dict[str, Json]]:
     """Return the entries of `globalProjects`; none where the setting is invalid."""
     try:
-        value = read_first_value(str(setting.value), setting.where.name) if setting else None
+        value = read_first_value(str(setting.value), setting.location.name) if setting else None
     except DocumentError:
         return []
     return get_mappings({"entries": value}, "entries")

@@ -89,7 +89,12 @@ def _chart_name(request: ChartRequest) -> str:
 
 def _replaced_chart(existing: KnownRelease | None, spec: ReleaseSpec | None, chart: str) -> str:
     """Return the chart of the existing release if it must be uninstalled for another chart."""
-    if existing is None or spec is None or existing.is_uninstalled or not (spec.renews and chart):
+    if (
+        existing is None
+        or spec is None
+        or existing.is_uninstalled
+        or not (spec.reinstalls_on_chart_change and chart)
+    ):
         return ""
     return existing.chart_name if existing.chart_name != chart else ""
 

@@ -218,7 +218,10 @@ def _set_failed(
     message, reason = _set_failure_condition(progress, release_spec, conditions, records, why)
     events: list[EventFields] = [("Warning", reason, message)]
     conditions.drop(REMEDIATED)
-    if progress.remediation_succeeded is not None and release_spec.action_spec.remedy is not None:
+    if (
+        progress.remediation_succeeded is not None
+        and release_spec.action_spec.remediation is not None
+    ):
         message, reason = _remediation_message(
             release_spec, records, why, succeeded=progress.remediation_succeeded
         )
@@ -251,7 +254,9 @@ def _set_failed(
 def _has_no_rollback_target(release_spec: ReleaseSpec, records: Sequence[ReleaseRecord]) -> bool:
     """Return whether a rollback is the remediation, and there is no revision to roll back to."""
     last = newest_record(records)
-    is_rollback = release_spec.action_spec.remedy is ReleaseAction.ROLLBACK and last is not None
+    is_rollback = (
+        release_spec.action_spec.remediation is ReleaseAction.ROLLBACK and last is not None
+    )
     return (
         is_rollback
         and last is not None
@@ -293,7 +298,7 @@ def _remediation_message(
     """Return message and reason of a remediation."""
     outcome = "succeeded" if succeeded else f"failed: {why}"
     suffix = "Succeeded" if succeeded else "Failed"
-    if release_spec.action_spec.remedy is not ReleaseAction.ROLLBACK:
+    if release_spec.action_spec.remediation is not ReleaseAction.ROLLBACK:
         name = f"{release_spec.namespace}/{release_spec.name}"
         return f"Helm uninstall remediation for release {name} {outcome}", f"Uninstall{suffix}"
     last = newest_record(records)
