@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.source import Cache, Holding, Kept, default_cache_root
+from tidegate.source import Cache, CacheEntryKind, CacheStats, default_cache_root
 
-KINDS = tuple(kind.value for kind in Kept)
+KINDS = tuple(kind.value for kind in CacheEntryKind)
 
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
@@ -60,7 +60,7 @@ def read_cache_contents() -> CacheContents:
 
 def clear_cache(kinds: Iterable[str] = ()) -> ClearResult:
     """Remove all unused entries of these kinds, or of every kind."""
-    selected = frozenset(map(Kept, kinds)) or frozenset(Kept)
+    selected = frozenset(map(CacheEntryKind, kinds)) or frozenset(CacheEntryKind)
     cache = Cache(default_cache_root())
     before = _count(cache, selected)
     freed = cache.clear(kinds=selected)
@@ -68,11 +68,11 @@ def clear_cache(kinds: Iterable[str] = ()) -> ClearResult:
     return ClearResult(before - after, freed, after)
 
 
-def _count(cache: Cache, kinds: frozenset[Kept]) -> int:
+def _count(cache: Cache, kinds: frozenset[CacheEntryKind]) -> int:
     return sum(stats.count for stats in cache.holdings() if stats.kind in kinds)
 
 
-def _cache_section(stats: Holding, now: int) -> CacheSection:
+def _cache_section(stats: CacheStats, now: int) -> CacheSection:
     if not stats.count:
         return CacheSection(stats.kind.value, 0, 0)
     oldest, newest = (

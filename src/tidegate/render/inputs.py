@@ -23,11 +23,11 @@ MOST_KEYS = 4096
 RACE = 2_000_000_000
 """Nanoseconds. What changed just now may change again without a new time: clocks of file systems
 are that coarse."""
-Signs: TypeAlias = tuple[int, ...] | None
+StatFields: TypeAlias = tuple[int, ...] | None
 """What a file system says of a path; nothing where there is nothing."""
 
 
-class Closeness(Enum):
+class StatLevel(Enum):
     """How closely a path is looked at."""
 
     __hash__ = object.__hash__  # it is hot, and each is there once
@@ -37,14 +37,14 @@ class Closeness(Enum):
     LINK = "what is in it, or in the link itself; of a directory, which one it is"
 
 
-class Footprint(msgspec.Struct):
+class CacheInputs(msgspec.Struct):
     """Paths with what was seen of them, before anything was read there."""
 
-    seen: dict[tuple[str, Closeness], Signs] = msgspec.field(default_factory=dict)
+    seen: dict[tuple[str, StatLevel], StatFields] = msgspec.field(default_factory=dict)
     is_whole: bool = True
     """False where something was looked at that is not here."""
 
-    def note(self, path: str | Path, look: Closeness = Closeness.CONTENT) -> Signs:
+    def note(self, path: str | Path, look: StatLevel = StatLevel.CONTENT) -> StatFields:
         """To be called first and read then: a change in between is noticed the next time."""
         key = (str(path), look)
         known = self.seen.get(key)
@@ -67,15 +67,15 @@ def file_system_time() -> int:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-class KnownKeys:
+class KeyCache:
     """Keys that were found, each for as long as its footprint holds."""
 
     def __init__(self, *, now: Callable[[], int] = file_system_time, most: int = MOST_KEYS) -> None:
         self._now = now
         self._most = most
-        self._known: OrderedDict[bytes, tuple[Footprint, str]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[CacheInputs, str]] = OrderedDict()
 
-    def find(self, asked: bytes, make: Callable[[Footprint], str]) -> str:
+    def find(self, asked: bytes, make: Callable[[CacheInputs], str]) -> str:
         """The key of what is asked: known, or made anew from what lies there now.
 
         What is asked may hold values that nobody should keep, so only its digest is kept.
@@ -85,7 +85,7 @@ class KnownKeys:
         if footprint is not None and footprint.still_holds():
             self._known.move_to_end(name)
             return key
-        footprint = Footprint()
+        footprint = CacheInputs()
         key = make(footprint)
         self._known.pop(name, None)
         if footprint.is_settled(self._now()):
@@ -95,18 +95,18 @@ class KnownKeys:
         return key
 
 
-def is_link(signs: Signs) -> bool:
+def is_link(signs: StatFields) -> bool:
     """Whether a path that was looked at as a link is one."""
     return signs is not None and stat.S_ISLNK(signs[2])
 
 
-def _signs(path: str, look: Closeness) -> Signs:
+def _signs(path: str, look: StatLevel) -> StatFields:
     """Device, number and kind; where the content counts, also times and size."""
     try:
-        seen = os.stat(path, follow_symlinks=look is not Closeness.LINK)  # noqa: PTH116  (it is hot)
+        seen = os.stat(path, follow_symlinks=look is not StatLevel.LINK)  # noqa: PTH116  (it is hot)
     except (OSError, ValueError):
         return None
     which = seen.st_dev, seen.st_ino, seen.st_mode
-    if look is Closeness.PLACE or (look is Closeness.LINK and stat.S_ISDIR(seen.st_mode)):
+    if look is StatLevel.PLACE or (look is StatLevel.LINK and stat.S_ISDIR(seen.st_mode)):
         return which
     return *which, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size

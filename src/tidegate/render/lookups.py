@@ -10,10 +10,10 @@ from tidegate.errors import Location, RenderError
 from tidegate.files import read_regular_file
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest
-from tidegate.render.helm.worker.files import in_tree, inside
-from tidegate.render.prescan import Marks, chart_may_hold
+from tidegate.render.helm.worker.files import relative_to_source, resolve_inside
+from tidegate.render.prescan import SearchPattern, chart_may_contain
 
-LOOKUP: Marks = lazy_regex(rb"\blookup\b")
+LOOKUP: SearchPattern = lazy_regex(rb"\blookup\b")
 _ACTION = lazy_regex(
     r"(?s)\{\{-?\s*(?:/\*.*?\*/|(?P<words>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?))\s*-?\}\}"
 )
@@ -24,7 +24,7 @@ _CALL = lazy_regex(r"(?:^|[\s(|=])lookup(?=[\s)])")
 def may_look_up(release: ChartRequest) -> bool:
     """Yes wherever that is not sure."""
     try:
-        return chart_may_hold(LOOKUP, release)
+        return chart_may_contain(LOOKUP, release)
     except (RenderError, OSError):
         return True  # it cannot be rendered either, and the worker says it better
 
@@ -33,7 +33,7 @@ def find_lookups(release: ChartRequest) -> Iterator[Location]:
     """The first place in each template that looks something up; what is packed is not opened."""
     top = Path(release.root).resolve()
     try:
-        chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+        chart = resolve_inside(top / release.chart.lstrip("/"), top, shown=release.chart)
     except RenderError:
         return
     for folder, _, files in sorted(os.walk(chart)):
@@ -44,7 +44,7 @@ def find_lookups(release: ChartRequest) -> Iterator[Location]:
             line = _first_call(_text(path))
             if line:
                 where = Location(path.relative_to(chart).as_posix(), line=line)
-                yield in_tree(where, release.chart)
+                yield relative_to_source(where, release.chart)
 
 
 def _text(path: Path) -> str:

@@ -47,7 +47,7 @@ def read_directory(
     within = within or RootedFiles(directory.root)
     room = directory.size_limit
     documents: list[Document] = []
-    for name in manifest_files(directory, within) if files is None else files:
+    for name in list_manifest_files(directory, within) if files is None else files:
         if is_jsonnet(name):
             documents += _read_jsonnet(directory, name, evaluated.get(name))
             continue
@@ -57,7 +57,7 @@ def read_directory(
     return tuple(documents)
 
 
-def manifest_files(directory: Directory, within: RootedFiles) -> tuple[str, ...]:
+def list_manifest_files(directory: Directory, within: RootedFiles) -> tuple[str, ...]:
     """The files that count, by name; they start at the root."""
     return tuple(_files(directory, _start(directory, within), within.resolve_directory("")))
 

@@ -14,10 +14,10 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.units.chart_request import ChartRequest, FileParameter, ValuesFile
-from tidegate.render.helm.worker.files import find, inside
-from tidegate.render.kustomize.collect import Gathering
+from tidegate.render.helm.worker.files import find_file, resolve_inside
+from tidegate.render.kustomize.collect import OverlayInputs
 
-Marks: TypeAlias = re.Pattern[bytes]
+SearchPattern: TypeAlias = re.Pattern[bytes]
 CHART_FILES = ("Chart.yaml", "requirements.yaml")
 PACKED = (".tgz", ".gz", ".zip", ".tar")
 LARGEST = 16 * 1024 * 1024
@@ -27,13 +27,13 @@ class _UnsureError(Exception):
     """It reads something that is not looked at here."""
 
 
-def overlay_may_hold(marks: Marks, gathered: Gathering) -> bool:
+def overlay_may_contain(marks: SearchPattern, gathered: OverlayInputs) -> bool:
     """Of an overlay with all that it names."""
     is_sure = not gathered.remote and not gathered.uses_charts
     return not is_sure or any(marks.search(text) for text in gathered.copy.files.values())
 
 
-def chart_may_hold(marks: Marks, release: ChartRequest) -> bool:
+def chart_may_contain(marks: SearchPattern, release: ChartRequest) -> bool:
     """Of a chart with its values. Raises for what could not be rendered either."""
     asked = msgspec.structs.replace(release, api_versions=())
     if marks.search(msgspec.json.encode(asked, enc_hook=str)):
@@ -46,14 +46,14 @@ def chart_may_hold(marks: Marks, release: ChartRequest) -> bool:
 
 def _texts(release: ChartRequest) -> Iterator[bytes]:
     top = Path(release.root).resolve()
-    chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+    chart = resolve_inside(top / release.chart.lstrip("/"), top, shown=release.chart)
     if release.fetched or not chart.is_dir():
         raise _UnsureError
     yield from _files(str(chart))
     for layer in (*release.layers, *release.defaults):
         if isinstance(layer, ValuesFile | FileParameter):
             start = Path(layer.root) if layer.root else chart
-            path = find(layer.path, root=layer.root or release.root, start=start)
+            path = find_file(layer.path, root=layer.root or release.root, start=start)
             if not path.is_file():
                 raise _UnsureError
             yield _read(str(path))

@@ -33,7 +33,7 @@ def scratch_directory() -> Iterator[Path]:
         os.close(lock)
 
 
-def remove_left(base: Path) -> None:
+def remove_leftovers(base: Path) -> None:
     """Remove what processes that were killed have left."""
     for path in base.glob(f"{PREFIX}*"):
         with suppress(OSError):
@@ -50,7 +50,7 @@ def _base() -> Path:
     return (MEMORY if is_memory else Path(tempfile.gettempdir())).resolve()
 
 
-_tidy_once = cache(remove_left)
+_tidy_once = cache(remove_leftovers)
 
 
 def _make(base: Path) -> tuple[Path, int]:

@@ -11,7 +11,7 @@ ALL_TOOLS = frozenset(Tool)
 CHART_ENDING = "Chart.yaml"
 
 
-def detected_tool(names: Iterable[str], *, enabled: frozenset[Tool] = ALL_TOOLS) -> Tool:
+def detect_tool(names: Iterable[str], *, enabled: frozenset[Tool] = ALL_TOOLS) -> Tool:
     """The tool that the files speak for. Argo CD walks them by name, and the last one wins."""
     found = Tool.DIRECTORY
     for name in sorted(names, key=lambda name: name.encode(errors="surrogateescape")):

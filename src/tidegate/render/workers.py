@@ -28,7 +28,7 @@ NO_NETWORK = dict.fromkeys(
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 
 
-class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
+class WorkerError(msgspec.Struct, frozen=True, tag="refused", gc=False):
     """An engine's other answer. `absent`: the charts that it needs and does not have. `unseen`:
     what it asks a cluster for, and nobody has told it.
     """
@@ -45,7 +45,7 @@ class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
 
 
 @asynccontextmanager
-async def engine_workers(
+async def open_workers(
     module: str, environment: Mapping[str, str], *, count: int, limits: Limits
 ) -> AsyncIterator[Workers]:
     """Workers that run a module. They start when they are needed and end with the block."""

@@ -20,7 +20,7 @@ from typing import IO, Protocol
 
 from tidegate.errors import Location, SourceError, sanitize
 from tidegate.files import PathEscapeError, PathViolation, archive_entry_path
-from tidegate.source.tree import MIB, TreeLimits, refuse_links_out, walk_tree
+from tidegate.source.tree import MIB, TreeLimits, check_links, walk_tree
 
 CHUNK = 64 * 1024
 SMALL = 16 * MIB
@@ -33,7 +33,7 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class Unpacking:
+class Unpacker:
     """One archive on its way into one directory."""
 
     def __init__(self, target: Path, *, name: str, limits: TreeLimits, strip: int) -> None:
@@ -95,7 +95,7 @@ class Unpacking:
             if path.is_dir():
                 raise self.refused(str(place), "is a link and a directory")
             path.symlink_to(target)
-        refuse_links_out(self._target, walk_tree(self._target), self._name)
+        check_links(self._target, walk_tree(self._target), self._name)
 
     def refused(self, entry: str, reason: str) -> SourceError:
         problem = f"the entry `{sanitize(entry)}` {reason}"
@@ -126,7 +126,7 @@ class Unpacking:
             if size > self._limits.file_size:
                 raise self.refused(entry, f"is larger than {self._limits.file_size // MIB} MiB")
             if self._written > self._limits.tree_size:
-                raise too_large(self._name, self._limits.tree_size)
+                raise size_error(self._name, self._limits.tree_size)
             file.write(piece)
 
 
@@ -138,7 +138,7 @@ def unpack(
     `name` is how errors call the archive. `strip` takes that many leading directories away.
     """
     limits = limits or TreeLimits()
-    work = Unpacking(target, name=name, limits=limits, strip=strip)
+    work = Unpacker(target, name=name, limits=limits, strip=strip)
     broken = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
     try:
         with archive.open("rb") as file:
@@ -156,7 +156,7 @@ def unpack(
         raise SourceError("source.archive.broken", problem, location=Location(name)) from error
 
 
-def too_large(name: str, limit: int) -> SourceError:
+def size_error(name: str, limit: int) -> SourceError:
     problem = f"what is in it is larger than {limit // MIB} MiB, or suspiciously well compressed"
     return SourceError("source.archive.size", problem, location=Location(name))
 
@@ -172,7 +172,7 @@ def _plain(file: IO[bytes], *, zipped: bool, limits: TreeLimits, name: str) -> I
         while piece := stream.read(CHUNK):
             plain.write(piece)
             if plain.tell() > room:
-                raise too_large(name, room)
+                raise size_error(name, room)
         plain.seek(0)
         yield plain
 
@@ -201,7 +201,7 @@ class _Sips(io.RawIOBase):
         return self._file.tell()
 
 
-def _unpack_tar(work: Unpacking, file: IO[bytes]) -> None:
+def _unpack_tar(work: Unpacker, file: IO[bytes]) -> None:
     with tarfile.open(fileobj=_Sips(file), mode="r:") as tar:
         for member in tar:
             vars(tar)["members"].clear()  # it would remember every one of them
@@ -217,17 +217,17 @@ def _unpack_tar(work: Unpacking, file: IO[bytes]) -> None:
                 raise work.refused(member.name, "is neither a file, a directory nor a link")
 
 
-def _unpack_zip(work: Unpacking, file: IO[bytes], *, limits: TreeLimits, name: str) -> None:
+def _unpack_zip(work: Unpacker, file: IO[bytes], *, limits: TreeLimits, name: str) -> None:
     room = _room(os.fstat(file.fileno()).st_size, limits)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if sum(member.file_size for member in members) > room:
-            raise too_large(name, room)
+            raise size_error(name, room)
         for member in members:
             _add_zipped(work, archive, member)
 
 
-def _add_zipped(work: Unpacking, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+def _add_zipped(work: Unpacker, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     mode = member.external_attr >> 16
     if member.is_dir():
         work.add_directory(member.filename)

@@ -16,7 +16,7 @@ LABEL = lazy_regex(r"[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?")
 NAME = lazy_regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
-def find_directory(
+def find_artifact_directory(
     discovery: ArtifactDiscovery, files: Iterable[str], wanted: str
 ) -> Mapping[str, str] | None:
     """What stands for each name in braces, in the directory that makes the wanted artifact.
@@ -24,7 +24,7 @@ def find_directory(
     Raises SourceError where the generator makes nothing at all. None: it makes others.
     """
     found: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for folder in sorted(directories_of(files)):
+    for folder in sorted(list_parent_directories(files)):
         match = placeholder_regex(discovery.pattern).fullmatch(folder)
         if match is None:
             continue
@@ -41,7 +41,7 @@ def find_directory(
     return found[wanted][1] if wanted in found else None
 
 
-def fill_portion(portion: ArtifactCopy, values: Mapping[str, str]) -> ArtifactCopy:
+def fill_artifact_copy(portion: ArtifactCopy, values: Mapping[str, str]) -> ArtifactCopy:
     return msgspec.structs.replace(
         portion,
         pattern=fill_placeholders(portion.pattern, values),
@@ -49,7 +49,7 @@ def fill_portion(portion: ArtifactCopy, values: Mapping[str, str]) -> ArtifactCo
     )
 
 
-def directories_of(files: Iterable[str]) -> set[str]:
+def list_parent_directories(files: Iterable[str]) -> set[str]:
     """All directories that files lie in, but the root."""
     found = set[str]()
     for file in files:

@@ -30,10 +30,10 @@ from tidegate.model.units.source import (
     Revision,
     Snapshot,
 )
-from tidegate.source.artifact_directories import directories_of
-from tidegate.source.fetch import copy_files, take_files, with_digest
-from tidegate.source.ignore import name_shape
-from tidegate.source.options import Access
+from tidegate.source.artifact_directories import list_parent_directories
+from tidegate.source.fetch import copy_files, select_files, with_digest
+from tidegate.source.ignore import compile_segment
+from tidegate.source.options import FetchOptions
 from tidegate.source.tree import walk_tree
 
 ANY_DEPTH = "**"
@@ -41,23 +41,23 @@ INSIDE = "/**"
 ARCHIVES = (".tar.gz", ".tgz")
 
 
-async def keep_directories(
-    snapshot: Snapshot, wanted: Sequence[str], access: Access, where: Location | None
+async def select_directories(
+    snapshot: Snapshot, wanted: Sequence[str], access: FetchOptions, where: Location | None
 ) -> Snapshot:
     """The tree with these directories alone, each of which must be there."""
-    found = ComposedEntries(snapshot.files)
+    found = TreeIndex(snapshot.files)
     for one in wanted:
         if posixpath.normpath(one) not in found.all:
             problem = f"there is no directory `{sanitize(one)}` in the repository"
             raise SourceError("source.portion", problem, location=where)
     beginnings = tuple(wanted)
-    return await take_files(
+    return await select_files(
         snapshot, tuple(file for file in snapshot.files if file.startswith(beginnings)), access
     )
 
 
-async def put_together(
-    own: Snapshot | None, portions: Sequence[tuple[ArtifactCopy, Snapshot]], access: Access
+async def compose_artifact(
+    own: Snapshot | None, portions: Sequence[tuple[ArtifactCopy, Snapshot]], access: FetchOptions
 ) -> Snapshot:
     """One tree with the files of `own`, and over them those of the portions, in their order.
 
@@ -90,12 +90,12 @@ def _key(part: tuple[ArtifactCopy, Snapshot]) -> tuple[str, ...]:
     return (tree.digest, portion.pattern, portion.destination, portion.strategy, *portion.excludes)
 
 
-class ComposedEntries:
+class TreeIndex:
     """The files of a tree, and the directories that they lie in."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = tuple(files)
-        self.directories = {".", *directories_of(self.files)}
+        self.directories = {".", *list_parent_directories(self.files)}
         self.all = frozenset(self.files) | self.directories
 
     def below(self, folder: str) -> Iterator[str]:
@@ -110,10 +110,10 @@ def _fill(
         copy_files(own.root, own.files, place)
     for portion, tree in parts:
         if portion.strategy is CopyStrategy.EXTRACT:
-            for archive in _archives(portion, ComposedEntries(tree.files)):
+            for archive in _archives(portion, TreeIndex(tree.files)):
                 _extract(portion, tree.root / archive, place)
             continue
-        for file, into in _taken(portion, ComposedEntries(tree.files), place):
+        for file, into in _taken(portion, TreeIndex(tree.files), place):
             _put_at(portion, tree.root / file, place, into)
 
 
@@ -136,7 +136,7 @@ def _extract(portion: ArtifactCopy, archive: Path, place: Path) -> None:
             _put_at(portion, unpacked / entry.path, place, into)
 
 
-def _archives(portion: ArtifactCopy, entries: ComposedEntries) -> Iterator[str]:
+def _archives(portion: ArtifactCopy, entries: TreeIndex) -> Iterator[str]:
     """The archives that are meant; of what a pattern finds, all else is passed over."""
     path = posixpath.normpath(portion.pattern or ".")
     if GLOB_CHARACTERS.isdisjoint(portion.pattern):
@@ -182,9 +182,7 @@ def _merged(under: Json, over: Json) -> Json:
     return {**under, **over, **both}
 
 
-def _taken(
-    portion: ArtifactCopy, entries: ComposedEntries, place: Path
-) -> Iterator[tuple[str, str]]:
+def _taken(portion: ArtifactCopy, entries: TreeIndex, place: Path) -> Iterator[tuple[str, str]]:
     """Which files are taken, and where each goes."""
     pattern = posixpath.normpath(portion.pattern or ".")
     if portion.strategy is CopyStrategy.DIRECTORY:
@@ -195,7 +193,7 @@ def _taken(
 
 
 def _whole(
-    portion: ArtifactCopy, path: str, entries: ComposedEntries, place: Path
+    portion: ArtifactCopy, path: str, entries: TreeIndex, place: Path
 ) -> Iterator[tuple[str, str]]:
     _must_be_there(portion, path, entries)
     target = place / portion.destination
@@ -209,7 +207,7 @@ def _whole(
 
 
 def _named(
-    portion: ArtifactCopy, path: str, entries: ComposedEntries, place: Path
+    portion: ArtifactCopy, path: str, entries: TreeIndex, place: Path
 ) -> Iterator[tuple[str, str]]:
     """A directory goes into the target under its own name, as `cp -r` has it; so does a file where
     the target is a directory."""
@@ -228,8 +226,8 @@ def _named(
         yield path, posixpath.join(portion.destination, last) if folder else portion.destination
 
 
-def _found(portion: ArtifactCopy, entries: ComposedEntries) -> Iterator[tuple[str, str]]:
-    shapes = [name_shape(one) for one in portion.pattern.split("/")]
+def _found(portion: ArtifactCopy, entries: TreeIndex) -> Iterator[tuple[str, str]]:
+    shapes = [compile_segment(one) for one in portion.pattern.split("/")]
     depth = len(shapes)
     if None in shapes:
         raise _refused(portion, f"`{sanitize(portion.pattern)}` is no pattern")
@@ -305,11 +303,11 @@ def _fits(pattern: Sequence[str], path: Sequence[str]) -> bool:
 
 
 def _fits_name(pattern: str, name: str) -> bool:
-    shape = name_shape(pattern)
+    shape = compile_segment(pattern)
     return shape is not None and shape.fullmatch(name) is not None
 
 
-def _must_be_there(portion: ArtifactCopy, path: str, entries: ComposedEntries) -> None:
+def _must_be_there(portion: ArtifactCopy, path: str, entries: TreeIndex) -> None:
     if path not in entries.all:
         raise _refused(portion, f"there is no `{sanitize(portion.pattern)}` in its tree")
 

@@ -36,16 +36,16 @@ ENTRIES = {
     "identity": ("identity", "sshPrivateKey"),
     "known_hosts": ("known_hosts",),
 }
-NOTHING = Credentials()
+NO_CREDENTIALS = Credentials()
 
 
-class Keyring(Protocol):
+class CredentialProvider(Protocol):
     """Says what opens an address."""
 
     def find(self, origin: str) -> Credentials: ...
 
 
-class Environment(msgspec.Struct, frozen=True):
+class EnvironmentCredentials(msgspec.Struct, frozen=True):
     """`TIDEGATE_TOKEN_<HOST>` and `TIDEGATE_USER_<HOST>`, never sent over plain HTTP."""
 
     variables: Mapping[str, str]
@@ -55,10 +55,10 @@ class Environment(msgspec.Struct, frozen=True):
 
     def find(self, origin: str) -> Credentials:
         scheme, _, host = origin.partition("://")
-        name = variable_part(host)
+        name = host_variable_suffix(host)
         token = self.variables.get(TOKEN_PREFIX + name, "")
         if scheme == "http" or not token:
-            return NOTHING
+            return NO_CREDENTIALS
         username = self.variables.get(USER_PREFIX + name, "") or "git"
         return Credentials(username=username, password=SecretValue(token))
 
@@ -69,17 +69,17 @@ class DockerLogins(msgspec.Struct, frozen=True):
     logins: Mapping[str, Credentials]
 
     def find(self, origin: str) -> Credentials:
-        return self.logins.get(origin.partition("://")[2], NOTHING)
+        return self.logins.get(origin.partition("://")[2], NO_CREDENTIALS)
 
 
-class LoginFile(msgspec.Struct, frozen=True):
+class DockerConfigFile(msgspec.Struct, frozen=True):
     """A Docker configuration that is read when something is to be opened, if it is there."""
 
     path: Path
 
     def find(self, origin: str) -> Credentials:
         if not self.path.is_absolute() or not self.path.is_file():
-            return NOTHING
+            return NO_CREDENTIALS
         try:
             content = read_regular_file(self.path)
         except OSError:
@@ -88,24 +88,26 @@ class LoginFile(msgspec.Struct, frozen=True):
         return read_docker_logins(content, str(self.path)).find(origin)
 
 
-class Keyrings(msgspec.Struct, frozen=True):
+class CredentialChain(msgspec.Struct, frozen=True):
     """Several, asked in turn."""
 
-    rings: tuple[Keyring, ...] = ()
+    rings: tuple[CredentialProvider, ...] = ()
 
     def find(self, origin: str) -> Credentials:
         found = (ring.find(origin) for ring in self.rings)
-        return next((credentials for credentials in found if credentials != NOTHING), NOTHING)
+        return next(
+            (credentials for credentials in found if credentials != NO_CREDENTIALS), NO_CREDENTIALS
+        )
 
 
-class GivenKey(msgspec.Struct, frozen=True):
+class OriginCredentials(msgspec.Struct, frozen=True):
     """Credentials for one address, such as a Secret beside the source holds them."""
 
     origin: str
     credentials: Credentials
 
     def find(self, origin: str) -> Credentials:
-        return self.credentials if origin == self.origin else NOTHING
+        return self.credentials if origin == self.origin else NO_CREDENTIALS
 
 
 class _Login(msgspec.Struct):
@@ -118,7 +120,7 @@ class _Logins(msgspec.Struct):
     auths: dict[str, _Login] = {}
 
 
-def variable_part(host: str) -> str:
+def host_variable_suffix(host: str) -> str:
     """A host in the name of a variable. No two hosts share one: `-` is not written as `.` is."""
     marks = (("-", "__"), (".", "_"), (":", "___"))
     name = host.upper()
@@ -140,17 +142,17 @@ def read_docker_logins(text: bytes, name: str) -> DockerLogins:
     return DockerLogins(logins)
 
 
-def keyring_of(variables: Mapping[str, str]) -> Keyrings:
+def credentials_from_environment(variables: Mapping[str, str]) -> CredentialChain:
     """What a user has at hand: variables, and the logins of Docker and of Helm."""
     home = variables.get("HOME", "")
     docker = variables.get("DOCKER_CONFIG") or f"{home}/.docker"
     settings = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
     helm = variables.get("HELM_REGISTRY_CONFIG") or f"{settings}/helm/registry/config.json"
     files = (Path(f"{docker}/config.json"), Path(helm))
-    return Keyrings((Environment(variables), *map(LoginFile, files)))
+    return CredentialChain((EnvironmentCredentials(variables), *map(DockerConfigFile, files)))
 
 
-def authorization(credentials: Credentials) -> str:
+def authorization_header(credentials: Credentials) -> str:
     """The header's value; empty if there is nothing to send."""
     if credentials.token is not None:
         return f"Bearer {credentials.token.reveal()}"
@@ -173,7 +175,9 @@ def _credentials(login: _Login) -> Credentials:
     return Credentials(username=login.username, password=SecretValue(login.password))
 
 
-def keyring_of_secret(entries: Mapping[str, bytes], origin: str, *, name: str) -> Keyring:
+def credentials_from_secret(
+    entries: Mapping[str, bytes], origin: str, *, name: str
+) -> CredentialProvider:
     """Credentials for an address (`https://host`, `ssh://host`), from decoded entries.
 
     A Docker configuration says itself for whom it is. `name` is how errors call the Secret.
@@ -196,7 +200,7 @@ def keyring_of_secret(entries: Mapping[str, bytes], origin: str, *, name: str) -
         identity=_secret(found["identity"]),
         known_hosts=found["known_hosts"],
     )
-    return GivenKey(origin, credentials)
+    return OriginCredentials(origin, credentials)
 
 
 def _first(entries: Mapping[str, bytes], names: tuple[str, ...], where: str) -> str:

@@ -21,18 +21,18 @@ from tidegate.model.units.source import (
     Snapshot,
     SourceRef,
 )
-from tidegate.source.git.refs import branch_of, is_pinned, is_range
-from tidegate.source.ignore import kept_files
-from tidegate.source.local import fetch_local, fetch_own_chart
-from tidegate.source.options import Access, Checkout
+from tidegate.source.git.refs import branch_name, is_pinned, is_range
+from tidegate.source.ignore import filter_files
+from tidegate.source.local import fetch_local, fetch_local_chart
+from tidegate.source.options import Checkout, FetchOptions
 from tidegate.source.semver import is_in_range
-from tidegate.source.tree import digest_entries, look_at
-from tidegate.source.urls import same_repository
+from tidegate.source.tree import digest_entries, read_entries
+from tidegate.source.urls import is_same_repository
 from tidegate.source.vendored import pick_vendored
-from tidegate.source.web import shown
+from tidegate.source.web import redact_url
 
 
-async def fetch(source: SourceRef, access: Access) -> Snapshot:
+async def fetch(source: SourceRef, access: FetchOptions) -> Snapshot:
     """Get the tree of files that a source means now."""
     mapped = next((one for one in access.checkouts if _stands_for(one, source)), None)
     if mapped is not None:
@@ -54,16 +54,18 @@ async def fetch(source: SourceRef, access: Access) -> Snapshot:
             return await fetch_bucket(source, access)
 
 
-async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
+async def apply_ignore_rules(snapshot: Snapshot, extra: str, access: FetchOptions) -> Snapshot:
     """The tree without what its `.sourceignore` files and the `extra` rules leave out.
 
     Links are left out as well. The rest is a tree of its own, in the cache.
     """
-    files = await asyncio.to_thread(kept_files, snapshot.root, snapshot.files, extra)
-    return await take_files(snapshot, files, access)
+    files = await asyncio.to_thread(filter_files, snapshot.root, snapshot.files, extra)
+    return await select_files(snapshot, files, access)
 
 
-async def take_files(snapshot: Snapshot, files: tuple[str, ...], access: Access) -> Snapshot:
+async def select_files(
+    snapshot: Snapshot, files: tuple[str, ...], access: FetchOptions
+) -> Snapshot:
     """The tree with these of its files alone."""
     if files == snapshot.files and not snapshot.escaping_links:
         return snapshot
@@ -90,7 +92,7 @@ async def with_digest(snapshot: Snapshot) -> Snapshot:
     if snapshot.digest:
         return snapshot
     paths = (*snapshot.files, *snapshot.escaping_links)
-    entries = await asyncio.to_thread(look_at, snapshot.root, paths)
+    entries = await asyncio.to_thread(read_entries, snapshot.root, paths)
     digest = await asyncio.to_thread(digest_entries, snapshot.root, entries)
     return msgspec.structs.replace(snapshot, digest=digest)
 
@@ -112,10 +114,10 @@ def _stands_for(checkout: Checkout, source: SourceRef) -> bool:
     return checkout.always and is_same and fits
 
 
-async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -> Snapshot:
+async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: FetchOptions) -> Snapshot:
     """Below the directory for a repository lies one for each chart."""
     if checkout.chart:
-        local = await fetch_own_chart(checkout.path, access)
+        local = await fetch_local_chart(checkout.path, access)
     else:
         inside = source.chart if isinstance(source, ChartSource) else "."
         try:
@@ -123,19 +125,19 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -
         except PathEscapeError:
             problem, where = (
                 f"there is no chart `{sanitize(inside)}`",
-                Location(shown(checkout.url)),
+                Location(redact_url(checkout.url)),
             )
             raise SourceError("source.chart.missing", problem, location=where) from None
         local = await fetch_local(LocalSource(str(place)), access)
         if isinstance(source, BucketSource):
-            from tidegate.source.bucket.fetch import objects_kept
+            from tidegate.source.bucket.fetch import filter_bucket_files
 
-            kept = await asyncio.to_thread(objects_kept, source, local.root, local.files)
-            local = await take_files(local, kept, access)
+            kept = await asyncio.to_thread(filter_bucket_files, source, local.root, local.files)
+            local = await select_files(local, kept, access)
     return msgspec.structs.replace(local, source=source)
 
 
-async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
+async def _fetch_chart(source: ChartSource, access: FetchOptions) -> Snapshot:
     """From its repository; where that cannot be, the one that the user's own repository has."""
     from tidegate.source.helm_repository import fetch_chart
     from tidegate.source.oci.artifacts import fetch_oci_chart
@@ -147,13 +149,13 @@ async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
         here = pick_vendored(access.vendored.found, source)
         if here is None:
             raise
-    local = await fetch_own_chart(here.path, access)
+    local = await fetch_local_chart(here.path, access)
     return msgspec.structs.replace(local, source=source)
 
 
-async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
+async def _fetch_repository(source: GitSource, access: FetchOptions) -> Snapshot:
     whole = (one for one in access.checkouts if not one.chart)
-    checkout = next((one for one in whole if same_repository(one.url, source.url)), None)
+    checkout = next((one for one in whole if is_same_repository(one.url, source.url)), None)
     if checkout is None:
         return await _fetch_git(source, access)
     if uses_working_tree(source, checkout):
@@ -168,7 +170,7 @@ async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
     return await _fetch_git(source, access)
 
 
-async def _fetch_git(source: GitSource, access: Access) -> Snapshot:
+async def _fetch_git(source: GitSource, access: FetchOptions) -> Snapshot:
     from tidegate.source.git.fetch import fetch_git
 
     return await fetch_git(source, access)
@@ -184,11 +186,13 @@ def uses_working_tree(source: GitSource, checkout: Checkout) -> bool:
         return True
     if is_pinned(source.ref):
         return False
-    branch = branch_of(source.ref)
+    branch = branch_name(source.ref)
     return branch in ("", checkout.branch, checkout.default) or not checkout.default
 
 
-async def _fetch_from_checkout(source: GitSource, checkout: Checkout, access: Access) -> Snapshot:
+async def _fetch_from_checkout(
+    source: GitSource, checkout: Checkout, access: FetchOptions
+) -> Snapshot:
     inside = msgspec.structs.replace(
         access, schemes=access.schemes | {"file"}, checkouts=(), offline=False
     )

@@ -14,13 +14,20 @@ from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, SourceError, sanitize
 from tidegate.model.units.source import ChartSource, Credentials, OciSource, Revision, Snapshot
 from tidegate.source.archive import unpack
-from tidegate.source.cache import Kept
-from tidegate.source.credentials import authorization
+from tidegate.source.cache import CacheEntryKind
+from tidegate.source.credentials import authorization_header
 from tidegate.source.oci.artifacts import fetch_oci
-from tidegate.source.options import Access
+from tidegate.source.options import FetchOptions
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import CHART_LAYER, check_chart, check_digest
-from tidegate.source.web import Web, WebAsk, check_web_url, origin_of, shown, web_for
+from tidegate.source.web import (
+    DownloadRequest,
+    HttpClient,
+    check_http_url,
+    open_http_client,
+    redact_url,
+    url_origin,
+)
 
 
 class ChartEntry(msgspec.Struct, frozen=True):
@@ -34,13 +41,13 @@ class ChartEntry(msgspec.Struct, frozen=True):
 Index = dict[str, tuple[ChartEntry, ...]]
 
 
-async def fetch_chart(source: ChartSource, access: Access) -> Snapshot:
+async def fetch_chart(source: ChartSource, access: FetchOptions) -> Snapshot:
     """The chart's own directory, of the highest version that the range takes."""
-    check_web_url(source.repository)
-    credentials = access.keyring.find(origin_of(source.repository))
+    check_http_url(source.repository)
+    credentials = access.keyring.find(url_origin(source.repository))
     async with (
         access.cache.turn(f"chart {source.repository}"),
-        web_for(access, credentials) as web,
+        open_http_client(access, credentials) as web,
     ):
         index = await _index(source, web, credentials, access)
         entry = choose_entry(source, index.get(source.chart, ()))
@@ -49,7 +56,7 @@ async def fetch_chart(source: ChartSource, access: Access) -> Snapshot:
 
 def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEntry:
     """The very version if it is written so, else the highest in the range."""
-    where = Location(shown(source.repository))
+    where = Location(redact_url(source.repository))
     if not entries:
         problem = f"there is no chart `{sanitize(source.chart)}`"
         raise SourceError("source.chart.missing", problem, location=where)
@@ -90,16 +97,18 @@ def join_url(repository: str, reference: str) -> str:
     return f"{joined}?{parts.query}" if parts.query else joined
 
 
-async def _index(source: ChartSource, web: Web, credentials: Credentials, access: Access) -> Index:
+async def _index(
+    source: ChartSource, web: HttpClient, credentials: Credentials, access: FetchOptions
+) -> Index:
     url = join_url(source.repository, "index.yaml")
     latest = f"index {url}"
-    known = access.recall(latest, shown(source.repository))
+    known = access.recall(latest, redact_url(source.repository))
     if known is not None:
         return msgspec.json.decode(known, type=Index)
-    got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
+    got = await web.get(DownloadRequest(url=url, authorization=authorization_header(credentials)))
     read_before = access.cache.recall(f"index {got.sha256}")
     if read_before is None:
-        index = await asyncio.to_thread(read_index, got.body, shown(url))
+        index = await asyncio.to_thread(read_index, got.body, redact_url(url))
         read_before = msgspec.json.encode(index)
         access.cache.note(f"index {got.sha256}", read_before)
     access.cache.note(latest, read_before)
@@ -107,20 +116,24 @@ async def _index(source: ChartSource, web: Web, credentials: Credentials, access
 
 
 async def _chart(
-    source: ChartSource, entry: ChartEntry, web: Web, credentials: Credentials, access: Access
+    source: ChartSource,
+    entry: ChartEntry,
+    web: HttpClient,
+    credentials: Credentials,
+    access: FetchOptions,
 ) -> Snapshot:
     if not entry.urls:
         problem = f"version `{sanitize(entry.version)}` has no address"
         raise SourceError(
-            "source.chart.index", problem, location=Location(shown(source.repository))
+            "source.chart.index", problem, location=Location(redact_url(source.repository))
         )
     url = join_url(source.repository, entry.urls[0])
     if url.startswith("oci://"):
         return await _chart_in_registry(source, entry, url, access)
-    same = origin_of(url) == origin_of(source.repository) or source.shares_credentials
-    ask = WebAsk(
+    same = url_origin(url) == url_origin(source.repository) or source.shares_credentials
+    ask = DownloadRequest(
         url=url,
-        authorization=authorization(credentials) if same else "",
+        authorization=authorization_header(credentials) if same else "",
         shares=source.shares_credentials,
         limit=access.limits.download,
     )
@@ -129,14 +142,16 @@ async def _chart(
         await _unpack(ask, entry, web, place, access)
 
     name = f"chart {url} {entry.version} {entry.digest}"
-    what = f"{source.chart} {entry.version} from {shown(source.repository)}"
-    tree = await access.tree(name, fill, what=what, shown=shown(url), kind=Kept.CHARTS)
+    what = f"{source.chart} {entry.version} from {redact_url(source.repository)}"
+    tree = await access.tree(
+        name, fill, what=what, shown=redact_url(url), kind=CacheEntryKind.CHARTS
+    )
     revision = Revision(entry.version)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
 async def _chart_in_registry(
-    source: ChartSource, entry: ChartEntry, url: str, access: Access
+    source: ChartSource, entry: ChartEntry, url: str, access: FetchOptions
 ) -> Snapshot:
     """Some indexes send us on to a registry, to a tag or a digest there."""
     address, _, digest = url.partition("@")
@@ -150,20 +165,22 @@ async def _chart_in_registry(
         plain_http=source.plain_http,
     )
     found = await fetch_oci(artifact, access)
-    check_chart(found.root, shown(url))
+    check_chart(found.root, redact_url(url))
     revision = Revision(entry.version, found.revision.digest)
     return msgspec.structs.replace(found, source=source, revision=revision)
 
 
-async def _unpack(ask: WebAsk, entry: ChartEntry, web: Web, place: Path, access: Access) -> None:
+async def _unpack(
+    ask: DownloadRequest, entry: ChartEntry, web: HttpClient, place: Path, access: FetchOptions
+) -> None:
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         packed = Path(folder) / "chart.tgz"
         got = await web.get(msgspec.structs.replace(ask, into=packed))
-        check_digest(got.sha256, entry.digest, shown(ask.url))
+        check_digest(got.sha256, entry.digest, redact_url(ask.url))
         await asyncio.to_thread(
-            unpack, packed, place, name=shown(ask.url), limits=access.limits, strip=1
+            unpack, packed, place, name=redact_url(ask.url), limits=access.limits, strip=1
         )
-    check_chart(place, shown(ask.url))
+    check_chart(place, redact_url(ask.url))
 
 
 def _entries_of(text: bytes, name: str) -> dict[str, object]:

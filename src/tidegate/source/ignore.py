@@ -41,7 +41,7 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _shapes(self) -> tuple[re.Pattern[str] | None, ...]:
-        return tuple(name_shape(segment) for segment in self.segments)
+        return tuple(compile_segment(segment) for segment in self.segments)
 
     @property
     def is_sound(self) -> bool:
@@ -110,7 +110,7 @@ def with_defaults(rules: Sequence[IgnoreRule]) -> tuple[IgnoreRule, ...]:
     return (*read_rules("\n".join(left_out)), *rules)
 
 
-def leaves_out_texts(files: Iterable[str]) -> bool:
+def ignores_manifests_by_default(files: Iterable[str]) -> bool:
     """Whether the defaults leave something out that a build would read."""
     rules = with_defaults(())
     texts = (one for one in files if one.endswith(TEXTS) and _MARKED.search(f"/{one}"))
@@ -126,7 +126,7 @@ def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = F
     return False
 
 
-def kept_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, ...]:
+def filter_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, ...]:
     """The files that count, with `extra` rules behind those of the tree. Links never do."""
     rules = with_defaults((*load_rules(root, files), *read_rules(extra)))
     return tuple(
@@ -160,7 +160,7 @@ _TOKEN = lazy_regex(
 )
 
 
-def name_shape(segment: str) -> re.Pattern[str] | None:
+def compile_segment(segment: str) -> re.Pattern[str] | None:
     """One part of a path as a regular expression; nothing for what is written wrongly."""
     pieces, at = [""], 0
     while at < len(segment):

@@ -11,15 +11,15 @@ import msgspec
 
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.model.units.source import LocalSource, Revision, Snapshot
-from tidegate.source.git.program import Git, git_for
+from tidegate.source.git.program import Git, open_git
 from tidegate.source.git.refs import commit_digest
-from tidegate.source.options import Access, Checkout
+from tidegate.source.options import Checkout, FetchOptions
 from tidegate.source.tree import (
     TreeEntry,
     check_chart,
     digest_entries,
-    look_at,
-    part_links,
+    read_entries,
+    split_escaping_links,
     walk_tree,
 )
 from tidegate.source.urls import GitUrl
@@ -31,7 +31,7 @@ ARCHIVES = (".tgz", ".tar.gz", ".tar", ".zip")
 ORIGIN_HEAD = "refs/remotes/origin/HEAD"
 
 
-async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) -> Snapshot:
+async def fetch_local(source: LocalSource, access: FetchOptions, *, strip: int = 0) -> Snapshot:
     """A directory as it lies there, or what is in an archive, below `strip` directories of it.
 
     In a checkout only those files count that Git knows or would add.
@@ -46,28 +46,28 @@ async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) ->
     if access.here is not None and access.here.root == path:
         return msgspec.structs.replace(access.here, source=source)
     entries = await list_entries(path, access)
-    files, escaping = part_links(path, entries)
+    files, escaping = split_escaping_links(path, entries)
     return Snapshot(source, WORKING_TREE, path, files, escaping)
 
 
-async def fetch_own_chart(path: Path, access: Access) -> Snapshot:
+async def fetch_local_chart(path: Path, access: FetchOptions) -> Snapshot:
     """A chart on this machine, as its own directory: packed ones have one more above it."""
     found = await fetch_local(LocalSource(str(path)), access, strip=1)
     check_chart(found.root, str(path))
     return found
 
 
-async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
+async def list_entries(path: Path, access: FetchOptions) -> list[TreeEntry]:
     """What belongs to a directory; all of it where Git has no say."""
     listed = b""
     if _is_checkout(path):
-        async with git_for(_local_url(path), access) as git:
+        async with open_git(_local_url(path), access) as git:
             asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
             listed = await _said(git, *asked, cwd=path)
     paths = [name for name in os.fsdecode(listed).split("\0") if name]
     try:
         if paths:
-            return await asyncio.to_thread(look_at, path, sorted(set(paths)))
+            return await asyncio.to_thread(read_entries, path, sorted(set(paths)))
         return await asyncio.to_thread(walk_tree, path)
     except OSError as error:
         problem = f"the directory cannot be read: {sanitize(error.strerror or '')}"
@@ -75,11 +75,11 @@ async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
         raise SourceError("source.local", problem, location=where) from error
 
 
-async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
+async def find_checkouts(path: Path, access: FetchOptions) -> tuple[Checkout, ...]:
     """The repositories that the directory is a checkout of: one for each remote's address."""
     if not _is_checkout(path):
         return ()
-    async with git_for(_local_url(path), access) as git:
+    async with open_git(_local_url(path), access) as git:
         pattern = r"^remote\..*\.url$"
         remotes = await _said(git, "config", "-z", "--get-regexp", pattern, cwd=path)
         urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
@@ -97,10 +97,10 @@ async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
     return tuple(Checkout(url, root, branch=here, default=shown) for url in urls)
 
 
-async def read_head(path: Path, access: Access) -> Revision:
+async def read_local_revision(path: Path, access: FetchOptions) -> Revision:
     """What a directory is at: its commit, if that is all of it; else a name for its content."""
     if _is_checkout(path):
-        async with git_for(_local_url(path), access) as git:
+        async with open_git(_local_url(path), access) as git:
             commit = await _said(git, "rev-parse", "--verify", "HEAD", cwd=path)
             branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
             changes = await _said(git, "status", "--porcelain", "-z", "--", ".", cwd=path)
@@ -144,7 +144,7 @@ def _local_url(path: Path) -> GitUrl:
     return GitUrl("file", "", 0, str(path), "", f"file://{path}")
 
 
-async def _unpacked(source: LocalSource, path: Path, access: Access, strip: int) -> Snapshot:
+async def _unpacked(source: LocalSource, path: Path, access: FetchOptions, strip: int) -> Snapshot:
     from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
 
     with path.open("rb") as file:

@@ -10,10 +10,10 @@ import msgspec
 from tidegate.errors import Location, SourceError
 from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.source import Snapshot
-from tidegate.source.cache import Cache, CachedTree, Fill, Kept
-from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.source.cache import Cache, CachedTree, CacheEntryKind, Fill
+from tidegate.source.credentials import CredentialChain, CredentialProvider
 from tidegate.source.tree import TreeLimits
-from tidegate.source.urls import SCHEMES, without_password
+from tidegate.source.urls import SCHEMES, redact_password
 from tidegate.source.vendored import VendoredCharts
 
 
@@ -35,7 +35,7 @@ class Checkout(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class Access(msgspec.Struct, frozen=True, kw_only=True):
+class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How sources may be had.
 
     With `uses_own_git`, git reads the user's configuration and asks the user's credential helpers
@@ -45,7 +45,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     cache: Cache
-    keyring: Keyring = Keyrings()
+    keyring: CredentialProvider = CredentialChain()
     offline: bool = False
     limits: TreeLimits = TreeLimits()
     patience: Ms = Ms(2 * MINUTE)
@@ -63,23 +63,29 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         """What was noted, where the network is not to be used; raises if it is not there."""
         known = self.cache.recall(note) if self.offline else None
         if self.offline and known is None:
-            raise not_at_hand(what)
+            raise offline_error(what)
         return known
 
     async def tree(
-        self, name: str, fill: Fill, *, what: str, shown: str, kind: Kept = Kept.SOURCES
+        self,
+        name: str,
+        fill: Fill,
+        *,
+        what: str,
+        shown: str,
+        kind: CacheEntryKind = CacheEntryKind.SOURCES,
     ) -> CachedTree:
         """The tree that goes by this name; made by `fill` if the network may be used."""
         known = self.cache.find(name)
         if known is None and self.offline:
-            raise not_at_hand(what)
+            raise offline_error(what)
         return known or await self.cache.keep(name, fill, shown=shown, kind=kind)
 
 
-def not_at_hand(what: str) -> SourceError:
+def offline_error(what: str) -> SourceError:
     return SourceError(
         "source.offline",
         "it is not in the cache, and the network is not to be used",
-        location=Location(without_password(what)),
+        location=Location(redact_password(what)),
         hint="fetch it once without offline mode, or map the address to a directory",
     )

@@ -50,7 +50,7 @@ class Version(msgspec.Struct, frozen=True):
         return self.release, not self.prerelease, labels
 
 
-class Term(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True):
     """One comparison: a sign, a version, and how many of its numbers were written."""
 
     sign: str
@@ -115,7 +115,7 @@ class Term(msgspec.Struct, frozen=True):
 class Range(msgspec.Struct, frozen=True, dict=True):
     """Which versions will do: one of the alternatives must hold, with all of its terms."""
 
-    alternatives: tuple[tuple[Term, ...], ...]
+    alternatives: tuple[tuple[Comparison, ...], ...]
     text: str
 
     @cached_property
@@ -126,7 +126,7 @@ class Range(msgspec.Struct, frozen=True, dict=True):
     def is_one_version(self) -> bool:
         """Whether it is no range at all, but one version written in full."""
         match self.alternatives:
-            case ((Term(sign="", written=3),),):
+            case ((Comparison(sign="", written=3),),):
                 return True
             case _:
                 return False
@@ -190,7 +190,7 @@ def pick_highest(wanted: Range, texts: Iterable[str]) -> Version | None:
     return max(fitting, key=lambda version: (version.order, version.text), default=None)
 
 
-def _read_terms(text: str) -> tuple[Term, ...] | None:
+def _read_terms(text: str) -> tuple[Comparison, ...] | None:
     """Terms with a comma or a space between them, read from left to right and never back."""
     text, at, terms = text.strip(" "), 0, []
     while True:
@@ -207,7 +207,7 @@ def _read_terms(text: str) -> tuple[Term, ...] | None:
         at = between.end()
 
 
-def _read_term(sign: str, bound: str) -> Term | None:
+def _read_term(sign: str, bound: str) -> Comparison | None:
     found = _BOUND_PARTS.fullmatch(bound)
     if found is None:
         return None
@@ -218,4 +218,4 @@ def _read_term(sign: str, bound: str) -> Term | None:
         numbers.append(part)
     padded = ".".join([*numbers, "0", "0", "0"][:3])
     version = read_version(padded + (found[4] or ""))
-    return Term(sign, version, len(numbers)) if version else None
+    return Comparison(sign, version, len(numbers)) if version else None

@@ -46,13 +46,15 @@ def walk_tree(root: Path) -> list[TreeEntry]:
     return sorted(_walk(root, ""))
 
 
-def look_at(root: Path, paths: Iterable[str]) -> list[TreeEntry]:
+def read_entries(root: Path, paths: Iterable[str]) -> list[TreeEntry]:
     """The entries of these paths, as far as they are there."""
     found = (_entry(f"{root}/{path}", path) for path in paths)
     return sorted(entry for entry in found if entry)
 
 
-def part_links(root: Path, entries: Iterable[TreeEntry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_escaping_links(
+    root: Path, entries: Iterable[TreeEntry]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which entries can be read as files, and which are links that lead out of the tree."""
     files, escaping = [], []
     for entry in entries:
@@ -68,9 +70,9 @@ def part_links(root: Path, entries: Iterable[TreeEntry]) -> tuple[tuple[str, ...
     return tuple(files), tuple(escaping)
 
 
-def refuse_links_out(root: Path, entries: Iterable[TreeEntry], name: str) -> tuple[str, ...]:
+def check_links(root: Path, entries: Iterable[TreeEntry], name: str) -> tuple[str, ...]:
     """The files of a tree that somebody else made; a link out of it is an error."""
-    files, escaping = part_links(root, entries)
+    files, escaping = split_escaping_links(root, entries)
     if escaping:
         raise SourceError(
             "source.link",

@@ -46,7 +46,7 @@ class GitUrl(msgspec.Struct, frozen=True, order=True):
         return f"{self.host}/{path}".casefold()
 
 
-def without_password(text: str) -> str:
+def redact_password(text: str) -> str:
     """An address as it may be shown."""
     return sanitize(text)
 
@@ -63,13 +63,13 @@ def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
         allowed = ", ".join(f"`{scheme}`" for scheme in sorted(schemes))
         raise SourceError(
             "source.url.scheme",
-            f"`{without_password(text)}` uses `{sanitize(url.scheme)}`, which is not allowed",
+            f"`{redact_password(text)}` uses `{sanitize(url.scheme)}`, which is not allowed",
             hint=f"these are: {allowed}",
         )
     return url
 
 
-def same_repository(one: str, other: str) -> bool:
+def is_same_repository(one: str, other: str) -> bool:
     """Whether two addresses mean the same repository, over ssh or https, with `.git` or without.
 
     Letters are compared without their case, as the large hosts do. Ports count only between
@@ -93,8 +93,8 @@ def _read_url(text: str) -> GitUrl:
     if password is not None:
         raise SourceError(
             "source.url.password",
-            f"`{without_password(text)}` is written with a password in it",
-            location=Location(without_password(text)),
+            f"`{redact_password(text)}` is written with a password in it",
+            location=Location(redact_password(text)),
             hint="give it through the environment, a credential helper of git, or a Secret",
         )
     if scheme == "file":
@@ -132,5 +132,5 @@ def _check(text: str, user: str, host: str) -> None:
 
 
 def _bad_url(text: str, reason: str) -> SourceError:
-    shown = without_password(text)
+    shown = redact_password(text)
     return SourceError("source.url", f"`{shown}` {reason}", hint="write it as `https://host/path`")

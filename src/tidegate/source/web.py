@@ -18,14 +18,14 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.times import SECOND
 from tidegate.model.units.source import Credentials
 from tidegate.source.cache import CachedTree
-from tidegate.source.credentials import authorization
-from tidegate.source.options import Access, not_at_hand
+from tidegate.source.credentials import authorization_header
+from tidegate.source.options import FetchOptions, offline_error
 from tidegate.source.tree import MIB
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
-FILE = "file"
+FILE_NAME = "file"
 """What a file is called in a tree of its own."""
 CHUNK = 64 * 1024
 MOST_REDIRECTS = 5
@@ -34,7 +34,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 UNAUTHORIZED, FORBIDDEN, MISSING = 401, 403, 404
 
 
-class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
+class DownloadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One file to ask for. With `into` it is written there, else it is given back.
 
     `authorization` is sent to the host of `url`, and to others only with `shares`; `signed` are the
@@ -54,7 +54,7 @@ class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
         return f"WebAsk({self.url})"
 
 
-class Got(msgspec.Struct, frozen=True):
+class Download(msgspec.Struct, frozen=True):
     """An answer, with the digest of what was received."""
 
     status: int
@@ -63,12 +63,12 @@ class Got(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Web(msgspec.Struct, frozen=True):
+class HttpClient(msgspec.Struct, frozen=True):
     """Connections that last as long as one fetch."""
 
     session: ClientSession
 
-    async def get(self, ask: WebAsk) -> Got:
+    async def get(self, ask: DownloadRequest) -> Download:
         """Follow redirects to the file; anything but success is an error."""
         from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (a local source must not pay)
 
@@ -79,10 +79,10 @@ class Web(msgspec.Struct, frozen=True):
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise _server_error("source.http.unreachable", ask.url, error) from error
 
-    async def _follow(self, ask: WebAsk) -> Got:
+    async def _follow(self, ask: DownloadRequest) -> Download:
         url, secret = ask.url, ask.authorization
         for _ in range(MOST_REDIRECTS + 1):
-            check_web_url(url)
+            check_http_url(url)
             headers = {"Accept": ask.accept, "Accept-Encoding": "identity"}
             if secret:
                 headers |= {"Authorization": secret, **dict(ask.signed)}
@@ -90,18 +90,22 @@ class Web(msgspec.Struct, frozen=True):
                 if reply.status not in REDIRECTS or "Location" not in reply.headers:
                     return await _receive(reply, ask)
                 following = urljoin(url, reply.headers["Location"])
-            if origin_of(following) != origin_of(url) and not ask.shares:
+            if url_origin(following) != url_origin(url) and not ask.shares:
                 secret = ""
             if url.startswith("https:") and not following.startswith("https:"):
                 problem = "the server redirects to an address without TLS"
-                raise SourceError("source.http.redirect", problem, location=Location(shown(url)))
+                raise SourceError(
+                    "source.http.redirect", problem, location=Location(redact_url(url))
+                )
             url = following
         problem = f"there are more than {MOST_REDIRECTS} redirects"
-        raise SourceError("source.http.redirect", problem, location=Location(shown(ask.url)))
+        raise SourceError("source.http.redirect", problem, location=Location(redact_url(ask.url)))
 
 
 @asynccontextmanager
-async def web_for(access: Access, credentials: Credentials) -> AsyncIterator[Web]:
+async def open_http_client(
+    access: FetchOptions, credentials: Credentials
+) -> AsyncIterator[HttpClient]:
     from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (as above)
 
     patience = access.patience / SECOND
@@ -110,10 +114,10 @@ async def web_for(access: Access, credentials: Credentials) -> AsyncIterator[Web
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
-        yield Web(session)
+        yield HttpClient(session)
 
 
-def origin_of(url: str) -> str:
+def url_origin(url: str) -> str:
     """Scheme, host and port, as credentials are bound to them."""
     parts = urlsplit(url)
     usual = {"https": 443, "http": 80}.get(parts.scheme)
@@ -122,7 +126,7 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-def check_web_url(url: str) -> None:
+def check_http_url(url: str) -> None:
     """Refuse what is not plainly an address of a web server, or has a password in it."""
     try:
         parts = urlsplit(url)
@@ -134,15 +138,15 @@ def check_web_url(url: str) -> None:
     if not fits:
         raise SourceError(
             "source.url",
-            f"`{shown(url)}` is not an address of a web server",
+            f"`{redact_url(url)}` is not an address of a web server",
             hint="write it as `https://host/path`",
         )
     if parts.password is not None:
-        problem = f"`{shown(url)}` is written with a password in it"
+        problem = f"`{redact_url(url)}` is written with a password in it"
         raise SourceError("source.url.password", problem, hint="give it as a Secret instead")
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """An address for people: signed links have their secret behind the question mark."""
     bare = url.partition("?")[0]
     scheme, split, rest = bare.partition("://")
@@ -150,7 +154,7 @@ def shown(url: str) -> str:
     return sanitize(f"{scheme}{split}{host.rpartition('@')[2]}{slash}{path}")
 
 
-async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
+async def _receive(reply: ClientResponse, ask: DownloadRequest) -> Download:
     if not (reply.ok or reply.status in ask.accepts):
         raise _refusal(reply.status, ask.url)
     digest, size, kept = hashlib.sha256(), 0, bytearray()
@@ -160,7 +164,9 @@ async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
             size += len(piece)
             if size > ask.limit:
                 problem = f"the answer is larger than {ask.limit // MIB} MiB"
-                raise SourceError("source.http.size", problem, location=Location(shown(ask.url)))
+                raise SourceError(
+                    "source.http.size", problem, location=Location(redact_url(ask.url))
+                )
             digest.update(piece)
             if target is None:
                 kept += piece
@@ -170,11 +176,11 @@ async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
         if target is not None:
             target.close()
     headers = {name.lower(): value for name, value in reply.headers.items()}
-    return Got(reply.status, headers, bytes(kept), f"sha256:{digest.hexdigest()}")
+    return Download(reply.status, headers, bytes(kept), f"sha256:{digest.hexdigest()}")
 
 
 def _refusal(status: int, url: str) -> SourceError:
-    where = Location(shown(url))
+    where = Location(redact_url(url))
     if status in (UNAUTHORIZED, FORBIDDEN):
         return SourceError(
             "source.http.credentials",
@@ -190,7 +196,9 @@ def _refusal(status: int, url: str) -> SourceError:
 def _server_error(code: str, url: str, error: Exception) -> SourceError:
     told = _system_says(error)
     reason = sanitize(told or str(error)) or "no answer in time"
-    return SourceError(code, f"the server cannot be asked: {reason}", location=Location(shown(url)))
+    return SourceError(
+        code, f"the server cannot be asked: {reason}", location=Location(redact_url(url))
+    )
 
 
 def _system_says(error: Exception) -> str:
@@ -218,21 +226,23 @@ def _tls(credentials: Credentials) -> ssl.SSLContext:
     return context
 
 
-async def fetch_file(url: str, access: Access) -> CachedTree:
+async def fetch_file(url: str, access: FetchOptions) -> CachedTree:
     """A tree of one file. It may be another one tomorrow, so it is asked for each time."""
-    check_web_url(url)
+    check_http_url(url)
     name = f"file {url}"
     async with access.cache.turn(name):
         if access.offline:
             known = access.cache.find(name)
             if known is None:
-                raise not_at_hand(shown(url))
+                raise offline_error(redact_url(url))
             return known
-        credentials = access.keyring.find(origin_of(url))
-        async with web_for(access, credentials) as web:
-            got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
+        credentials = access.keyring.find(url_origin(url))
+        async with open_http_client(access, credentials) as web:
+            got = await web.get(
+                DownloadRequest(url=url, authorization=authorization_header(credentials))
+            )
 
         async def fill(place: Path) -> None:
-            await asyncio.to_thread((place / FILE).write_bytes, got.body)
+            await asyncio.to_thread((place / FILE_NAME).write_bytes, got.body)
 
-        return await access.cache.keep(name, fill, shown=shown(url))
+        return await access.cache.keep(name, fill, shown=redact_url(url))

@@ -16,7 +16,7 @@ from tidegate.model.k8s.objects import FieldPath, Kind
 from tidegate.model.units.bands import Bands
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
-from tidegate.source.urls import without_password
+from tidegate.source.urls import redact_password
 from tidegate.source.vendored import PACKED, read_chart
 
 
@@ -112,7 +112,7 @@ def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
             problem = f"`{sanitize(server)}` is not the address of a server"
             yield _file_problem(field, problem, "write it like `https://host:6443`")
         if server in servers:
-            shown, owner = without_password(server), sanitize(servers[server])
+            shown, owner = redact_password(server), sanitize(servers[server])
             problem = f"`{shown}` is the server of `{owner}` already"
             yield _file_problem(field, problem, "remove one of the two")
         if server:
@@ -120,7 +120,7 @@ def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
 
 
 def _check_address(text: str, field: FieldPath) -> Iterator[FileProblem]:
-    shown = without_password(text)
+    shown = redact_password(text)
     if _has_password(text):
         problem = f"`{shown}` is written with a password in it"
         yield _file_problem(

@@ -26,12 +26,12 @@ from tidegate.model.units.chart_request import (
     ValuesText,
 )
 from tidegate.render.cache.keys import program_version, release_key
-from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.local_key import LocalKey
 from tidegate.render.cache.store import RenderCache
 
-NO_KEY = OwnKey({"HOME": "/nowhere"})
-OWN = OwnKey({"TIDEGATE_KEY": "0123456789abcdef"})
-OTHER = OwnKey({"TIDEGATE_KEY": "fedcba9876543210"})
+NO_KEY = LocalKey({"HOME": "/nowhere"})
+OWN = LocalKey({"TIDEGATE_KEY": "0123456789abcdef"})
+OTHER = LocalKey({"TIDEGATE_KEY": "fedcba9876543210"})
 SECRET = {
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: hunter2}\n",
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: hunter2\n",
@@ -182,11 +182,11 @@ def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
 
-    assert OwnKey(environment).peek() is None
-    made = OwnKey(environment).take()
+    assert LocalKey(environment).peek() is None
+    made = LocalKey(environment).take()
 
     assert made is not None
-    assert OwnKey(environment).peek() == made
+    assert LocalKey(environment).peek() == made
     (file,) = (tmp_path / "tidegate").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -194,13 +194,13 @@ def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
 def test_a_key_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path / "nowhere")}
 
-    assert OwnKey(environment).take() is None
+    assert LocalKey(environment).take() is None
     assert [*tmp_path.iterdir()] == []
 
 
 def test_a_key_that_could_be_guessed_is_refused() -> None:
     with pytest.raises(ConfigError) as raised:
-        OwnKey({"TIDEGATE_KEY": "hunter2"}).take()
+        LocalKey({"TIDEGATE_KEY": "hunter2"}).take()
 
     assert raised.value.code == "config.key"
     assert "hunter2" not in str(raised.value)

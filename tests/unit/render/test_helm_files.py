@@ -9,12 +9,12 @@ import pytest
 
 from tidegate.errors import RenderError
 from tidegate.render.helm.worker import files
-from tidegate.render.helm.worker.files import check_chart, find, read_text
+from tidegate.render.helm.worker.files import check_chart, find_file, read_text
 
 
 def refused(root: Path, path: str) -> RenderError:
     with pytest.raises(RenderError) as caught:
-        read_text(find(path, root=str(root), start=root), shown=path)
+        read_text(find_file(path, root=str(root), start=root), shown=path)
     return caught.value
 
 
@@ -35,7 +35,7 @@ def test_an_absolute_path_starts_at_the_root_of_the_source(root: Path) -> None:
     (root / "etc").mkdir()
     (root / "etc" / "hostname").write_text("ours")
 
-    path = find("/etc/hostname", root=str(root), start=root)
+    path = find_file("/etc/hostname", root=str(root), start=root)
 
     assert read_text(path, shown="/etc/hostname") == "ours"
 
@@ -50,7 +50,7 @@ def test_a_link_inside_the_source_is_followed(root: Path) -> None:
     (root / "real.yaml").write_text("a: 1")
     (root / "values.yaml").symlink_to("real.yaml")
 
-    path = find("values.yaml", root=str(root), start=root)
+    path = find_file("values.yaml", root=str(root), start=root)
 
     assert read_text(path, shown="values.yaml") == "a: 1"
 

@@ -18,7 +18,7 @@ from tidegate.model.units.rendering import (
     KustomizePatch,
 )
 from tidegate.render.kustomize import add_common_metadata
-from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
+from tidegate.render.kustomize.override import apply_overrides, generate_kustomization, read_image
 
 DIGEST = "sha256:0123"
 
@@ -230,8 +230,8 @@ def test_the_build_metadata_of_the_unit_replaces_that_of_the_file() -> None:
 
 
 def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
-    assert made_kustomization(["a.yaml", "sub"])["resources"] == ["./a.yaml", "./sub"]
-    assert made_kustomization([])["namespace"] == "_placeholder"
+    assert generate_kustomization(["a.yaml", "sub"])["resources"] == ["./a.yaml", "./sub"]
+    assert generate_kustomization([])["namespace"] == "_placeholder"
 
 
 def test_common_metadata_wins_over_what_is_there() -> None:

@@ -10,8 +10,8 @@ from tests.support.overlays import OverlayCase, both_outputs
 from tidegate.errors import RenderError
 from tidegate.model.units.rendering import FluxOverrides
 from tidegate.render.kustomize import build
-from tidegate.render.kustomize.collect import gather
-from tidegate.render.kustomize.file_parts import MOST, divide
+from tidegate.render.kustomize.collect import collect_inputs
+from tidegate.render.kustomize.file_parts import MOST, split_inputs
 
 LONG = MOST + 40
 ODD = {
@@ -65,7 +65,7 @@ async def test_each_object_keeps_its_file_and_line(tmp_path: Path) -> None:
 
     built = await build(case.overlay(tmp_path))
 
-    parts = divide(gather(case.overlay(tmp_path)))
+    parts = split_inputs(collect_inputs(case.overlay(tmp_path)))
     last = [str(one.location) for one in built][-1]
     assert (len(parts), last) == (2, f"app/{LONG - 1:04}.yaml:1:1")
 

@@ -15,7 +15,7 @@ import pytest
 from tests.support.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import Document, read_documents
 from tidegate.errors import Location, TidegateError
-from tidegate.render.scratch import MEMORY, PREFIX, remove_left, scratch_directory
+from tidegate.render.scratch import MEMORY, PREFIX, remove_leftovers, scratch_directory
 from tidegate.render.sops import Keys, decrypt, decrypt_file
 from tidegate.render.substitute import Variables, substitute
 
@@ -150,12 +150,12 @@ def test_what_a_kill_leaves_is_removed_by_the_next_process_and_nothing_else_is()
     ):
         assert other.stdout is not None
         theirs = Path(other.stdout.readline().strip())
-        remove_left(theirs.parent)
+        remove_leftovers(theirs.parent)
         in_use = theirs.exists()
         other.kill()
         other.wait()
         left = theirs.exists()
-        remove_left(theirs.parent)
+        remove_leftovers(theirs.parent)
 
         assert (in_use, left, theirs.exists()) == (True, True, False)
         assert ours.exists()

@@ -11,11 +11,11 @@ from tidegate.errors import Location, RenderError
 from tidegate.render.sops import (
     Format,
     Keys,
-    Seal,
+    MacStatus,
     decrypt_file,
     format_of,
     is_encrypted,
-    refuse_broken,
+    require_intact_mac,
 )
 
 YAML = r"""# about the whole
@@ -113,7 +113,7 @@ async def test_a_file_comes_back_as_sops_itself_would_write_it(
 
     plain_name = "plain.json" if "docker" in name else name
     assert file.content == decrypt_by_program(tmp_path / plain_name, encrypted, key)
-    assert file.seal is Seal.INTACT
+    assert file.seal is MacStatus.INTACT
     assert is_encrypted(encrypted, format_of(name))
     assert not is_encrypted(file.content, format_of(name))
 
@@ -156,7 +156,7 @@ async def test_what_is_encrypted_is_chosen_as_the_block_says(
     file = await decrypt_file(encrypted, key.keys, where=Location("a.yaml"))
 
     assert file.content == decrypt_by_program(tmp_path / "b.yaml", encrypted, key)
-    assert file.seal is Seal.INTACT
+    assert file.seal is MacStatus.INTACT
 
 
 @pytest.mark.parametrize("rules", RULES, ids=" ".join)
@@ -168,7 +168,7 @@ async def test_rules_of_a_configuration_file_are_kept(
     file = await decrypt_file(encrypted, key.keys, where=Location("a.yaml"))
 
     assert file.content == decrypt_by_program(tmp_path / "b.yaml", encrypted, key)
-    assert file.seal is Seal.INTACT
+    assert file.seal is MacStatus.INTACT
 
 
 async def test_an_edited_plain_part_opens_but_breaks_the_seal(key: AgeKey, tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ async def test_an_edited_plain_part_opens_but_breaks_the_seal(key: AgeKey, tmp_p
     )
 
     assert b"name: dc" in file.content
-    assert file.seal is Seal.BROKEN
+    assert file.seal is MacStatus.BROKEN
     with pytest.raises(RenderError, match="changed after it was encrypted") as caught:
-        refuse_broken(file.seal, Location("a.yaml"))
+        require_intact_mac(file.seal, Location("a.yaml"))
     assert caught.value.code == "render.sops.mac"
 
 
@@ -195,8 +195,8 @@ async def test_an_edited_plain_part_is_fine_if_the_seal_leaves_it_out(
         encrypted.replace(b"name: db", b"name: dc"), key.keys, where=Location("a.yaml")
     )
 
-    assert file.seal is Seal.INTACT
-    refuse_broken(file.seal, Location("a.yaml"))
+    assert file.seal is MacStatus.INTACT
+    require_intact_mac(file.seal, Location("a.yaml"))
 
 
 async def test_a_removed_value_breaks_the_seal(key: AgeKey, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_a_removed_value_breaks_the_seal(key: AgeKey, tmp_path: Path) -> N
     file = await decrypt_file(without, key.keys, where=Location("a.env"))
 
     assert file.content == b"A=1\n"
-    assert file.seal is Seal.BROKEN
+    assert file.seal is MacStatus.BROKEN
 
 
 async def test_a_damaged_mac_breaks_the_seal(key: AgeKey, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ async def test_a_damaged_mac_breaks_the_seal(key: AgeKey, tmp_path: Path) -> Non
 
     file = await decrypt_file(head + mark + other + tail[1:], key.keys, where=Location("a.yaml"))
 
-    assert file.seal is Seal.BROKEN
+    assert file.seal is MacStatus.BROKEN
 
 
 async def test_a_missing_mac_is_told(key: AgeKey, tmp_path: Path) -> None:
@@ -225,9 +225,9 @@ async def test_a_missing_mac_is_told(key: AgeKey, tmp_path: Path) -> None:
 
     file = await decrypt_file(b"\n".join(lines), key.keys, where=Location("a.env"))
 
-    assert file.seal is Seal.ABSENT
+    assert file.seal is MacStatus.ABSENT
     with pytest.raises(RenderError, match="has no MAC"):
-        refuse_broken(file.seal, Location("a.env"))
+        require_intact_mac(file.seal, Location("a.env"))
 
 
 async def test_a_damaged_value_is_refused_with_its_field(key: AgeKey, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.support.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import read_documents
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.secret import SecretValue
-from tidegate.render.sops import Keys, Seal, decrypt, decrypt_file
+from tidegate.render.sops import Keys, MacStatus, decrypt, decrypt_file
 
 PGP_KEY = (FOLDER / "pgp-key.asc").read_bytes()
 PGP_SECRET = (FOLDER / "pgp-secret.yaml").read_bytes()
@@ -167,8 +167,8 @@ async def test_the_program_checks_the_seal_too() -> None:
     edited = PGP_SECRET.replace(b"name: db", b"name: dc")
     broken = await decrypt_file(edited, keys, where=Location("pgp.yaml"))
 
-    assert intact.seal is Seal.INTACT
-    assert broken.seal is Seal.BROKEN
+    assert intact.seal is MacStatus.INTACT
+    assert broken.seal is MacStatus.BROKEN
     assert broken.content == intact.content.replace(b"name: db", b"name: dc")
 
 

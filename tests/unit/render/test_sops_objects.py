@@ -10,7 +10,7 @@ import pytest
 from tests.support.sops_program import AgeKey, encrypt
 from tidegate.documents import Document, read_documents
 from tidegate.errors import RenderError
-from tidegate.render.sops import Keys, decrypt, find_encrypted, placeholders
+from tidegate.render.sops import Keys, decrypt, find_encrypted, replace_with_placeholders
 from tidegate.render.sops.objects import PLACEHOLDER
 
 SECRET = """apiVersion: v1
@@ -226,7 +226,10 @@ def test_placeholders_in_data_are_base64(key: AgeKey, tmp_path: Path) -> None:
     )
     files = secret_of({"x.env": encrypt(tmp_path / "x.env", "A=b\n", key), "plain": b"plain"})
 
-    whole, inner = placeholders(document).body["data"], placeholders(files).body["data"]
+    whole, inner = (
+        replace_with_placeholders(document).body["data"],
+        replace_with_placeholders(files).body["data"],
+    )
 
     assert isinstance(whole, dict)
     assert isinstance(inner, dict)
@@ -238,4 +241,4 @@ def test_placeholders_in_data_are_base64(key: AgeKey, tmp_path: Path) -> None:
 def test_a_plain_document_has_no_placeholders() -> None:
     (document,) = read_documents(PLAIN, "plain.yaml")
 
-    assert placeholders(document) is document
+    assert replace_with_placeholders(document) is document

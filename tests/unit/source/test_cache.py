@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import cache_filler
 from tidegate.errors import SourceError
-from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
+from tidegate.source.cache import Cache, CacheEntryKind, CacheStats, default_cache_root
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,7 +32,7 @@ def ages(cache: Cache, *, seconds: int) -> None:
         os.utime(path, (seen.st_atime - seconds, seen.st_mtime - seconds))
 
 
-def held(cache: Cache) -> dict[Kept, Holding]:
+def held(cache: Cache) -> dict[CacheEntryKind, CacheStats]:
     return {one.kind: one for one in cache.holdings()}
 
 
@@ -57,7 +57,7 @@ async def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
     two = await cache.keep("two", writes(a="1"), shown="two")
 
     assert one.root == two.root
-    assert held(cache)[Kept.SOURCES].count == 1
+    assert held(cache)[CacheEntryKind.SOURCES].count == 1
 
 
 async def test_a_tree_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
@@ -140,15 +140,21 @@ def test_a_note_is_remembered_and_the_last_one_counts(tmp_path: Path) -> None:
 async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     await cache.keep("shop", writes(a="123"), shown="shop")
-    await cache.keep("web", writes(a="12345"), shown="web", kind=Kept.CHARTS)
+    await cache.keep("web", writes(a="12345"), shown="web", kind=CacheEntryKind.CHARTS)
     cache.renders.note("web", b"1234567")
 
     found = held(cache)
 
-    sizes = {kind: (one.count, one.size) for kind, one in found.items() if kind != Kept.ANSWERS}
-    assert sizes == {Kept.SOURCES: (1, 3), Kept.CHARTS: (1, 5), Kept.RENDERS: (1, 7)}
-    assert found[Kept.ANSWERS].count == 2
-    assert 0 < found[Kept.CHARTS].longest_unused == found[Kept.CHARTS].last_used
+    sizes = {
+        kind: (one.count, one.size) for kind, one in found.items() if kind != CacheEntryKind.ANSWERS
+    }
+    assert sizes == {
+        CacheEntryKind.SOURCES: (1, 3),
+        CacheEntryKind.CHARTS: (1, 5),
+        CacheEntryKind.RENDERS: (1, 7),
+    }
+    assert found[CacheEntryKind.ANSWERS].count == 2
+    assert 0 < found[CacheEntryKind.CHARTS].longest_unused == found[CacheEntryKind.CHARTS].last_used
 
 
 async def test_one_kind_can_be_cleared_and_the_others_stay(tmp_path: Path) -> None:
@@ -157,7 +163,7 @@ async def test_one_kind_can_be_cleared_and_the_others_stay(tmp_path: Path) -> No
     cache.renders.note("web", b"1234567")
     cache.close()
 
-    freed = cache.clear(kinds=frozenset({Kept.RENDERS}))
+    freed = cache.clear(kinds=frozenset({CacheEntryKind.RENDERS}))
 
     assert freed == 7
     assert cache.renders.recall("web") is None

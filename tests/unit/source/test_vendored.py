@@ -11,7 +11,7 @@ from tests.support.chart_archives import a_chart
 from tests.support.fetching import an_access
 from tidegate.errors import SourceError
 from tidegate.model.units.source import ChartSource, GitSource, OciSource, SourceRef
-from tidegate.source import Access, Checkout, VendoredCharts, fetch
+from tidegate.source import Checkout, FetchOptions, VendoredCharts, fetch
 from tidegate.source.vendored import VendoredChart, pick_vendored
 
 CHARTS = "https://charts.example.com/stable"
@@ -110,11 +110,11 @@ def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None
     assert (str(found.path) if found else None) == path
 
 
-def having(tmp_path: Path, checkouts: tuple[Checkout, ...] = ()) -> Access:
+def having(tmp_path: Path, checkouts: tuple[Checkout, ...] = ()) -> FetchOptions:
     return an_access(tmp_path, offline=True, checkouts=checkouts)
 
 
-def having_all(tmp_path: Path) -> Access:
+def having_all(tmp_path: Path) -> FetchOptions:
     """An access to all charts that lie there."""
     return msgspec.structs.replace(having(tmp_path), vendored=charts_of(tmp_path))
 

@@ -9,30 +9,30 @@ from collections.abc import Iterable
 from tidegate.documents import Document
 from tidegate.model.k8s.secret import leaf_texts, secret_field_paths, value_at_path
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.sops.tree import type_of
+from tidegate.render.sops.tree import encrypted_type
 
 NONCE = 12
 _USER_IN_ADDRESS = lazy_regex(rb"://[^/\s\x00-\x1f]*@")
 
 
-def is_open(documents: Iterable[Document], encoded: bytes) -> bool:
+def has_no_secrets(documents: Iterable[Document], encoded: bytes) -> bool:
     """Whether nothing in there is secret: no value of a Secret in clear, no address with a user."""
     if _USER_IN_ADDRESS.search(encoded):
         return False
     return all(
-        bool(type_of(text))
+        bool(encrypted_type(text))
         for document in documents
         for path in secret_field_paths(document.body)
         for text in leaf_texts(value_at_path(document.body, path))
     )
 
 
-def hide_name(name: str, key: bytes) -> str:
+def hash_name(name: str, key: bytes) -> str:
     """A name that nobody can try out values on."""
     return hashlib.blake2b(name.encode(), key=key, digest_size=32).hexdigest()
 
 
-def seal(text: bytes, key: bytes) -> bytes | None:
+def encrypt(text: bytes, key: bytes) -> bytes | None:
     """None where the library for it is not installed: then nothing is kept."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
@@ -42,7 +42,7 @@ def seal(text: bytes, key: bytes) -> bytes | None:
     return nonce + AESGCM(key).encrypt(nonce, text, None)
 
 
-def unseal(sealed: bytes, key: bytes) -> bytes | None:
+def decrypt(sealed: bytes, key: bytes) -> bytes | None:
     """None for what another key has sealed, or somebody has changed."""
     try:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra

@@ -21,10 +21,10 @@ from tidegate.files import PathEscapeError, resolve_within
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest, FileParameter, ValuesFile, ValuesLayer
 from tidegate.model.units.rendering import Overlay
-from tidegate.render.helm.worker.files import MAX_FILES, check_chart, find, inside
-from tidegate.render.inputs import Closeness, Footprint
+from tidegate.render.helm.worker.files import MAX_FILES, check_chart, find_file, resolve_inside
+from tidegate.render.inputs import CacheInputs, StatLevel
 from tidegate.render.kustomize.build import inputs_digest
-from tidegate.render.kustomize.collect import Gathering, gather
+from tidegate.render.kustomize.collect import OverlayInputs, collect_inputs
 
 SDK = "helm-python-sdk"
 SMALL = 64 * 1024
@@ -35,13 +35,13 @@ _PATTERN = lazy_regex(r"[*?\[{]")
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
-def release_key(release: ChartRequest, looked: Footprint | None = None) -> str:
+def release_key(release: ChartRequest, looked: CacheInputs | None = None) -> str:
     """The key of a chart with its values. Raises for what could not be rendered either.
 
     Whatever is looked at is noted in `looked`.
     """
-    looked = looked or Footprint()
-    looked.note(release.root, Closeness.PLACE)
+    looked = looked or CacheInputs()
+    looked.note(release.root, StatLevel.PLACE)
     top = Path(release.root).resolve()
     digests = _Digests(top, looked)
     chart = digests.find(top / release.chart.lstrip("/"), shown=release.chart)
@@ -59,12 +59,12 @@ def release_key(release: ChartRequest, looked: Footprint | None = None) -> str:
     return f"helm {whole.hexdigest()}"
 
 
-def overlay_key(overlay: Overlay, program: str, looked: Footprint | None = None) -> str:
+def overlay_key(overlay: Overlay, program: str, looked: CacheInputs | None = None) -> str:
     """The key of an overlay that this version of a program builds. Raises for what it could not."""
-    return gathered_key(gather(overlay, looked), program)
+    return inputs_key(collect_inputs(overlay, looked), program)
 
 
-def gathered_key(gathering: Gathering, program: str) -> str:
+def inputs_key(gathering: OverlayInputs, program: str) -> str:
     """The same, where all that is read is known."""
     version = f"{program} {sdk_version()}"
     return f"kustomize {inputs_digest(gathering, tool_version=version)}"
@@ -116,13 +116,13 @@ def _without_root(layer: ValuesLayer) -> ValuesLayer:
 class _Digests:
     """Digests of what lies in a source. Everything is noted before it is read."""
 
-    def __init__(self, top: Path, looked: Footprint) -> None:
+    def __init__(self, top: Path, looked: CacheInputs) -> None:
         self._top = top
         self._looked = looked
 
     def find(self, wanted: Path, *, shown: str) -> Path:
-        self._looked.note(wanted, Closeness.PLACE)
-        return inside(wanted, self._top, shown=shown)
+        self._looked.note(wanted, StatLevel.PLACE)
+        return resolve_inside(wanted, self._top, shown=shown)
 
     def of_chart(self, chart: Path) -> bytes:
         if chart.is_dir():
@@ -145,11 +145,11 @@ class _Digests:
             return b""
         top = self._top
         if layer.root:
-            self._looked.note(layer.root, Closeness.PLACE)
+            self._looked.note(layer.root, StatLevel.PLACE)
             top = start = Path(layer.root).resolve()
         path = _fixed_part(layer.path)
         self._looked.note(top / path.lstrip("/") if path.startswith("/") else start / path)
-        return self.of_tree(find(path, root=str(top), start=start), top)
+        return self.of_tree(find_file(path, root=str(top), start=start), top)
 
     def of_tree(self, place: Path, top: Path) -> bytes:
         """Of a directory, of one file, or of nothing where there is nothing."""

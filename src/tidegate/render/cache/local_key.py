@@ -23,7 +23,7 @@ LEAST = 16
 """Characters of a key that somebody gives: fewer could be tried out."""
 
 
-class OwnKey:
+class LocalKey:
     """Found or made when it is asked for. Nothing is made in a home that is not there."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:

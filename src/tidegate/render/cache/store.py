@@ -18,8 +18,8 @@ from tidegate.documents import Document, DuplicateKey
 from tidegate.errors import Location, TidegateError
 from tidegate.model.k8s.objects import FieldPath
 from tidegate.model.units.chart_request import ChartDependency
-from tidegate.render.cache.encryption import hide_name, is_open, seal, unseal
-from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.encryption import decrypt, encrypt, has_no_secrets, hash_name
+from tidegate.render.cache.local_key import LocalKey
 
 FORMAT = "1"
 """Changed with whatever changes what the same input comes to."""
@@ -62,7 +62,7 @@ def unpack(kept: bytes) -> bytes:
 class RenderCache:
     """What a key was rendered to, and what it turned out to need."""
 
-    def __init__(self, store: TextStore, key: OwnKey) -> None:
+    def __init__(self, store: TextStore, key: LocalKey) -> None:
         self._store = store
         self._key = key
         self.has_grown = False
@@ -86,7 +86,7 @@ class RenderCache:
             text = _encode([_Kept(*msgspec.structs.astuple(one)) for one in documents])
         except (OverflowError, UnicodeEncodeError):
             return  # a number or a character that only Python knows
-        self._note(self._name("objects", key), text, is_open=is_open(documents, text))
+        self._note(self._name("objects", key), text, is_public=has_no_secrets(documents, text))
 
     def find_needs(self, key: str) -> tuple[ChartDependency, ...]:
         """What a chart turned out to need from elsewhere."""
@@ -94,7 +94,7 @@ class RenderCache:
 
     def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
         text = _encode(tuple(needs))
-        self._note(self._name("needs", key), text, is_open=is_open((), text))
+        self._note(self._name("needs", key), text, is_public=has_no_secrets((), text))
 
     def find_rows(self, key: str) -> tuple[tuple[str, ...], ...] | None:
         """What templates came to, for each set of parameters."""
@@ -102,7 +102,7 @@ class RenderCache:
 
     def keep_rows(self, key: str, rows: tuple[tuple[str, ...], ...]) -> None:
         text = _encode(rows)
-        self._note(self._name("rows", key), text, is_open=is_open((), text))
+        self._note(self._name("rows", key), text, is_public=has_no_secrets((), text))
 
     def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
         name = self._name(what, key)
@@ -114,14 +114,14 @@ class RenderCache:
 
     def _recall_sealed(self, name: str) -> bytes | None:
         key = self._key.peek()
-        kept = self._store.recall(hide_name(name, key)) if key else None
-        return unseal(kept, key) if kept and key else None
+        kept = self._store.recall(hash_name(name, key)) if key else None
+        return decrypt(kept, key) if kept and key else None
 
-    def _note(self, name: str, text: bytes, *, is_open: bool) -> None:
+    def _note(self, name: str, text: bytes, *, is_public: bool) -> None:
         packed: bytes | None = zlib.compress(text, COMPRESSION)
-        if packed and not is_open:
+        if packed and not is_public:
             key = self._key.take()
-            name, packed = (hide_name(name, key), seal(packed, key)) if key else (name, None)
+            name, packed = (hash_name(name, key), encrypt(packed, key)) if key else (name, None)
         if packed is None:
             return
         try:

@@ -8,9 +8,9 @@ async with helm_workers() as workers:
 
 from tidegate.render.helm.render import helm_workers, render
 from tidegate.render.helm.value_files import (
-    Reference,
     RemoteValuesError,
     ValueFiles,
+    ValuesReference,
     argo_layers,
     find_file_parameter,
     find_value_files,
@@ -21,9 +21,9 @@ from tidegate.render.helm.worker_replies import DependencyError, LookupsError
 __all__ = [
     "DependencyError",
     "LookupsError",
-    "Reference",
     "RemoteValuesError",
     "ValueFiles",
+    "ValuesReference",
     "argo_layers",
     "find_file_parameter",
     "find_value_files",

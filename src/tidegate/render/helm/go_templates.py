@@ -20,7 +20,7 @@ from tidegate.errors import ProcessError, RenderError, sanitize
 from tidegate.external.worker import Workers
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import GoTemplateRequest
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.workers import WorkerError
 
 STRICT = "missingkey=error"
 ZERO = "missingkey=zero"
@@ -62,7 +62,7 @@ _CHAIN = lazy_regex(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
 _encode = msgspec.json.Encoder().encode
 Params: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = tuple[tuple[str, ...], ...]
-_decode: Callable[[bytes], Rows | EngineRefusal] = msgspec.json.Decoder(Rows | EngineRefusal).decode
+_decode: Callable[[bytes], Rows | WorkerError] = msgspec.json.Decoder(Rows | WorkerError).decode
 
 
 class GoTextError(RenderError):
@@ -121,7 +121,7 @@ async def _ask(asked: GoTemplateRequest, written: Sequence[str], workers: Worker
     except ProcessError as error:
         problem = f"the templates cannot be rendered: {error.problem}"
         raise RenderError("render.template", problem, hint=error.hint) from error
-    if isinstance(answer, EngineRefusal):
+    if isinstance(answer, WorkerError):
         found = _OWN.fullmatch(answer.where.name) if answer.where else None
         if found is None:
             raise _refused(answer.problem, "")
@@ -140,12 +140,12 @@ def _is_strict(options: Sequence[str]) -> bool:
 
 def _translated(text: str, *, patient: bool) -> str:
     try:
-        return translated(text, patient=patient)
+        return translate(text, patient=patient)
     except RenderError as error:
         raise GoTextError(text, error.problem, error.hint) from None
 
 
-def translated(text: str, *, patient: bool = False) -> str:
+def translate(text: str, *, patient: bool = False) -> str:
     """The template in words that the SDK knows. Raises a RenderError for what Argo CD refuses.
 
     `patient`: a field of what is not there is not there either.

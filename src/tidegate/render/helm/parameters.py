@@ -23,7 +23,7 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 Values: TypeAlias = dict[str, Json]
 
 
-class Whole(int):
+class SetInteger(int):
     """An integer that a parameter gave. In a values file the same digits are a float for Helm."""
 
     __slots__ = ()
@@ -63,7 +63,7 @@ def _typed(text: str) -> Json:
         return _WORDS[word]
     if text == "0" or (_INTEGER.fullmatch(text) and not text.startswith("0")):
         number = int(text)
-        return Whole(number) if number in INT64 else text
+        return SetInteger(number) if number in INT64 else text
     return text
 
 

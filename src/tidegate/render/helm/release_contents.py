@@ -16,15 +16,22 @@ from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.release_history import ReleaseContents, ReleaseHook
-from tidegate.render.helm.render import NOTES, TEST_EVENTS, ask, hook_events, pieces_of, read_piece
-from tidegate.render.helm.worker_replies import Templated
+from tidegate.render.helm.render import (
+    NOTES,
+    TEST_EVENTS,
+    hook_events,
+    read_rendered_text,
+    request_render,
+    split_templates,
+)
+from tidegate.render.helm.worker_replies import RenderedChart
 
 WEIGHT = "helm.sh/hook-weight"
 POLICY = "helm.sh/hook-delete-policy"
 TEST = "test"
 
 
-class ChartSheet(msgspec.Struct, frozen=True):
+class ChartDescription(msgspec.Struct, frozen=True):
     """What is the same whatever becomes of the objects behind the build."""
 
     chart: dict[str, Json]
@@ -36,16 +43,18 @@ class ChartSheet(msgspec.Struct, frozen=True):
         return "ChartSheet()"
 
 
-async def describe(release: ChartRequest, workers: Workers) -> ChartSheet:
+async def describe_release(release: ChartRequest, workers: Workers) -> ChartDescription:
     """Raises what rendering raises."""
-    told = await ask(msgspec.structs.replace(release, described=True), workers)
+    told = await request_render(msgspec.structs.replace(release, described=True), workers)
     chart: dict[str, Json] = msgspec.json.decode(told.chart)
     config: dict[str, Json] = msgspec.json.decode(told.config)
     name = get_text(chart, "metadata", "name")
-    return ChartSheet(chart, config, _notes(told), tuple(_tests(told, name)))
+    return ChartDescription(chart, config, _notes(told), tuple(_tests(told, name)))
 
 
-def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> ReleaseContents:
+def build_release_contents(
+    key: str, described: ChartDescription, documents: Iterable[Document]
+) -> ReleaseContents:
     """The whole sheet, with the objects as they are applied.
 
     Definitions of `crds/` are no part of a release.
@@ -71,14 +80,14 @@ def _text(document: Document, chart: str) -> str:
     return f"# Source: {chart}/{document.location.name}\n{to_yaml(document.body)}"
 
 
-def _notes(told: Templated) -> str:
+def _notes(told: RenderedChart) -> str:
     """Those of the chart itself; what charts inside it have to say is not shown by Helm either."""
     return next((one.text for one in told.templates if one.path == f"templates/{NOTES}"), "")
 
 
-def _tests(told: Templated, chart: str) -> Iterator[ReleaseHook]:
-    for path, number, piece in pieces_of(told.templates):
-        for document in read_piece(piece, path, number):
+def _tests(told: RenderedChart, chart: str) -> Iterator[ReleaseHook]:
+    for path, number, piece in split_templates(told.templates):
+        for document in read_rendered_text(piece, path, number):
             events = hook_events(document)
             if events is not None and events & TEST_EVENTS:
                 yield _hook(document, chart)

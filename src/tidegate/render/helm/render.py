@@ -23,15 +23,15 @@ from tidegate.model.k8s.helm_order import install_rank
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest
-from tidegate.render.helm.worker.files import in_tree
+from tidegate.render.helm.worker.files import relative_to_source
 from tidegate.render.helm.worker_replies import (
-    Answer,
-    Templated,
-    Text,
-    needs_fetching,
-    needs_lookups,
+    RenderedChart,
+    RenderedFile,
+    Reply,
+    dependency_error,
+    lookups_error,
 )
-from tidegate.render.workers import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
+from tidegate.render.workers import LIMITS, NO_NETWORK, WorkerError, open_workers
 
 HOOK = "helm.sh/hook"
 NOTES = "NOTES.txt"
@@ -46,7 +46,7 @@ EVENTS = frozenset(
 """What hooks may be for, tests aside."""
 TEST_EVENTS = frozenset({"test", "test-success"})
 _encode = msgspec.json.Encoder().encode
-_decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
+_decode: Callable[[bytes], Reply] = msgspec.json.Decoder(Reply).decode
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def helm_workers(
         **(NO_NETWORK if offline else {}),
     }
     module = "tidegate.render.helm.worker.main"
-    async with engine_workers(module, environment, count=count, limits=limits) as workers:
+    async with open_workers(module, environment, count=count, limits=limits) as workers:
         yield workers
 
 
@@ -77,46 +77,48 @@ async def render(release: ChartRequest, workers: Workers) -> tuple[Document, ...
     A document's place is the template's path inside the chart, which may lie elsewhere the next
     time. Where something is wrong, that is told as seen from the root of the source.
     """
-    rendered = await ask(release, workers)
-    crds = (document for crd in rendered.crds for document in read_piece(crd.text, crd.path, 0))
+    rendered = await request_render(release, workers)
+    crds = (
+        document for crd in rendered.crds for document in read_rendered_text(crd.text, crd.path, 0)
+    )
     try:
         return (*crds, *_objects(rendered.templates, release))
     except RenderError as error:
-        error.location = error.location and in_tree(error.location, release.chart)
+        error.location = error.location and relative_to_source(error.location, release.chart)
         raise
 
 
-async def ask(release: ChartRequest, workers: Workers) -> Templated:
+async def request_render(release: ChartRequest, workers: Workers) -> RenderedChart:
     """What a worker makes of a release, as text."""
     try:
         answer = _decode(await workers.request(_encode(release)))
     except ProcessError as error:
         raise _lost(error, release) from error
     match answer:
-        case EngineRefusal(absent=absent, where=Location() as where) if absent:
-            raise needs_fetching(absent, where=where)
-        case EngineRefusal(unseen=unseen) if unseen:
-            raise needs_lookups(unseen, where=Location(release.chart))
-        case EngineRefusal():
+        case WorkerError(absent=absent, where=Location() as where) if absent:
+            raise dependency_error(absent, where=where)
+        case WorkerError(unseen=unseen) if unseen:
+            raise lookups_error(unseen, where=Location(release.chart))
+        case WorkerError():
             raise answer.error()
-        case Templated():
+        case RenderedChart():
             return answer
 
 
-def _objects(templates: tuple[Text, ...], release: ChartRequest) -> Iterator[Document]:
-    for path, number, piece in pieces_of(templates):
-        for document in read_piece(piece, path, number):
-            if is_wanted(document, release):
+def _objects(templates: tuple[RenderedFile, ...], release: ChartRequest) -> Iterator[Document]:
+    for path, number, piece in split_templates(templates):
+        for document in read_rendered_text(piece, path, number):
+            if is_included(document, release):
                 yield document
 
 
-def is_wanted(document: Document, release: ChartRequest) -> bool:
+def is_included(document: Document, release: ChartRequest) -> bool:
     """Whether a release is to have it: no hooks of unknown events, and tests where they are run."""
     events, known = hook_events(document), EVENTS
     return events is None or events <= (known | TEST_EVENTS if release.include_tests else known)
 
 
-def pieces_of(templates: Iterable[Text]) -> Iterator[tuple[str, int, str]]:
+def split_templates(templates: Iterable[RenderedFile]) -> Iterator[tuple[str, int, str]]:
     """The text of each object: its template, its number there, and the text itself."""
     for template in templates:
         if template.path.endswith(NOTES):
@@ -127,7 +129,7 @@ def pieces_of(templates: Iterable[Text]) -> Iterator[tuple[str, int, str]]:
             yield template.path, number, piece.lstrip() + "\n"
 
 
-def read_piece(text: str, path: str, number: int) -> Iterator[Document]:
+def read_rendered_text(text: str, path: str, number: int) -> Iterator[Document]:
     """The objects in a piece of text; a List becomes its items."""
     try:
         documents = read_documents(text, path)
@@ -192,7 +194,7 @@ async def print_manifest(
 
     Programs that run helm themselves, as kustomize does for `helmCharts`, want this.
     """
-    rendered = await ask(release, workers)
+    rendered = await request_render(release, workers)
     pieces = sorted(_pieces(rendered.templates), key=lambda piece: piece.rank)
     events = EVENTS | TEST_EVENTS if tests else EVENTS
     crds = [crd.text for crd in rendered.crds]
@@ -201,9 +203,9 @@ async def print_manifest(
     return "".join(f"---\n{text}\n" for text in (*crds, *objects, *wanted))
 
 
-def _pieces(templates: Iterable[Text]) -> Iterator[_Piece]:
-    for path, number, text in pieces_of(templates):
-        documents = [*read_piece(text, path, number)]
+def _pieces(templates: Iterable[RenderedFile]) -> Iterator[_Piece]:
+    for path, number, text in split_templates(templates):
+        documents = [*read_rendered_text(text, path, number)]
         if documents:
             first = documents[0]
             # What stood in a List is sorted as a List.

@@ -36,7 +36,7 @@ from tidegate.model.units.chart_request import (
 )
 from tidegate.render.argocd_variables import expand
 from tidegate.render.globs import find_matches, is_pattern
-from tidegate.render.helm.worker.files import astray
+from tidegate.render.helm.worker.files import path_error
 
 _BARE_COMMA = lazy_regex(r"(?<!\\),")
 _URL = lazy_regex(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -83,7 +83,7 @@ def find_value_files(
     layers: dict[tuple[str, str], ValuesFile | ValuesText] = {}
     for entry in read:
         if entry.url:
-            fetched = ValuesText(among.fetched[entry.url], without_query(entry.url), is_file=True)
+            fetched = ValuesText(among.fetched[entry.url], redact_query(entry.url), is_file=True)
             layers.setdefault(("", entry.url), fetched)
         elif _is_glob(entry):
             for path in _fitting(entry, among):
@@ -95,7 +95,7 @@ def find_value_files(
     return tuple(layers.values())
 
 
-def without_query(url: str) -> str:
+def redact_query(url: str) -> str:
     """An address as it may be shown: signed links have their secret behind the question mark."""
     return sanitize(url.partition("?")[0])
 
@@ -147,7 +147,7 @@ def _inside(path: str, entry: str) -> str:
     try:
         return normalize_path(path.lstrip("/"))
     except PathEscapeError as stray:
-        raise astray(stray.violation, entry) from None
+        raise path_error(stray.violation, entry) from None
 
 
 def _is_glob(entry: _ValueEntry) -> bool:
@@ -160,7 +160,7 @@ def _fitting(entry: _ValueEntry, among: ValueFiles) -> Iterator[str]:
     try:
         found = find_matches(root, entry.path)
     except PathEscapeError as stray:
-        raise astray(stray.violation, entry.said) from None
+        raise path_error(stray.violation, entry.said) from None
     except ValueError as error:
         problem = f"`{sanitize(entry.said)}` is no pattern: {error}"
         raise RenderError("render.helm.pattern", problem, location=where) from None
@@ -184,15 +184,15 @@ def _refuse_remote(entries: Iterable[_ValueEntry], among: ValueFiles) -> None:
     more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
     error = RemoteValuesError(
         "render.helm.remote-values",
-        f"the values at `{without_query(urls[0])}`{more} must be fetched first",
-        location=Location(without_query(urls[0])),
+        f"the values at `{redact_query(urls[0])}`{more} must be fetched first",
+        location=Location(redact_query(urls[0])),
         hint="allow the network, or keep the values in a source",
     )
     error.urls = urls
     raise error
 
 
-class Reference(msgspec.Struct, frozen=True, gc=False):
+class ValuesReference(msgspec.Struct, frozen=True, gc=False):
     """An entry of `valuesFrom` that has been read: the text, and what it was called."""
 
     text: str
@@ -239,7 +239,7 @@ def _escape(value: str) -> str:
     return _BARE_COMMA.sub(r"\\,", value)
 
 
-def flux_layers(references: Iterable[Reference] = ()) -> tuple[ValuesLayer, ...]:
+def flux_layers(references: Iterable[ValuesReference] = ()) -> tuple[ValuesLayer, ...]:
     """`valuesFrom` of a HelmRelease, with its `values` where Flux merges them.
 
     Flux merges the inline values before each `targetPath` and once more at the end. So a
@@ -255,7 +255,7 @@ def flux_layers(references: Iterable[Reference] = ()) -> tuple[ValuesLayer, ...]
     return (*ordered, InlineValues())
 
 
-def _target(reference: Reference) -> Parameter:
+def _target(reference: ValuesReference) -> Parameter:
     text = reference.text
     if reference.literal:
         return Parameter(reference.target_path, text, ParameterType.LITERAL)

@@ -9,31 +9,31 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.units.chart_request import ChartDependency
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.workers import WorkerError
 
-NOTHING = msgspec.Raw(b"{}")
+EMPTY_OBJECT = msgspec.Raw(b"{}")
 
 
-class Text(msgspec.Struct, frozen=True, gc=False):
+class RenderedFile(msgspec.Struct, frozen=True, gc=False):
     """What one template, or one file of CRDs, came to."""
 
     path: str
     text: str
 
 
-class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
+class RenderedChart(msgspec.Struct, frozen=True, tag="rendered", gc=False):
     """A worker's good answer: templates by their path inside the chart, and CRDs apart.
 
     `chart` and `config` where they are asked for: the chart itself, and the values of the user.
     """
 
-    templates: tuple[Text, ...]
-    crds: tuple[Text, ...] = ()
-    chart: msgspec.Raw = NOTHING
-    config: msgspec.Raw = NOTHING
+    templates: tuple[RenderedFile, ...]
+    crds: tuple[RenderedFile, ...] = ()
+    chart: msgspec.Raw = EMPTY_OBJECT
+    config: msgspec.Raw = EMPTY_OBJECT
 
 
-Answer: TypeAlias = Templated | EngineRefusal
+Reply: TypeAlias = RenderedChart | WorkerError
 
 
 class DependencyError(RenderError):
@@ -51,7 +51,7 @@ class LookupsError(RenderError):
     paths: tuple[str, ...] = ()
 
 
-def needs_lookups(paths: Iterable[str], *, where: Location) -> LookupsError:
+def lookups_error(paths: Iterable[str], *, where: Location) -> LookupsError:
     """The error that names what somebody has to ask a cluster for."""
     problem = "templates look up something else in the cluster each time that they are rendered"
     hint = "look for a `lookup` with a name that is random"
@@ -60,7 +60,9 @@ def needs_lookups(paths: Iterable[str], *, where: Location) -> LookupsError:
     return error
 
 
-def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Location) -> DependencyError:
+def dependency_error(
+    dependencies: Iterable[ChartDependency], *, where: Location
+) -> DependencyError:
     """The error that names what somebody has to bring."""
     wanted = tuple(dependencies)
     first = wanted[0]

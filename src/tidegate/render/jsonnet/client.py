@@ -24,11 +24,11 @@ from tidegate.external.worker import Workers
 from tidegate.files import RootedFiles
 from tidegate.model.units.rendering import Directory, JsonnetOptions, JsonnetVariable
 from tidegate.render.argocd_variables import expand
-from tidegate.render.plain import is_jsonnet, manifest_files, read_directory
-from tidegate.render.workers import LIMITS, EngineRefusal, engine_workers
+from tidegate.render.plain import is_jsonnet, list_manifest_files, read_directory
+from tidegate.render.workers import LIMITS, WorkerError, open_workers
 
 
-class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class JsonnetRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is asked: to evaluate one file of a source."""
 
     root: str
@@ -37,22 +37,22 @@ class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
     jsonnet: JsonnetOptions
 
 
-class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
+class JsonnetResult(msgspec.Struct, frozen=True, tag="evaluated"):
     """A worker's good answer: what the file comes to, as JSON."""
 
     text: str
 
 
-Answer: TypeAlias = Evaluated | EngineRefusal
+Reply: TypeAlias = JsonnetResult | WorkerError
 _encode = msgspec.json.Encoder().encode
-_decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
+_decode: Callable[[bytes], Reply] = msgspec.json.Decoder(Reply).decode
 
 
 def jsonnet_workers(
     *, count: int = 1, limits: Limits = LIMITS
 ) -> AbstractAsyncContextManager[Workers]:
     """Workers that evaluate Jsonnet."""
-    return engine_workers("tidegate.render.jsonnet.worker", {}, count=count, limits=limits)
+    return open_workers("tidegate.render.jsonnet.worker", {}, count=count, limits=limits)
 
 
 async def render_directory(
@@ -67,7 +67,7 @@ async def render_directory(
     other at every file, and take twice as long.
     """
     within = within or RootedFiles(directory.root)
-    files = manifest_files(directory, within)
+    files = list_manifest_files(directory, within)
     names = [name for name in files if directory.jsonnet and is_jsonnet(name)]
     if names and find_spec("_gojsonnet") is None:
         problem = f"`{sanitize(names[0])}` is Jsonnet, and go-jsonnet is not installed"
@@ -86,7 +86,7 @@ async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
         )
         for values in (jsonnet.external, jsonnet.arguments)
     )
-    question = JsonnetQuestion(
+    question = JsonnetRequest(
         root=str(directory.root.resolve()),
         directory=directory.path,
         file=name,
@@ -100,7 +100,7 @@ async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
             "render.jsonnet.limit", problem, location=Location(name), hint=error.hint
         ) from error
     match answer:
-        case Evaluated(text):
+        case JsonnetResult(text):
             return text
-        case EngineRefusal():
+        case WorkerError():
             raise answer.error()

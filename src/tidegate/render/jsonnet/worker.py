@@ -20,14 +20,14 @@ from tidegate.external.worker_main import serve
 from tidegate.files import PathEscapeError, PathViolation, open_file, resolve_within
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import JsonnetVariable
-from tidegate.render.jsonnet.client import Answer, Evaluated, JsonnetQuestion
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.jsonnet.client import JsonnetRequest, JsonnetResult, Reply
+from tidegate.render.workers import WorkerError
 
 MAX_FILE = 16 * 1024 * 1024
 
 # `app/a.jsonnet:3:5-9`, or `app/a.jsonnet:(3:5)-(7:2)`.
 _AT = lazy_regex(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
-_decode = msgspec.json.Decoder(JsonnetQuestion).decode
+_decode = msgspec.json.Decoder(JsonnetRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,16 +50,16 @@ class _Library(Protocol):
 def answer(request: bytes) -> bytes:
     """One request of the worker's line."""
     question = _decode(request)
-    reply: Answer
+    reply: Reply
     try:
-        reply = Evaluated(evaluate(question))
+        reply = JsonnetResult(evaluate(question))
     except RenderError as error:
         where = error.location or Location(question.file)
-        reply = EngineRefusal(error.code, error.problem, where, error.hint)
+        reply = WorkerError(error.code, error.problem, where, error.hint)
     return _encode(reply)
 
 
-def evaluate(question: JsonnetQuestion) -> str:
+def evaluate(question: JsonnetRequest) -> str:
     """The JSON that a file comes to."""
     imports = _Imports(question)
     source = imports.read(question.file)
@@ -91,7 +91,7 @@ def _pairs(values: Iterable[JsonnetVariable], *, code: bool) -> dict[str, str]:
 class _Imports:
     """Finds what files import. Paths are those inside the source."""
 
-    def __init__(self, question: JsonnetQuestion) -> None:
+    def __init__(self, question: JsonnetRequest) -> None:
         self._root = Path(question.root).resolve()
         self._searched = (*reversed(question.jsonnet.libraries), question.directory)
         self.refused: RenderError | None = None

@@ -5,13 +5,13 @@ documents = await build(Overlay(root=tree, path="apps/web", overrides=FluxOverri
 
 from tidegate.render.kustomize.build import Builder, RemoteError, build, find_tool
 from tidegate.render.kustomize.override import add_common_metadata
-from tidegate.render.kustomize.tree import Input, Use
+from tidegate.render.kustomize.tree import DecryptableFile, FileUse
 
 __all__ = [
     "Builder",
-    "Input",
+    "DecryptableFile",
+    "FileUse",
     "RemoteError",
-    "Use",
     "add_common_metadata",
     "build",
     "find_tool",

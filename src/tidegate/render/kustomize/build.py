@@ -21,16 +21,16 @@ from tidegate.external.worker import Workers
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.units.rendering import HelmOptions, Overlay
 from tidegate.render.kustomize import output
-from tidegate.render.kustomize.charts import ENVIRONMENT, PROGRAM, Inflation
-from tidegate.render.kustomize.collect import Gathering, gather
-from tidegate.render.kustomize.errors import refusal
-from tidegate.render.kustomize.file_parts import are_distinct, divide
-from tidegate.render.kustomize.kustomization import Chart
-from tidegate.render.kustomize.tree import Input
+from tidegate.render.kustomize.charts import ENVIRONMENT, PROGRAM, HelmShimServer
+from tidegate.render.kustomize.collect import OverlayInputs, collect_inputs
+from tidegate.render.kustomize.errors import kustomize_error
+from tidegate.render.kustomize.file_parts import are_distinct, split_inputs
+from tidegate.render.kustomize.kustomization import InflatedChart
+from tidegate.render.kustomize.tree import DecryptableFile
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.workers import NO_NETWORK
 
-Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
+Decrypt: TypeAlias = Callable[[DecryptableFile], Awaitable[bytes]]
 
 
 class RemoteError(RenderError):
@@ -40,7 +40,7 @@ class RemoteError(RenderError):
     """
 
     references: tuple[str, ...] = ()
-    charts: Mapping[str, Chart] = {}
+    charts: Mapping[str, InflatedChart] = {}
 
 
 class Builder(msgspec.Struct, frozen=True):
@@ -51,11 +51,11 @@ class Builder(msgspec.Struct, frozen=True):
     read: DocumentReader = read_documents
 
 
-class Workplace(msgspec.Struct, frozen=True):
+class BuildJob(msgspec.Struct, frozen=True):
     """Where a build takes place: the copy, what is in it, and the program."""
 
     scratch: Path
-    gathering: Gathering
+    gathering: OverlayInputs
     tool: Builder
 
 
@@ -93,7 +93,7 @@ async def build(
     `decrypt` is shown each file that Flux would decrypt on disk, and gives what shall stand there.
     `workers` render charts where the overlay may inflate some and names no other program for it.
     """
-    gathering = gather(overlay)
+    gathering = collect_inputs(overlay)
     _refuse_remote(gathering)
     inflates = _who_inflates(gathering, workers)
     if decrypt is not None:
@@ -106,14 +106,14 @@ async def build(
     return tuple(built)
 
 
-async def _build_apart(gathering: Gathering, tool: Builder) -> list[Document] | None:
+async def _build_apart(gathering: OverlayInputs, tool: Builder) -> list[Document] | None:
     """All parts, if there are several. If one of them is refused, the whole has to say for what."""
-    parts = divide(gathering)
+    parts = split_inputs(gathering)
     if len(parts) == 1:
         return None
     room = asyncio.Semaphore(os.cpu_count() or 1)
 
-    async def build_part(part: Gathering) -> list[Document]:
+    async def build_part(part: OverlayInputs) -> list[Document]:
         async with room:
             return await _build_whole(part, tool, None)
 
@@ -128,18 +128,18 @@ async def _build_apart(gathering: Gathering, tool: Builder) -> list[Document] | 
 
 
 async def _build_whole(
-    gathering: Gathering, tool: Builder, inflates: Workers | None
+    gathering: OverlayInputs, tool: Builder, inflates: Workers | None
 ) -> list[Document]:
     with scratch_directory() as scratch:
         gathering.copy.write(scratch)
         (scratch / "tmp").mkdir()
-        bench = Workplace(scratch, gathering, tool)
+        bench = BuildJob(scratch, gathering, tool)
         if inflates is None:
             return await _build_on(bench)
-        return await _build_with_charts(bench, Inflation(scratch, inflates))
+        return await _build_with_charts(bench, HelmShimServer(scratch, inflates))
 
 
-def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | None:
+def _who_inflates(gathering: OverlayInputs, workers: Workers | None) -> Workers | None:
     """Our workers, if charts are to be inflated and nobody else does it."""
     helm = gathering.overlay.helm
     if not gathering.uses_charts or (helm is not None and helm.command):
@@ -152,14 +152,14 @@ def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | No
     return workers
 
 
-def inputs_digest(gathering: Gathering, *, tool_version: str) -> str:
+def inputs_digest(gathering: OverlayInputs, *, tool_version: str) -> str:
     """Equal for builds that must give equal objects: for a cache to be keyed by."""
     overlay = gathering.overlay
     more = (tool_version, overlay.restriction.value, gathering.top, repr(overlay.helm or ""))
     return gathering.copy.digest(*more)
 
 
-async def _build_with_charts(bench: Workplace, inflation: Inflation) -> list[Document]:
+async def _build_with_charts(bench: BuildJob, inflation: HelmShimServer) -> list[Document]:
     """Build while charts are inflated beside it. What a chart was refused for is told first."""
     objects: list[Document] = []
     refused: TidegateError | None = None
@@ -177,15 +177,15 @@ async def _build_with_charts(bench: Workplace, inflation: Inflation) -> list[Doc
     return objects
 
 
-async def _build_on(bench: Workplace) -> list[Document]:
+async def _build_on(bench: BuildJob) -> list[Document]:
     gathering = bench.gathering
-    if output.asks_for_origins(gathering.body):
+    if output.has_origin_annotations(gathering.body):
         objects = await _run(bench)
-        return output.place_objects(objects, objects, gathering, bench.tool.read)
+        return output.locate_objects(objects, objects, gathering, bench.tool.read)
     if _is_empty(gathering.body):
         return await _run(bench)
     top = bench.scratch / gathering.top
-    truth = await _run(bench) if output.can_be_seen(gathering) else None
+    truth = await _run(bench) if output.may_see_annotations(gathering) else None
     top.write_text(to_yaml(output.with_origins(gathering.body)))
     try:
         annotated = await _run(bench)
@@ -194,7 +194,7 @@ async def _build_on(bench: Workplace) -> list[Document]:
             raise
         return truth
     objects = [output.without_origin(one) for one in annotated] if truth is None else truth
-    return output.place_objects(objects, annotated, gathering, bench.tool.read)
+    return output.locate_objects(objects, annotated, gathering, bench.tool.read)
 
 
 def _is_empty(body: JsonObject) -> bool:
@@ -211,7 +211,7 @@ def _helm_options(helm: HelmOptions) -> list[str]:
     return options
 
 
-async def _run(bench: Workplace) -> list[Document]:
+async def _run(bench: BuildJob) -> list[Document]:
     gathering, overlay = bench.gathering, bench.gathering.overlay
     argv = [*bench.tool.argv, str(Path(gathering.top).parent)]
     argv += ["--load-restrictor", overlay.restriction.value]
@@ -234,11 +234,11 @@ async def _run(bench: Workplace) -> list[Document]:
             "render.kustomize.limit", problem, location=where, hint=error.hint
         ) from error
     if ran.exit_code:
-        raise refusal(ran.stderr, gathering)
+        raise kustomize_error(ran.stderr, gathering)
     return output.read_objects(ran.stdout, gathering)
 
 
-def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
+def _environment(bench: BuildJob, overlay: Overlay) -> dict[str, str]:
     """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
     return {
         "HOME": str(bench.scratch),
@@ -255,7 +255,7 @@ def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
     }
 
 
-def _refuse_remote(gathering: Gathering) -> None:
+def _refuse_remote(gathering: OverlayInputs) -> None:
     if not gathering.remote:
         return
     references = tuple(sorted(gathering.remote))

@@ -47,7 +47,7 @@ _VALUES = lazy_regex(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
 _TREE = lazy_regex(r"(?<![\w./-])/?tree/")
 
 
-class Inflation:
+class HelmShimServer:
     """Whoever kustomize asks, for one build. `refused` is what a chart was refused for."""
 
     def __init__(self, scratch: Path, workers: Workers) -> None:
@@ -82,7 +82,7 @@ class Inflation:
 
     async def _answer(self, request: bytes) -> bytes:
         try:
-            asked = read_words(os.fsdecode(request).split("\0"), self._scratch)
+            asked = parse_helm_call(os.fsdecode(request).split("\0"), self._scratch)
             try:
                 manifest = await print_manifest(
                     asked.release, self._workers, hooks=asked.hooks, tests=asked.tests
@@ -104,7 +104,9 @@ async def _hear(line: socket.socket) -> bytes:
     return request
 
 
-def _in_words_of_the_overlay(error: RenderError, asked: Asked, scratch: Path) -> RenderError:
+def _in_words_of_the_overlay(
+    error: RenderError, asked: HelmTemplateCall, scratch: Path
+) -> RenderError:
     """The same error with paths as they are in the source: it speaks of our copy."""
     place = error.location or Location(asked.release.chart)
     inside = f"{asked.release.chart}/{place.name}"
@@ -117,7 +119,7 @@ def _translated(text: str) -> str:
     return _TREE.sub("", _VALUES.sub(r"values of \1", text))
 
 
-class Asked(msgspec.Struct, frozen=True):
+class HelmTemplateCall(msgspec.Struct, frozen=True):
     """One call of `helm template`."""
 
     release: ChartRequest
@@ -125,7 +127,7 @@ class Asked(msgspec.Struct, frozen=True):
     tests: bool = True
 
 
-def read_words(words: list[str], scratch: Path) -> Asked:
+def parse_helm_call(words: list[str], scratch: Path) -> HelmTemplateCall:
     """What a call asks for. All paths in it lie below the directory of the build."""
     command, *rest = words
     if command != "template":
@@ -148,7 +150,7 @@ def read_words(words: list[str], scratch: Path) -> Asked:
         repositories=(),
         builds_dependencies=False,
     )
-    return Asked(release, "--no-hooks" not in options, "--skip-tests" not in options)
+    return HelmTemplateCall(release, "--no-hooks" not in options, "--skip-tests" not in options)
 
 
 def _sorted(words: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:

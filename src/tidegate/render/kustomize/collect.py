@@ -19,17 +19,22 @@ from tidegate.model.k8s.objects import FieldPath, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.globs import find_matches, is_pattern
-from tidegate.render.inputs import Footprint
+from tidegate.render.inputs import CacheInputs
 from tidegate.render.kustomize import kustomization
-from tidegate.render.kustomize.kustomization import Chart, PathRole, write_out, written_out
-from tidegate.render.kustomize.override import apply_overrides, made_kustomization
+from tidegate.render.kustomize.kustomization import (
+    InflatedChart,
+    PathRole,
+    parse_inline_objects,
+    write_inline_objects,
+)
+from tidegate.render.kustomize.override import apply_overrides, generate_kustomization
 from tidegate.render.kustomize.tree import (
-    Copy,
-    Input,
+    BuildCopy,
+    DecryptableFile,
+    FindLocation,
     PathKind,
+    ResolvedPath,
     Tree,
-    TreeSpot,
-    Where,
     find_kustomization,
     find_manifests,
     is_below,
@@ -46,15 +51,15 @@ COST_OF_AN_ENTRY = 4096
 """Links can make a small chart endless, so that each name counts as some bytes."""
 
 
-class Gathering(msgspec.Struct):
+class OverlayInputs(msgspec.Struct):
     """What has been found so far."""
 
     overlay: Overlay
-    copy: Copy = msgspec.field(default_factory=Copy)
+    copy: BuildCopy = msgspec.field(default_factory=BuildCopy)
     remote: dict[str, Location] = msgspec.field(default_factory=dict)
-    remote_charts: dict[str, Chart] = msgspec.field(default_factory=dict)
+    remote_charts: dict[str, InflatedChart] = msgspec.field(default_factory=dict)
     entered: set[str] = msgspec.field(default_factory=set)
-    decryptable: dict[str, Input] = msgspec.field(default_factory=dict)
+    decryptable: dict[str, DecryptableFile] = msgspec.field(default_factory=dict)
     uses_charts: bool = False
     top: str = ""
     body: JsonObject = msgspec.field(default_factory=dict)
@@ -63,19 +68,19 @@ class Gathering(msgspec.Struct):
         return f"Gathering({self.overlay!r})"
 
 
-class Stop(msgspec.Struct, frozen=True):
+class KustomizationVisit(msgspec.Struct, frozen=True):
     """A directory on the way, and the way to it. `plugins_for` uses it as a list of plugins."""
 
     tree: Tree
     directory: str
-    behind: tuple[Stop, ...] = ()
-    plugins_for: Gatherer | None = None
+    behind: tuple[KustomizationVisit, ...] = ()
+    plugins_for: OverlayCollector | None = None
 
 
-def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
+def collect_inputs(overlay: Overlay, looked: CacheInputs | None = None) -> OverlayInputs:
     """Everything that building an overlay reads. What is looked at for it is noted in `looked`."""
     tree = Tree(overlay.root, mount="tree", looked=looked)
-    gathering = Gathering(overlay)
+    gathering = OverlayInputs(overlay)
 
     def where() -> Location:
         return Location(overlay.path or ".")
@@ -85,14 +90,14 @@ def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
         problem = f"there is no directory `{sanitize(overlay.path)}`"
         raise RenderError("render.kustomize.missing", problem, location=where())
     try:
-        _enter(gathering, Stop(tree, spot.path))
+        _enter(gathering, KustomizationVisit(tree, spot.path))
     except RecursionError:
         problem = "the overlay is nested too deep"
         raise RenderError("render.kustomize.size", problem, location=where()) from None
     return gathering
 
 
-def _enter(gathering: Gathering, step: Stop) -> None:
+def _enter(gathering: OverlayInputs, step: KustomizationVisit) -> None:
     """Gather one kustomization and all it names."""
     key = step.tree.copied(step.directory)
     if key in gathering.entered and step.plugins_for is None:
@@ -102,12 +107,12 @@ def _enter(gathering: Gathering, step: Stop) -> None:
     makes = is_top and isinstance(gathering.overlay.overrides, FluxOverrides)
     name = find_kustomization(step.tree, step.directory, may_lack=makes)
     path = posixpath.normpath(posixpath.join(step.directory, name or "kustomization.yaml"))
-    walk = Gatherer(gathering, step, path)
+    walk = OverlayCollector(gathering, step, path)
     if name:
         shown = step.tree.label + path
         body = kustomization.read_kustomization(walk.read_source(), shown, keep_unknown=not makes)
     else:
-        body = made_kustomization(find_manifests(step.tree, step.directory))
+        body = generate_kustomization(find_manifests(step.tree, step.directory))
     if is_top:
         overrides = gathering.overlay.overrides
         body = apply_overrides(body, overrides, made=not name, nearby=walk)
@@ -129,10 +134,10 @@ def _refuse_endless(content: bytes, shown: str) -> None:
                 raise
 
 
-class Gatherer:
+class OverlayCollector:
     """One kustomization while it is gathered."""
 
-    def __init__(self, gathering: Gathering, step: Stop, path: str) -> None:
+    def __init__(self, gathering: OverlayInputs, step: KustomizationVisit, path: str) -> None:
         self.gathering = gathering
         self.step = step
         self.tree = step.tree
@@ -152,7 +157,7 @@ class Gatherer:
             mapped["helmGlobals"] = {
                 key: value for key, value in shared.items() if key.casefold() != "confighome"
             }
-        for number, chart in enumerate(kustomization.charts_of(body)):
+        for number, chart in enumerate(kustomization.list_charts(body)):
             self._take_chart(chart, ("helmCharts", number))
         self._note_decryptable(mapped)
         self.gathering.copy.files[self.tree.copied(self.path)] = to_yaml(mapped).encode()
@@ -167,15 +172,17 @@ class Gatherer:
             content = self.gathering.copy.files.get(copied)
             if content is not None:
                 shown = self.tree.label + path
-                found = Input(path=shown, name=name, use=use, content=content)
+                found = DecryptableFile(path=shown, name=name, use=use, content=content)
                 self.gathering.decryptable.setdefault(copied, found)
 
     def visit(self, role: PathRole, text: str, at: FieldPath) -> str:
         """Gather what a path names; say how it is to be written in the copy."""
         if role in {PathRole.PATCH, PathRole.PLUGIN}:
-            bodies = written_out(text)
+            bodies = parse_inline_objects(text)
             if bodies:
-                return write_out(bodies if role is PathRole.PATCH else self.map_plugins(bodies))
+                return write_inline_objects(
+                    bodies if role is PathRole.PATCH else self.map_plugins(bodies)
+                )
         goes_out = kustomization.is_remote_file if role in FILES_ONLY else kustomization.is_remote
         if goes_out(text):
             return self._take_remote(role, text, at)
@@ -184,9 +191,9 @@ class Gatherer:
         self._take_spot(role, spot, text, at)
         return text
 
-    def _take_spot(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> None:
+    def _take_spot(self, role: PathRole, spot: ResolvedPath, text: str, at: FieldPath) -> None:
         if spot.found is PathKind.DIRECTORY and role not in FILES_ONLY:
-            self._enter(Stop(self.tree, spot.path), role, at)
+            self._enter(KustomizationVisit(self.tree, spot.path), role, at)
         elif spot.found is PathKind.FILE and role is not PathRole.COMPONENT:
             self._take_file(role, spot.path, text, at)
         else:
@@ -199,9 +206,11 @@ class Gatherer:
             _refuse_endless(content, self.tree.label + path)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
         if user is not None:
-            bodies = user.map_plugins(written_out(content))
+            bodies = user.map_plugins(parse_inline_objects(content))
             if bodies:
-                self.gathering.copy.files[self.tree.copied(path)] = write_out(bodies).encode()
+                self.gathering.copy.files[self.tree.copied(path)] = write_inline_objects(
+                    bodies
+                ).encode()
 
     def _refuse_restricted(self, path: str, text: str, at: FieldPath) -> None:
         own_only = self.gathering.overlay.restriction is LoadRestriction.ROOT_ONLY
@@ -214,7 +223,7 @@ class Gatherer:
     def map_plugins(self, bodies: list[JsonObject]) -> list[JsonObject]:
         for body in bodies:
             if body.get("kind") == "HelmChartInflationGenerator":
-                self._take_chart(kustomization.chart_of(body, ""), ("generators",))
+                self._take_chart(kustomization.read_chart_entry(body, ""), ("generators",))
         return [kustomization.map_plugin_paths(body, self.visit) for body in bodies]
 
     def _take_remote(self, role: PathRole, text: str, at: FieldPath) -> str:
@@ -233,14 +242,14 @@ class Gatherer:
             return name
         if spot.found is not PathKind.DIRECTORY or role is PathRole.FILE:
             raise self._missing(role, spot, text, at)
-        self._enter(Stop(tree, spot.path), role, at)
+        self._enter(KustomizationVisit(tree, spot.path), role, at)
         return posixpath.relpath(tree.copied(spot.path), here)
 
     def _other_tree(self, fetched: FetchedTree, mount: str, text: str) -> Tree:
         label = f"{sanitize(text)}: "
         return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
 
-    def _enter(self, step: Stop, role: PathRole, at: FieldPath) -> None:
+    def _enter(self, step: KustomizationVisit, role: PathRole, at: FieldPath) -> None:
         behind = (*self.step.behind, self.step)
         for earlier in behind:
             same = earlier.tree.mount == step.tree.mount
@@ -250,9 +259,9 @@ class Gatherer:
                 where = self.where(at)()
                 raise RenderError("render.kustomize.cycle", problem, location=where, hint=hint)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
-        _enter(self.gathering, Stop(step.tree, step.directory, behind, user))
+        _enter(self.gathering, KustomizationVisit(step.tree, step.directory, behind, user))
 
-    def _take_chart(self, chart: Chart, at: FieldPath) -> None:
+    def _take_chart(self, chart: InflatedChart, at: FieldPath) -> None:
         self.gathering.uses_charts = True
         spot = self.tree.find(self.directory, chart.directory, where=self.where(at))
         if spot.found is PathKind.DIRECTORY:
@@ -314,12 +323,12 @@ class Gatherer:
             where = self.where((more[0],))()
             raise RenderError("render.kustomize.plugin", problem, location=where, hint=hint)
 
-    def _missing(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
+    def _missing(self, role: PathRole, spot: ResolvedPath, text: str, at: FieldPath) -> RenderError:
         found = "it is not there" if spot.found is PathKind.NOTHING else f"it is {spot.found.value}"
         problem = f"`{sanitize(text)}` should be {role.value}, and {found}"
         return RenderError("render.kustomize.missing", problem, location=self.where(at)())
 
-    def where(self, at: FieldPath) -> Where:
+    def where(self, at: FieldPath) -> FindLocation:
         def find() -> Location:
             name = self.tree.label + self.path
             try:

@@ -11,7 +11,7 @@ import posixpath
 from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.kustomize.collect import Gathering
+from tidegate.render.kustomize.collect import OverlayInputs
 
 _ID = r"(?P<kind>[^\s./]+)\.\S*?/(?P<name>[^\s/]+)\.(?:\[noNs\]|[^\s.'\";]+)"
 _TWICE = lazy_regex(rf"may not add resource with an already registered id: {_ID}")
@@ -36,7 +36,7 @@ _SCRATCH = lazy_regex(r"/\S*?/tidegate-scratch-[a-z0-9_-]+/(?:tree/?)?")
 _QUOTATION = lazy_regex(r"[`{&]|\[patch: | with config:|: map\[")
 
 
-def refusal(stderr: bytes, gathering: Gathering) -> RenderError:
+def kustomize_error(stderr: bytes, gathering: OverlayInputs) -> RenderError:
     """The error to raise when kustomize ends with this on stderr."""
     lines = stderr.decode(errors="replace").splitlines()
     said = "\n".join(line for line in lines if not line.startswith("# Warning"))
@@ -85,7 +85,7 @@ def _rarer_refusal(text: str, where: Location) -> RenderError:
     return RenderError("render.kustomize.build", problem, location=where)
 
 
-def _place(text: str, gathering: Gathering) -> Location:
+def _place(text: str, gathering: OverlayInputs) -> Location:
     """The innermost file that is named, or the directory, or at least the overlay."""
     start = posixpath.dirname(gathering.top)
     directories = _DIRECTORY.findall(text)
@@ -97,7 +97,7 @@ def _place(text: str, gathering: Gathering) -> Location:
     return Location(posixpath.normpath(path).partition("/")[2] or ".")
 
 
-def _broken_at(file: Location, gathering: Gathering) -> Location | None:
+def _broken_at(file: Location, gathering: OverlayInputs) -> Location | None:
     """Where a file ceases to be YAML: kustomize counts the lines of each document by itself."""
     try:
         read_documents(gathering.copy.files.get(f"tree/{file.name}", b""), file.name)
@@ -106,7 +106,7 @@ def _broken_at(file: Location, gathering: Gathering) -> Location | None:
     return None
 
 
-def _is_file(start: str, path: str, gathering: Gathering) -> bool:
+def _is_file(start: str, path: str, gathering: OverlayInputs) -> bool:
     return posixpath.normpath(posixpath.join(start, path)) in gathering.copy.files
 
 

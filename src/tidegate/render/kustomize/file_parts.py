@@ -16,8 +16,8 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import JsonObject
-from tidegate.render.kustomize.collect import Gathering
-from tidegate.render.kustomize.tree import Copy
+from tidegate.render.kustomize.collect import OverlayInputs
+from tidegate.render.kustomize.tree import BuildCopy
 
 LISTS_ONLY = frozenset({"apiVersion", "kind", "metadata", "resources", "sortOptions"})
 AS_LISTED = {"order": "fifo"}
@@ -26,7 +26,7 @@ MOST = 250
 """Files in one part: starting kustomize takes as long as many dozens of them."""
 
 
-def divide(gathering: Gathering) -> list[Gathering]:
+def split_inputs(gathering: OverlayInputs) -> list[OverlayInputs]:
     """The parts of a long list, in its order. Anything else is one part: itself."""
     files = _listed_files(gathering)
     if len(files) <= MOST:
@@ -38,7 +38,7 @@ def divide(gathering: Gathering) -> list[Gathering]:
     ]
 
 
-def _listed_files(gathering: Gathering) -> dict[str, str]:
+def _listed_files(gathering: OverlayInputs) -> dict[str, str]:
     """The file of each name, if files are all that is listed, and listing all that is done."""
     body, copy = gathering.body, gathering.copy
     names = body.get("resources")
@@ -52,11 +52,11 @@ def _listed_files(gathering: Gathering) -> dict[str, str]:
     return files if is_plain else {}
 
 
-def _part(gathering: Gathering, files: dict[str, str]) -> Gathering:
+def _part(gathering: OverlayInputs, files: dict[str, str]) -> OverlayInputs:
     body: JsonObject = {**gathering.body, "resources": [*files]}
     texts = {path: gathering.copy.files[path] for path in files.values()}
     texts[gathering.top] = to_yaml(body).encode()
-    return replace(gathering, copy=Copy(texts), body=body)
+    return replace(gathering, copy=BuildCopy(texts), body=body)
 
 
 def are_distinct(objects: Iterable[Document]) -> bool:

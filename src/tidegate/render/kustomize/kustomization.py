@@ -23,7 +23,7 @@ from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.kustomize.tree import Use
+from tidegate.render.kustomize.tree import FileUse
 
 
 class PathRole(Enum):
@@ -176,7 +176,7 @@ def map_entries(body: JsonObject, name: str, keys: tuple[str, ...], visit: Visit
     }
 
 
-def written_out(said: str | bytes) -> list[JsonObject]:
+def parse_inline_objects(said: str | bytes) -> list[JsonObject]:
     """The objects that stand in a field which may also hold a path; none if it is a path.
 
     Kustomize takes a text for objects if each has a kind and a name, and else for a path.
@@ -189,22 +189,22 @@ def written_out(said: str | bytes) -> list[JsonObject]:
     return bodies if all(named) else []
 
 
-def write_out(bodies: list[JsonObject]) -> str:
+def write_inline_objects(bodies: list[JsonObject]) -> str:
     """Objects as one text."""
     return "---\n".join(to_yaml(body) for body in bodies)
 
 
-def decryptable_paths(body: JsonObject) -> Iterator[tuple[Use, str, str]]:
+def decryptable_paths(body: JsonObject) -> Iterator[tuple[FileUse, str, str]]:
     """What each file is for that Flux would decrypt, the name that says its format, its path."""
     for entry in get_mappings(body, "secretGenerator"):
         for said in _texts(entry.get("files")):
             name, _, path = said.rpartition("=")
-            yield Use.FILE, name or posixpath.basename(path), path
+            yield FileUse.FILE, name or posixpath.basename(path), path
         for said in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
-            yield Use.ENV, posixpath.basename(said), said
+            yield FileUse.ENV, posixpath.basename(said), said
     for entry in get_mappings(body, "patches"):
         for said in _texts([entry.get("path")]):
-            yield Use.PATCH, posixpath.basename(said), said
+            yield FileUse.PATCH, posixpath.basename(said), said
 
 
 def _texts(values: Json) -> list[str]:
@@ -225,7 +225,7 @@ def map_plugin_paths(body: JsonObject, visit: Visit) -> JsonObject:
     return changed
 
 
-class Chart(msgspec.Struct, frozen=True):
+class InflatedChart(msgspec.Struct, frozen=True):
     """A chart that a kustomization inflates, and the directory it must lie in."""
 
     name: str
@@ -244,16 +244,16 @@ class Chart(msgspec.Struct, frozen=True):
         return f"{self.repository.rstrip('/')}/{self.name}:{self.version or '*'}"
 
 
-def charts_of(body: JsonObject) -> list[Chart]:
+def list_charts(body: JsonObject) -> list[InflatedChart]:
     """The charts that `helmCharts` names."""
     home = _text(body.get("helmGlobals"), "chartHome")
-    return [chart_of(entry, home) for entry in get_list(body, "helmCharts")]
+    return [read_chart_entry(entry, home) for entry in get_list(body, "helmCharts")]
 
 
-def chart_of(entry: Json, home: str) -> Chart:
+def read_chart_entry(entry: Json, home: str) -> InflatedChart:
     """One entry; a configuration of the chart inflator names its home itself."""
     home = _text(entry, "chartHome") or home or DEFAULT_HOME
-    return Chart(_text(entry, "name"), _text(entry, "version"), _text(entry, "repo"), home)
+    return InflatedChart(_text(entry, "name"), _text(entry, "version"), _text(entry, "repo"), home)
 
 
 def _text(entry: Json, key: str) -> str:

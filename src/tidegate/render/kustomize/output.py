@@ -11,7 +11,7 @@ from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.kustomize.collect import Gathering
+from tidegate.render.kustomize.collect import OverlayInputs
 
 ORIGIN = "config.kubernetes.io/origin"
 _SEES_ANNOTATIONS = lazy_regex(
@@ -19,12 +19,12 @@ _SEES_ANNOTATIONS = lazy_regex(
 )
 
 
-def can_be_seen(gathering: Gathering) -> bool:
+def may_see_annotations(gathering: OverlayInputs) -> bool:
     """True if a patch or a replacement could see annotations that we add to find origins."""
     return any(_SEES_ANNOTATIONS.search(text) for text in gathering.copy.files.values())
 
 
-def asks_for_origins(body: JsonObject) -> bool:
+def has_origin_annotations(body: JsonObject) -> bool:
     return "originAnnotations" in get_list(body, "buildMetadata")
 
 
@@ -32,7 +32,7 @@ def with_origins(body: JsonObject) -> JsonObject:
     return {**body, "buildMetadata": [*get_list(body, "buildMetadata"), "originAnnotations"]}
 
 
-def read_objects(output: bytes, gathering: Gathering) -> list[Document]:
+def read_objects(output: bytes, gathering: OverlayInputs) -> list[Document]:
     """The objects of a build, each with the overlay as its place."""
     place = Location(gathering.overlay.path or ".")
     try:
@@ -45,8 +45,11 @@ def read_objects(output: bytes, gathering: Gathering) -> list[Document]:
         raise RenderError("render.kustomize.output", problem, location=place) from error
 
 
-def place_objects(
-    objects: list[Document], annotated: list[Document], gathering: Gathering, read: DocumentReader
+def locate_objects(
+    objects: list[Document],
+    annotated: list[Document],
+    gathering: OverlayInputs,
+    read: DocumentReader,
 ) -> list[Document]:
     """The same objects, each at the place that its annotated twin names."""
     if [_identity(one) for one in objects] != [_identity(one) for one in annotated]:
@@ -88,7 +91,7 @@ def _origin_of(document: Document) -> str:
 class _Files:
     """The files of a build, read once more to find objects in them."""
 
-    def __init__(self, gathering: Gathering, read: DocumentReader) -> None:
+    def __init__(self, gathering: OverlayInputs, read: DocumentReader) -> None:
         self._copy = gathering.copy
         self._start = posixpath.dirname(gathering.top)
         self._labels = list(gathering.overlay.fetched)

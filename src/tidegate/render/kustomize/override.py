@@ -25,7 +25,7 @@ _KEEP = "*"
 _NOT_LOCAL = ("git::", "gh:", "ssh://", "https://", "http://", "git@", "github.com:", "github.com/")
 
 
-class Nearby(Protocol):
+class OverlayDirectory(Protocol):
     """What lies around the kustomization."""
 
     def exists(self, text: str) -> bool:
@@ -39,7 +39,11 @@ class Nearby(Protocol):
 
 
 def apply_overrides(
-    body: JsonObject, overrides: ArgoOverrides | FluxOverrides | None, *, made: bool, nearby: Nearby
+    body: JsonObject,
+    overrides: ArgoOverrides | FluxOverrides | None,
+    *,
+    made: bool,
+    nearby: OverlayDirectory,
 ) -> JsonObject:
     """The kustomization to build. `made` says that there was no file before."""
     match overrides:
@@ -51,7 +55,7 @@ def apply_overrides(
             return body
 
 
-def made_kustomization(manifests: list[str]) -> JsonObject:
+def generate_kustomization(manifests: list[str]) -> JsonObject:
     """What Flux writes where there is no kustomization."""
     body: JsonObject = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     if not manifests:
@@ -60,7 +64,7 @@ def made_kustomization(manifests: list[str]) -> JsonObject:
     return {**body, "resources": [f"./{path}" for path in manifests]}
 
 
-def _apply_argo(body: JsonObject, wanted: ArgoOverrides, nearby: Nearby) -> JsonObject:
+def _apply_argo(body: JsonObject, wanted: ArgoOverrides, nearby: OverlayDirectory) -> JsonObject:
     """What `kustomize edit` would do, in the order in which Argo CD calls it."""
     texts = {
         "namePrefix": wanted.name_prefix,
@@ -93,7 +97,7 @@ def _apply_argo(body: JsonObject, wanted: ArgoOverrides, nearby: Nearby) -> Json
     return changed
 
 
-def _argo_components(wanted: ArgoOverrides, nearby: Nearby) -> Iterator[str]:
+def _argo_components(wanted: ArgoOverrides, nearby: OverlayDirectory) -> Iterator[str]:
     """Those that are there, if others are to be ignored; of a pattern, all that fit.
 
     What is to be ignored Argo CD looks for without leaving the directory, so that `../part` is
@@ -111,7 +115,7 @@ def _argo_components(wanted: ArgoOverrides, nearby: Nearby) -> Iterator[str]:
 
 
 def _apply_flux(
-    body: JsonObject, wanted: FluxOverrides, nearby: Nearby, *, made: bool
+    body: JsonObject, wanted: FluxOverrides, nearby: OverlayDirectory, *, made: bool
 ) -> JsonObject:
     changed = dict(body)
     if not made and not body.get("resources"):

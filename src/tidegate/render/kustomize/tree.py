@@ -19,14 +19,14 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, PathViolation, normalize_path, open_file, resolve_within
-from tidegate.render.inputs import Closeness, Footprint, Signs, is_link
+from tidegate.render.inputs import CacheInputs, StatFields, StatLevel, is_link
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
 KUSTOMIZATION_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 LARGEST_TREE = 256 * 1024 * 1024
 """Bytes of all files that one overlay may reach."""
 MOST_FILES = 20_000
-Where: TypeAlias = Callable[[], Location]
+FindLocation: TypeAlias = Callable[[], Location]
 """Finds the place to blame; it is asked only when there is something to blame."""
 
 
@@ -39,7 +39,7 @@ class PathKind(Enum):
     OTHER = "neither a file nor a directory"
 
 
-class TreeSpot(msgspec.Struct, frozen=True):
+class ResolvedPath(msgspec.Struct, frozen=True):
     """A path in a tree with all links followed, and what is there."""
 
     path: str
@@ -56,10 +56,10 @@ class Tree:
     """
 
     def __init__(
-        self, root: Path, *, mount: str, label: str = "", looked: Footprint | None = None
+        self, root: Path, *, mount: str, label: str = "", looked: CacheInputs | None = None
     ) -> None:
-        self.looked = looked or Footprint()
-        self.looked.note(root, Closeness.PLACE)
+        self.looked = looked or CacheInputs()
+        self.looked.note(root, StatLevel.PLACE)
         self.root = root.resolve()
         self._start = str(self.root)
         self.mount = mount
@@ -72,7 +72,7 @@ class Tree:
         """The path of something in the copy."""
         return posixpath.normpath(f"{self.mount}/{path}")
 
-    def find(self, directory: str, text: str, *, where: Where) -> TreeSpot:
+    def find(self, directory: str, text: str, *, where: FindLocation) -> ResolvedPath:
         """Where `text` leads, seen from a directory of this tree."""
         try:
             return self._follow(normalize_path(text, directory), text, where)
@@ -86,7 +86,7 @@ class Tree:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         yield from sorted(found)
 
-    def read(self, path: str, *, where: Where, limit: int) -> bytes:
+    def read(self, path: str, *, where: FindLocation, limit: int) -> bytes:
         """A file's content, or a byte more than the limit. `path` was found, so it has no link."""
         try:
             with open_file(f"{self._start}/{path}") as file:
@@ -95,7 +95,7 @@ class Tree:
             problem = f"`{path}` cannot be read: {sanitize(error.strerror or 'it changed')}"
             raise RenderError("render.kustomize.file", problem, location=where()) from None
 
-    def _follow(self, joined: str, text: str, where: Where) -> TreeSpot:
+    def _follow(self, joined: str, text: str, where: FindLocation) -> ResolvedPath:
         links: dict[str, str] = {}
         current, signs = "", None
         for name in joined.split("/"):
@@ -106,13 +106,13 @@ class Tree:
                 links[current] = current = target.as_posix()
                 signs = self._note(current)
         mode = signs[2] if signs else _mode_of(f"{self._start}/{current}", text, where)
-        return TreeSpot(current, _kind_of(mode), links)
+        return ResolvedPath(current, _kind_of(mode), links)
 
-    def _note(self, path: str) -> Signs:
-        return self.looked.note(f"{self._start}/{path}", Closeness.LINK)
+    def _note(self, path: str) -> StatFields:
+        return self.looked.note(f"{self._start}/{path}", StatLevel.LINK)
 
 
-def _mode_of(path: str, text: str, where: Where) -> int:
+def _mode_of(path: str, text: str, where: FindLocation) -> int:
     """0 where nothing is."""
     try:
         return os.lstat(path).st_mode
@@ -131,7 +131,7 @@ def _kind_of(mode: int) -> PathKind:
     return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.OTHER
 
 
-def _astray(why: PathViolation, text: str, where: Where) -> RenderError:
+def _astray(why: PathViolation, text: str, where: FindLocation) -> RenderError:
     reason = "leads out of the tree" if why is PathViolation.OUTSIDE else why.value
     problem = f"`{sanitize(text)}` {reason}"
     if why is PathViolation.LINK_LOOP:
@@ -185,7 +185,7 @@ def is_below(path: str, directory: str) -> bool:
     return directory in {".", path} or path.startswith(f"{directory}/")
 
 
-class Copy(msgspec.Struct):
+class BuildCopy(msgspec.Struct):
     """Files and links by their path in the copy; they are kept in memory until they are needed."""
 
     files: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -195,25 +195,25 @@ class Copy(msgspec.Struct):
     def __repr__(self) -> str:
         return f"Copy({len(self.files)} files)"
 
-    def link(self, tree: Tree, spot: TreeSpot) -> None:
+    def link(self, tree: Tree, spot: ResolvedPath) -> None:
         """Keep the links on the way to a spot, so that kustomize goes the same way."""
         for link, target in spot.links.items():
             self.links[tree.copied(link)] = tree.copied(target)
 
-    def take(self, tree: Tree, path: str, where: Where) -> bytes:
+    def take(self, tree: Tree, path: str, where: FindLocation) -> bytes:
         """A file of a tree, read once."""
         copied = tree.copied(path)
         if copied not in self.files:
             self.files[copied] = self.read(tree, path, where)
         return self.files[copied]
 
-    def read(self, tree: Tree, path: str, where: Where) -> bytes:
+    def read(self, tree: Tree, path: str, where: FindLocation) -> bytes:
         """What is in a file of a tree, counted."""
         content = tree.read(path, where=where, limit=self.room)
         self.spend(len(content), where)
         return content
 
-    def spend(self, amount: int, where: Where) -> None:
+    def spend(self, amount: int, where: FindLocation) -> None:
         """Count bytes against what one build may read."""
         self.room -= amount
         if self.room < 0 or len(self.files) >= MOST_FILES:
@@ -245,7 +245,7 @@ class Copy(msgspec.Struct):
         return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
-class Use(StrEnum):
+class FileUse(StrEnum):
     """What a file is there for that may be encrypted."""
 
     FILE = "a file of a Secret"
@@ -253,12 +253,12 @@ class Use(StrEnum):
     PATCH = "a patch"
 
 
-class Input(msgspec.Struct, frozen=True, kw_only=True):
+class DecryptableFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that Flux decrypts before it builds. The ending of `name` says its format."""
 
     path: str
     name: str
-    use: Use
+    use: FileUse
     content: bytes
 
     def __repr__(self) -> str:

@@ -11,27 +11,27 @@ age keys are used in our own process; for PGP, cloud services and Vault the `sop
 from tidegate.render.sops.formats import Format, format_of, is_encrypted
 from tidegate.render.sops.keys import Keys
 from tidegate.render.sops.objects import (
-    Decrypted,
+    DecryptedDocuments,
     decrypt,
     decrypt_file,
     find_encrypted,
-    placeholders,
-    refuse_broken,
-    stand_in_lost,
+    replace_undecryptable,
+    replace_with_placeholders,
+    require_intact_mac,
 )
-from tidegate.render.sops.tree import Seal
+from tidegate.render.sops.tree import MacStatus
 
 __all__ = [
-    "Decrypted",
+    "DecryptedDocuments",
     "Format",
     "Keys",
-    "Seal",
+    "MacStatus",
     "decrypt",
     "decrypt_file",
     "find_encrypted",
     "format_of",
     "is_encrypted",
-    "placeholders",
-    "refuse_broken",
-    "stand_in_lost",
+    "replace_undecryptable",
+    "replace_with_placeholders",
+    "require_intact_mac",
 ]

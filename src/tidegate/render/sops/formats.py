@@ -49,7 +49,7 @@ _MARKERS = {
 }
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class EncryptedFile(msgspec.Struct, frozen=True):
     """The documents of a file, and its block."""
 
     trees: tuple[Json, ...]
@@ -71,21 +71,21 @@ def is_encrypted(source: bytes, form: Format) -> bool:
     return _MARKERS[form] in source
 
 
-def detect(source: bytes, name: str) -> Format | None:
+def detect_format(source: bytes, name: str) -> Format | None:
     """The format of an encrypted value that stands inside a Secret under `name`."""
     forms = [form for form in Format if is_encrypted(source, form)]
     wanted = format_of(name)
     return wanted if wanted in forms else next(iter(forms), None)
 
 
-def load(source: bytes, form: Format, where: Location) -> Loaded:
+def load(source: bytes, form: Format, where: Location) -> EncryptedFile:
     """Take an encrypted file apart."""
     try:
         match form:
             case Format.YAML | Format.JSON | Format.BINARY:
                 trees = tuple(_values(source, where))
                 first = trees[0] if trees else None
-                return Loaded(trees, first.get(KEY) if isinstance(first, dict) else None)
+                return EncryptedFile(trees, first.get(KEY) if isinstance(first, dict) else None)
             case Format.DOTENV:
                 return _load_dotenv(source.decode())
             case Format.INI:
@@ -102,7 +102,7 @@ def _values(source: bytes, where: Location) -> Iterator[Json]:
             yield built.value
 
 
-def _load_dotenv(text: str) -> Loaded:
+def _load_dotenv(text: str) -> EncryptedFile:
     tree: dict[str, Json] = {}
     block: dict[str, str] = {}
     for line in filter(None, text.split("\n")):
@@ -116,10 +116,10 @@ def _load_dotenv(text: str) -> Loaded:
             block[name.removeprefix(DOTENV_PREFIX)] = value
         else:
             tree[name] = value
-    return Loaded((tree,), _unflatten(block))
+    return EncryptedFile((tree,), _unflatten(block))
 
 
-def _load_ini(text: str) -> Loaded:
+def _load_ini(text: str) -> EncryptedFile:
     sections: dict[str, Json] = {}
     block: dict[str, str] = {}
     for section, key, value in ini_entries(text):
@@ -129,7 +129,7 @@ def _load_ini(text: str) -> Loaded:
             entries = sections.setdefault(section, {})
             if isinstance(entries, dict):
                 entries[key] = value
-    return Loaded((sections,), _unflatten(block))
+    return EncryptedFile((sections,), _unflatten(block))
 
 
 def ini_entries(text: str) -> Iterator[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ from tidegate.files import read_regular_file
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.render.sops.metadata import Metadata
-from tidegate.render.sops.tree import missing_extra
+from tidegate.render.sops.tree import missing_extra_error
 
 KEY_SIZE = 32
 SHOWN_RECIPIENTS = 5
@@ -191,14 +191,14 @@ def _read_file(path: Path) -> str:
         raise RenderError("render.sops.identity", problem, location=where, hint=hint) from None
 
 
-def unlock(metadata: Metadata, keys: Keys) -> bytes | None:
+def decrypt_data_key(metadata: Metadata, keys: Keys) -> bytes | None:
     """The file's key, or None if no identity of ours opens it."""
     if not metadata.age or not keys.identities:
         return None
     try:
         import pyrage  # noqa: PLC0415  (an extra)
     except ImportError:
-        raise missing_extra("pyrage") from None
+        raise missing_extra_error("pyrage") from None
     try:
         usual = [secret.reveal() for secret in keys.identities if _is_usual(secret)]
         identities = [pyrage.x25519.Identity.from_str(text) for text in usual]
@@ -228,7 +228,9 @@ def _is_usual(identity: SecretValue) -> bool:
     return identity.reveal().startswith("AGE-SECRET-KEY-1")
 
 
-def locked(metadata: Metadata, keys: Keys, where: Location, *, reason: str = "") -> RenderError:
+def no_key_error(
+    metadata: Metadata, keys: Keys, where: Location, *, reason: str = ""
+) -> RenderError:
     """The error for a file that nothing of ours opens."""
     named = _named(metadata.all_recipients)
     is_wrong = bool(keys.identities or keys.pgp)
@@ -241,7 +243,7 @@ def locked(metadata: Metadata, keys: Keys, where: Location, *, reason: str = "")
     return RenderError("render.sops.key", problem, location=where, hint=hint)
 
 
-def out_of_reach(metadata: Metadata, where: Location) -> RenderError:
+def offline_error(metadata: Metadata, where: Location) -> RenderError:
     """The error for a file that only a service on the network could open."""
     problem = f"it is encrypted for {_named(metadata.services)}, and the network is not to be used"
     hint = "do it without offline mode, or give an age key that it is encrypted for as well"

@@ -110,7 +110,9 @@ def read_metadata(block: Json, where: Location) -> Metadata:
     return metadata
 
 
-def chooser(metadata: Metadata, where: Location) -> Callable[[tuple[str, ...]], bool] | None:
+def encryption_selector(
+    metadata: Metadata, where: Location
+) -> Callable[[tuple[str, ...]], bool] | None:
     """Tells by its path whether a value is encrypted; None if only comments tell."""
     if metadata.encrypted_comment_regex or metadata.unencrypted_comment_regex:
         return None

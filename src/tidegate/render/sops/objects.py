@@ -22,19 +22,19 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json
-from tidegate.render.sops.formats import Format, detect, format_of, load
-from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
+from tidegate.render.sops.formats import Format, detect_format, format_of, load
+from tidegate.render.sops.keys import WITHOUT_KEY, Keys, decrypt_data_key
 from tidegate.render.sops.metadata import KEY, read_metadata
-from tidegate.render.sops.program import ask_program
+from tidegate.render.sops.program import run_sops
 from tidegate.render.sops.serialize import write
 from tidegate.render.sops.tree import (
     CipherError,
-    Seal,
-    check_seal,
+    MacStatus,
+    check_mac,
+    decrypt_trees,
     encrypted_fields,
-    open_trees,
+    encrypted_type,
     replace_encrypted,
-    type_of,
 )
 
 SIZE_LIMIT = 5 * 1024 * 1024
@@ -46,7 +46,7 @@ _BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "197
 _ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
 
 
-class Decrypted(msgspec.Struct, frozen=True):
+class DecryptedDocuments(msgspec.Struct, frozen=True):
     """The documents in their order, the secret fields of each, and what could not be opened.
 
     `hidden` names the fields that were encrypted, so that others can mask them. For each error in
@@ -67,18 +67,23 @@ def find_encrypted(documents: Iterable[Document]) -> tuple[Document, ...]:
     )
 
 
-def stand_in_lost(documents: Iterable[Document]) -> Decrypted:
+def replace_undecryptable(documents: Iterable[Document]) -> DecryptedDocuments:
     """Documents that nobody decrypts, with placeholders where nobody could."""
     documents = tuple(documents)
-    lost = [find_lost(one) for one in documents]
-    return Decrypted(
-        tuple(placeholders(one) if why else one for one, why in zip(documents, lost, strict=True)),
+    lost = [find_missing_metadata(one) for one in documents]
+    return DecryptedDocuments(
+        tuple(
+            replace_with_placeholders(one) if why else one
+            for one, why in zip(documents, lost, strict=True)
+        ),
         tuple(() for _ in documents),
         tuple(why for why in lost if why),
     )
 
 
-async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = False) -> Decrypted:
+async def decrypt(
+    documents: Iterable[Document], keys: Keys, *, offline: bool = False
+) -> DecryptedDocuments:
     """Decrypt what is encrypted; the rest stays as it is. Each document keeps its place.
 
     With `offline` an object that no key opens gets placeholders instead of stopping everything.
@@ -96,18 +101,18 @@ async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = 
                 if not offline or error.code not in WITHOUT_KEY:
                     raise
                 locked.append(error)
-                document = placeholders(document)  # noqa: PLW2901
-        elif lost := find_lost(document):
+                document = replace_with_placeholders(document)  # noqa: PLW2901
+        elif lost := find_missing_metadata(document):
             if not offline:
                 raise lost
             locked.append(lost)
-            document = placeholders(document)  # noqa: PLW2901
+            document = replace_with_placeholders(document)  # noqa: PLW2901
         opened.append(document)
         hidden.append(fields)
-    return Decrypted(tuple(opened), tuple(hidden), tuple(locked))
+    return DecryptedDocuments(tuple(opened), tuple(hidden), tuple(locked))
 
 
-def find_lost(document: Document) -> RenderError | None:
+def find_missing_metadata(document: Document) -> RenderError | None:
     """What is wrong with a Secret whose values are encrypted, where no block says for whom.
 
     Flux does not know it for encrypted, and applies the encrypted text as it is.
@@ -144,7 +149,7 @@ def _inner_files(document: Document) -> Iterator[tuple[str, bytes, Format]]:
             text = base64.b64decode(value) if isinstance(value, str) else b""
         except (binascii.Error, ValueError):
             continue
-        form = detect(text, name)
+        form = detect_format(text, name)
         if form is not None:
             yield name, text, form
 
@@ -163,12 +168,12 @@ async def _decrypt(document: Document, keys: Keys) -> Document:
 async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
     where = document.location
     metadata = read_metadata(document.body[KEY], where)
-    key = unlock(metadata, keys)
+    key = decrypt_data_key(metadata, keys)
     if key is not None:
-        tree = open_trees([document.body], key, metadata, where).trees[0]
+        tree = decrypt_trees([document.body], key, metadata, where).trees[0]
         return tree if isinstance(tree, dict) else {}
     forms = (Format.JSON, Format.JSON)
-    content, _ = await ask_program(to_json(document.body), forms, metadata, keys, where)
+    content, _ = await run_sops(to_json(document.body), forms, metadata, keys, where)
     return read_documents(content, where.name)[0].body
 
 
@@ -181,16 +186,16 @@ async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
     return {**document.body, "data": opened}
 
 
-def placeholders(document: Document) -> Document:
+def replace_with_placeholders(document: Document) -> Document:
     """The document with a placeholder for each encrypted value, and without its `sops` block."""
     is_secret = document.body.get("kind") == "Secret"
 
     def stand_in(value: str, path: FieldPath) -> Json:
         if is_secret and path[:1] == ("data",):
             return _ENCODED
-        return _BY_TYPE.get(type_of(value), PLACEHOLDER)
+        return _BY_TYPE.get(encrypted_type(value), PLACEHOLDER)
 
-    if KEY in document.body or find_lost(document):
+    if KEY in document.body or find_missing_metadata(document):
         body = replace_encrypted(document.body, stand_in)
         return msgspec.structs.replace(document, body=body)
     replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}
@@ -204,7 +209,7 @@ class DecryptedFile(msgspec.Struct, frozen=True):
     """What was inside, and whether it is what was encrypted."""
 
     content: bytes
-    seal: Seal
+    seal: MacStatus
 
     def __repr__(self) -> str:
         return f"DecryptedFile({self.seal})"
@@ -226,25 +231,25 @@ async def decrypt_file(
     forms = (reads, writes or reads)
     loaded = load(source, reads, where)
     metadata = read_metadata(loaded.block, where)
-    key = unlock(metadata, keys)
+    key = decrypt_data_key(metadata, keys)
     if key is None:
-        return DecryptedFile(*await ask_program(source, forms, metadata, keys, where))
+        return DecryptedFile(*await run_sops(source, forms, metadata, keys, where))
     floats = reads in (Format.JSON, Format.BINARY)
-    opened = open_trees(loaded.trees, key, metadata, where, floats=floats)
+    opened = decrypt_trees(loaded.trees, key, metadata, where, floats=floats)
     try:
         content = write(source, opened.trees, key, forms, where)
     except CipherError:
         problem = "an encrypted value was changed, or stands twice"
         raise RenderError("render.sops.value", problem, location=where) from None
-    return DecryptedFile(content, check_seal(opened, key, metadata))
+    return DecryptedFile(content, check_mac(opened, key, metadata))
 
 
-def refuse_broken(seal: Seal, where: Location) -> None:
+def require_intact_mac(seal: MacStatus, where: Location) -> None:
     """Raise for a file that is not as it was encrypted, for callers that take no such file."""
-    if seal is Seal.INTACT:
+    if seal is MacStatus.INTACT:
         return
     problem = "the file was changed after it was encrypted: its MAC does not fit"
-    if seal is Seal.ABSENT:
+    if seal is MacStatus.ABSENT:
         problem = "the file has no MAC, so nothing shows whether it was changed"
     hint = "look at the change, then write the file again with `sops edit`"
     raise RenderError("render.sops.mac", problem, location=where, hint=hint)

@@ -17,9 +17,9 @@ from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops.formats import Format
-from tidegate.render.sops.keys import Keys, locked, needs_program, out_of_reach
+from tidegate.render.sops.keys import Keys, needs_program, no_key_error, offline_error
 from tidegate.render.sops.metadata import Metadata
-from tidegate.render.sops.tree import Seal
+from tidegate.render.sops.tree import MacStatus
 
 _DONE = 0
 _SEAL_BROKEN = 51
@@ -28,16 +28,16 @@ _LOCKED = 128
 _ARMOUR = lazy_regex(r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL)
 
 
-async def ask_program(
+async def run_sops(
     source: bytes, forms: tuple[Format, Format], metadata: Metadata, keys: Keys, where: Location
-) -> tuple[bytes, Seal]:
+) -> tuple[bytes, MacStatus]:
     """The decrypted file, and what its seal says."""
     if not needs_program(metadata, keys):
-        raise locked(metadata, keys, where)
+        raise no_key_error(metadata, keys, where)
     if keys.offline and metadata.services:
-        raise out_of_reach(metadata, where)
+        raise offline_error(metadata, where)
     code, content = await _run(source, forms, keys, where, metadata, "decrypt")
-    seal = {_DONE: Seal.INTACT, _SEAL_ABSENT: Seal.ABSENT}.get(code, Seal.BROKEN)
+    seal = {_DONE: MacStatus.INTACT, _SEAL_ABSENT: MacStatus.ABSENT}.get(code, MacStatus.BROKEN)
     if code in (_SEAL_BROKEN, _SEAL_ABSENT):
         code, content = await _run(source, forms, keys, where, metadata, "decrypt", "--ignore-mac")
     if code != _DONE:
@@ -69,9 +69,9 @@ async def _run(
         except ProcessError as error:
             if error.code != "external.missing":
                 raise
-            raise locked(metadata, keys, where, reason=error.problem) from error
+            raise no_key_error(metadata, keys, where, reason=error.problem) from error
     if ran.exit_code == _LOCKED:
-        raise locked(metadata, keys, where)
+        raise no_key_error(metadata, keys, where)
     return ran.exit_code, ran.stdout
 
 

@@ -22,7 +22,7 @@ from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.envsubst.layout import write_string
 from tidegate.render.sops.formats import DEFAULT_SECTION, DOTENV_PREFIX, Format
 from tidegate.render.sops.metadata import KEY
-from tidegate.render.sops.tree import CipherError, open_value, type_of
+from tidegate.render.sops.tree import CipherError, decrypt_value, encrypted_type
 
 INDENT = 4
 _COMMENT = lazy_regex(r"#(ENC\[[^\n]*,type:comment\])")
@@ -111,7 +111,7 @@ def _ini_lines(text: str, key: bytes) -> Iterator[str]:
             yield line
         elif found := _ENTRY.fullmatch(line):
             path = f"{section}:{found['key']}:"
-            is_hidden = bool(type_of(found["value"]))
+            is_hidden = bool(encrypted_type(found["value"]))
             value = _open_text(found["value"], key, path)
             yield found["key"] + found["gap"] + (_ini_quoted(value) if is_hidden else value)
         else:
@@ -127,7 +127,7 @@ def _ini_quoted(value: str) -> str:
 
 
 def _open_text(value: str, key: bytes, path: str) -> str:
-    opened = open_value(value, key, path) if type_of(value) else value
+    opened = decrypt_value(value, key, path) if encrypted_type(value) else value
     return opened if isinstance(opened, str) else _json(opened, "")
 
 
@@ -211,10 +211,10 @@ def _scalar(event: events.ScalarEvent, frame: _Frame, edits: _Edits, *, inside_b
         frame.key, frame.column = event.value, column
         return
     path = _take_path(frame)
-    kind = type_of(event.value)
+    kind = encrypted_type(event.value)
     if not kind or inside_block:
         return
-    value = open_value(event.value, edits.key, ":".join(path) + ":")
+    value = decrypt_value(event.value, edits.key, ":".join(path) + ":")
     start, end = _index(event), _index(event, end=True)
     if kind == "comment":
         # SOPS writes the comments of a list as items; its `- ` goes as well.
@@ -246,7 +246,7 @@ def _open_yaml_comment(envelope: str, edits: _Edits) -> str:
     """
     for path in sorted(edits.paths):
         try:
-            return str(open_value(envelope, edits.key, ":".join(path) + ":"))
+            return str(decrypt_value(envelope, edits.key, ":".join(path) + ":"))
         except CipherError:
             continue
     return envelope

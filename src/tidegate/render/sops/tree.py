@@ -20,7 +20,7 @@ from tidegate.documents.document import format_path
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.sops.metadata import KEY, Metadata, chooser
+from tidegate.render.sops.metadata import KEY, Metadata, encryption_selector
 
 _Change: TypeAlias = Callable[[Json, FieldPath], Json]
 _ENVELOPE = lazy_regex(
@@ -32,7 +32,7 @@ class CipherError(ValueError):
     """A value that does not open; whoever knows the place makes an error of it."""
 
 
-class Seal(StrEnum):
+class MacStatus(StrEnum):
     """What the MAC of a file says about it."""
 
     INTACT = "intact"
@@ -40,7 +40,7 @@ class Seal(StrEnum):
     ABSENT = "absent"
 
 
-class Opened(msgspec.Struct, frozen=True):
+class DecryptedTrees(msgspec.Struct, frozen=True):
     """Decrypted trees, and the digest of all values."""
 
     trees: tuple[Json, ...]
@@ -50,24 +50,24 @@ class Opened(msgspec.Struct, frozen=True):
         return f"Opened({self.digest})"
 
 
-def open_trees(
+def decrypt_trees(
     trees: Iterable[Json], key: bytes, metadata: Metadata, where: Location, *, floats: bool = False
-) -> Opened:
+) -> DecryptedTrees:
     """Decrypt the documents of one file. With `floats` whole numbers count as JSON reads them."""
     opening = _Opening(key, metadata, where, floats=floats)
     opened = tuple(_map_values(tree, opening.open) for tree in trees)
-    return Opened(opened, opening.digest.hexdigest().upper())
+    return DecryptedTrees(opened, opening.digest.hexdigest().upper())
 
 
-def check_seal(opened: Opened, key: bytes, metadata: Metadata) -> Seal:
+def check_mac(opened: DecryptedTrees, key: bytes, metadata: Metadata) -> MacStatus:
     """Compare the digest with the one that was sealed."""
     if not metadata.mac:
-        return Seal.ABSENT
+        return MacStatus.ABSENT
     try:
-        sealed = open_value(metadata.mac, key, metadata.moment)
+        sealed = decrypt_value(metadata.mac, key, metadata.moment)
     except CipherError:
-        return Seal.BROKEN
-    return Seal.INTACT if sealed == opened.digest else Seal.BROKEN
+        return MacStatus.BROKEN
+    return MacStatus.INTACT if sealed == opened.digest else MacStatus.BROKEN
 
 
 def encrypted_fields(tree: Json) -> tuple[FieldPath, ...]:
@@ -86,7 +86,7 @@ def replace_encrypted(tree: Json, stand_in: Callable[[str, FieldPath], Json]) ->
     """The tree without its block, each encrypted value replaced."""
 
     def change(value: Json, path: FieldPath) -> Json:
-        return stand_in(value, path) if isinstance(value, str) and type_of(value) else value
+        return stand_in(value, path) if isinstance(value, str) and encrypted_type(value) else value
 
     return _map_values(tree, change)
 
@@ -98,7 +98,7 @@ def _map_values(tree: Json, change: _Change, path: FieldPath = ()) -> Json:
         return {key: _map_values(item, change, (*path, key)) for key, item in entries}
     if isinstance(tree, list):
         # SOPS writes the comments of a list as items of it.
-        items = [item for item in tree if type_of(item) != "comment"]
+        items = [item for item in tree if encrypted_type(item) != "comment"]
         return [_map_values(item, change, (*path, index)) for index, item in enumerate(items)]
     return change(tree, path)
 
@@ -110,7 +110,7 @@ class _Opening:
         self._key = key
         self._where = where
         self._floats = floats
-        self._is_chosen = chooser(metadata, where)
+        self._is_chosen = encryption_selector(metadata, where)
         self._counts_plain = not metadata.mac_only_encrypted
         self.digest = hashlib.sha512()
         if metadata.mac_only_encrypted:
@@ -122,36 +122,36 @@ class _Opening:
             return None
         keys = tuple(key for key in path if isinstance(key, str))
         # Comments are gone after a build, so a file chosen by comments is judged by the look.
-        chosen = self._is_chosen(keys) if self._is_chosen else bool(type_of(value))
+        chosen = self._is_chosen(keys) if self._is_chosen else bool(encrypted_type(value))
         opened = self._open(value, path, keys) if chosen else value
         if chosen or self._counts_plain:
             counted = float(opened) if self._floats and type(opened) is int else opened
-            self.digest.update(seal_bytes(counted))
+            self.digest.update(mac_bytes(counted))
         return opened
 
     def _open(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
         if value == "":
             return value
         where = self._where.with_field(format_path(path))
-        if not isinstance(value, str) or not type_of(value):
+        if not isinstance(value, str) or not encrypted_type(value):
             problem = "a value that must be encrypted is not"
             hint = "encrypt the file again; a patch cannot put plain text where SOPS expects none"
             raise RenderError("render.sops.plain", problem, location=where, hint=hint)
         try:
-            return open_value(value, self._key, ":".join(keys) + ":")
+            return decrypt_value(value, self._key, ":".join(keys) + ":")
         except CipherError:
             problem = "an encrypted value was changed, or moved from another key"
             hint = "restore it from Git, or encrypt the file again"
             raise RenderError("render.sops.value", problem, location=where, hint=hint) from None
 
 
-def type_of(value: Json) -> str:
+def encrypted_type(value: Json) -> str:
     """The type inside an encrypted value; empty if it is none."""
     found = _ENVELOPE.match(value) if isinstance(value, str) else None
     return found["type"] if found else ""
 
 
-def open_value(envelope: str, key: bytes, bound_to: str) -> Json:
+def decrypt_value(envelope: str, key: bytes, bound_to: str) -> Json:
     """Decrypt one value and give it its type back."""
     found = _ENVELOPE.match(envelope)
     if found is None:
@@ -165,7 +165,7 @@ def open_value(envelope: str, key: bytes, bound_to: str) -> Json:
     return _typed(_decrypt(key, iv, data + tag, bound_to.encode()), found["type"])
 
 
-def seal_bytes(value: Json) -> bytes:
+def mac_bytes(value: Json) -> bytes:
     """A value as the seal counts it."""
     if isinstance(value, bool):
         return b"True" if value else b"False"
@@ -180,7 +180,7 @@ def _decrypt(key: bytes, iv: bytes, sealed: bytes, bound_to: bytes) -> bytes:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  (an extra)
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
     except ImportError:
-        raise missing_extra("cryptography") from None
+        raise missing_extra_error("cryptography") from None
     try:
         return AESGCM(key).decrypt(iv, sealed, bound_to)
     except (InvalidTag, ValueError):
@@ -205,7 +205,7 @@ def _typed(raw: bytes, name: str) -> Json:
         raise CipherError from None
 
 
-def missing_extra(module: str) -> RenderError:
+def missing_extra_error(module: str) -> RenderError:
     """Decryption is an extra, so that those without secrets need not carry it."""
     return RenderError(
         "render.sops.extra",

@@ -18,33 +18,33 @@ from tidegate.files import PathEscapeError, normalize_path
 from tidegate.model.units.source import BucketSource, Revision, Snapshot
 from tidegate.source.bucket.objects import Bucket, BucketObject
 from tidegate.source.ignore import FILE_NAME, is_ignored, read_rules
-from tidegate.source.options import Access
+from tidegate.source.options import FetchOptions
 from tidegate.source.web import (
     FORBIDDEN,
     MISSING,
-    Web,
-    check_web_url,
-    origin_of,
-    shown,
-    web_for,
+    HttpClient,
+    check_http_url,
+    open_http_client,
+    redact_url,
+    url_origin,
 )
 
 AT_ONCE = 16
 
 
-async def fetch_bucket(source: BucketSource, access: Access) -> Snapshot:
+async def fetch_bucket(source: BucketSource, access: FetchOptions) -> Snapshot:
     """The tree of all objects that count."""
-    where = Location(shown(source.url))
+    where = Location(redact_url(source.url))
     if source.provider:
         problem = f"objects of a bucket of `{source.provider}` are not fetched"
-        hint = f"`--repo-map {shown(source.url)}=PATH` puts a directory in its place"
+        hint = f"`--repo-map {redact_url(source.url)}=PATH` puts a directory in its place"
         raise SourceError("source.bucket.cloud", problem, location=where, hint=hint)
-    check_web_url(source.url)
-    credentials = access.keyring.find(origin_of(source.url))
+    check_http_url(source.url)
+    credentials = access.keyring.find(url_origin(source.url))
     latest = f"bucket {msgspec.json.encode(source).decode()}"
-    async with access.cache.turn(latest), web_for(access, credentials) as web:
+    async with access.cache.turn(latest), open_http_client(access, credentials) as web:
         bucket = Bucket(source, web, credentials)
-        known = access.recall(latest, shown(source.url))
+        known = access.recall(latest, redact_url(source.url))
         if known is not None:
             objects = msgspec.json.decode(known, type=list[BucketObject])
         else:
@@ -56,11 +56,13 @@ async def fetch_bucket(source: BucketSource, access: Access) -> Snapshot:
             await _fill(objects, bucket, web, access, place)
 
         name = f"{latest} {revision}"
-        tree = await access.tree(name, fill, what=shown(source.url), shown=shown(source.url))
+        tree = await access.tree(
+            name, fill, what=redact_url(source.url), shown=redact_url(source.url)
+        )
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-def objects_kept(source: BucketSource, root: Path, files: Iterable[str]) -> tuple[str, ...]:
+def filter_bucket_files(source: BucketSource, root: Path, files: Iterable[str]) -> tuple[str, ...]:
     """Of the files of a directory in the place of a bucket, those that the bucket would have."""
     rules = root / FILE_NAME
     text = rules.read_text(encoding="utf-8", errors="replace") if rules.is_file() else ""
@@ -69,7 +71,7 @@ def objects_kept(source: BucketSource, root: Path, files: Iterable[str]) -> tupl
 
 
 async def _kept(
-    source: BucketSource, bucket: Bucket, web: Web, access: Access
+    source: BucketSource, bucket: Bucket, web: HttpClient, access: FetchOptions
 ) -> list[BucketObject]:
     """Rules are looked for at the root of the bucket alone, wherever the prefix begins."""
     objects = {one.name: one for one in await bucket.objects(access.limits)}
@@ -94,7 +96,11 @@ def _revision_of(objects: Iterable[BucketObject]) -> Revision:
 
 
 async def _fill(
-    objects: Iterable[BucketObject], bucket: Bucket, web: Web, access: Access, place: Path
+    objects: Iterable[BucketObject],
+    bucket: Bucket,
+    web: HttpClient,
+    access: FetchOptions,
+    place: Path,
 ) -> None:
     at_once = asyncio.Semaphore(AT_ONCE)
 

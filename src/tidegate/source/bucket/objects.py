@@ -12,7 +12,16 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.units.source import BucketSource, Credentials
 from tidegate.source.bucket.signature import UNRESERVED, AccessKey, sign, write_query
 from tidegate.source.tree import MIB, TreeLimits
-from tidegate.source.web import FORBIDDEN, MISSING, UNAUTHORIZED, Got, Web, WebAsk, origin_of, shown
+from tidegate.source.web import (
+    FORBIDDEN,
+    MISSING,
+    UNAUTHORIZED,
+    Download,
+    DownloadRequest,
+    HttpClient,
+    redact_url,
+    url_origin,
+)
 
 DEFAULT_REGION = "us-east-1"
 REGION = "x-amz-bucket-region"
@@ -33,7 +42,7 @@ class BucketObject(msgspec.Struct, frozen=True):
 class Bucket:
     """One bucket on one server, asked with a key or without."""
 
-    def __init__(self, source: BucketSource, web: Web, credentials: Credentials) -> None:
+    def __init__(self, source: BucketSource, web: HttpClient, credentials: Credentials) -> None:
         self._source, self._web = source, web
         self._region = source.region or _region_of(source.endpoint)
         self._key = (
@@ -41,7 +50,7 @@ class Bucket:
             if credentials.password is not None and credentials.username
             else None
         )
-        self.where = Location(shown(source.url))
+        self.where = Location(redact_url(source.url))
 
     async def objects(self, limits: TreeLimits) -> list[BucketObject]:
         """All of them below the prefix, but those that stand for directories."""
@@ -56,11 +65,11 @@ class Bucket:
             if _text(page, "IsTruncated") != "true" or not following:
                 return [one for one in found if not one.name.endswith("/")]
 
-    def ask(self, name: str) -> WebAsk:
+    def ask(self, name: str) -> DownloadRequest:
         """What asks for one object."""
         return self._signed(f"{self._base}/{quote(name, safe=f'/{UNRESERVED}')}")
 
-    async def _page(self, following: str) -> Got:
+    async def _page(self, following: str) -> Download:
         """A server may say that the bucket is in another region than we thought."""
         got = await self._web.get(self._listing(following))
         told = got.headers.get(REGION, "")
@@ -71,27 +80,29 @@ class Bucket:
             raise self._refusal(got)
         return got
 
-    def _listing(self, following: str) -> WebAsk:
+    def _listing(self, following: str) -> DownloadRequest:
         asked = [("encoding-type", "url"), ("list-type", "2")]
         asked += [("prefix", self._source.prefix)] if self._source.prefix else []
         asked += [("continuation-token", following)] if following else []
         ask = self._signed(f"{self._base}/?{write_query(asked)}")
         return msgspec.structs.replace(ask, accepts=NOT_OURS)
 
-    def _signed(self, url: str) -> WebAsk:
+    def _signed(self, url: str) -> DownloadRequest:
         if self._key is None:
-            return WebAsk(url=url)
+            return DownloadRequest(url=url)
         now = datetime.now(UTC)  # noqa: TID251  (the server compares it with its own clock)
         signature = sign(url, self._key, self._region, now)
-        return WebAsk(url=url, authorization=signature.authorization, signed=signature.headers)
+        return DownloadRequest(
+            url=url, authorization=signature.authorization, signed=signature.headers
+        )
 
     @property
     def _base(self) -> str:
         host, name = urlsplit(self._source.url).hostname or "", self._source.name
         if host.endswith(BY_HOST) and "." not in name:
-            scheme, _, rest = origin_of(self._source.url).partition("://")
+            scheme, _, rest = url_origin(self._source.url).partition("://")
             return f"{scheme}://{name}.{rest}"
-        return f"{origin_of(self._source.url)}/{name}"
+        return f"{url_origin(self._source.url)}/{name}"
 
     def _check(self, found: list[BucketObject], limits: TreeLimits) -> None:
         if len(found) > limits.files:
@@ -102,7 +113,7 @@ class Bucket:
             return
         raise SourceError("source.bucket.size", problem, location=self.where)
 
-    def _refusal(self, got: Got) -> SourceError:
+    def _refusal(self, got: Download) -> SourceError:
         said = _text(_read(got.body, self.where), "Message") if got.body else ""
         told = f": {sanitize(said)}" if said else ""
         if got.status == MISSING:

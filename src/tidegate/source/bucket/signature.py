@@ -13,7 +13,7 @@ import msgspec
 from tidegate.model.k8s.secret import SecretValue
 
 ALGORITHM, SERVICE = "AWS4-HMAC-SHA256", "s3"
-NOTHING = hashlib.sha256(b"").hexdigest()
+EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 UNRESERVED = "-_.~"
 
 
@@ -35,7 +35,7 @@ def sign(url: str, key: AccessKey, region: str, now: datetime) -> Signature:
     """For a GET of this address, at this moment in UTC."""
     parts = urlsplit(url)
     moment = now.strftime("%Y%m%dT%H%M%SZ")
-    headers = {"host": parts.netloc, "x-amz-content-sha256": NOTHING, "x-amz-date": moment}
+    headers = {"host": parts.netloc, "x-amz-content-sha256": EMPTY_SHA256, "x-amz-date": moment}
     names = ";".join(headers)
     asked = "\n".join(
         (
@@ -45,7 +45,7 @@ def sign(url: str, key: AccessKey, region: str, now: datetime) -> Signature:
             *(f"{name}:{value}" for name, value in headers.items()),
             "",
             names,
-            NOTHING,
+            EMPTY_SHA256,
         )
     )
     scope = f"{moment[:8]}/{region}/{SERVICE}/aws4_request"

@@ -12,7 +12,7 @@ least recently goes, unless somebody holds its lock.
 """
 
 from tidegate.source.cache.cache import Cache, default_cache_root
-from tidegate.source.cache.entries import CachedTree, Holding, Kept
+from tidegate.source.cache.entries import CachedTree, CacheEntryKind, CacheStats
 from tidegate.source.cache.trees import Fill
 
-__all__ = ["Cache", "CachedTree", "Fill", "Holding", "Kept", "default_cache_root"]
+__all__ = ["Cache", "CacheEntryKind", "CacheStats", "CachedTree", "Fill", "default_cache_root"]

@@ -7,13 +7,20 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.source.cache.entries import CachedTree, CacheItem, Holding, Kept, Shelf, sum_up
-from tidegate.source.cache.trees import Fill, Trees
+from tidegate.source.cache.entries import (
+    CachedTree,
+    CacheEntry,
+    CacheEntryKind,
+    CacheStats,
+    TextStore,
+    compute_stats,
+)
+from tidegate.source.cache.trees import Fill, TreeStore
 from tidegate.source.tree import MIB
 
 DEFAULT_LIMIT = 2048 * MIB
 LAYOUT = "1"
-EVERYTHING = frozenset(Kept)
+EVERYTHING = frozenset(CacheEntryKind)
 
 
 def default_cache_root() -> Path:
@@ -31,14 +38,14 @@ class Cache:
         self.limit = limit
         base = root / f"v{LAYOUT}"
         making = base / "making"
-        self._trees = Trees(base / "trees", making=making)
-        self._answers = Shelf(base / "notes", making=making, kind=Kept.ANSWERS)
-        self.renders = Shelf(base / "renders", making=making, kind=Kept.RENDERS)
-        self._parts: dict[Kept, Trees | Shelf] = {
-            Kept.SOURCES: self._trees,
-            Kept.CHARTS: self._trees,
-            Kept.ANSWERS: self._answers,
-            Kept.RENDERS: self.renders,
+        self._trees = TreeStore(base / "trees", making=making)
+        self._answers = TextStore(base / "notes", making=making, kind=CacheEntryKind.ANSWERS)
+        self.renders = TextStore(base / "renders", making=making, kind=CacheEntryKind.RENDERS)
+        self._parts: dict[CacheEntryKind, TreeStore | TextStore] = {
+            CacheEntryKind.SOURCES: self._trees,
+            CacheEntryKind.CHARTS: self._trees,
+            CacheEntryKind.ANSWERS: self._answers,
+            CacheEntryKind.RENDERS: self.renders,
         }
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -56,7 +63,7 @@ class Cache:
         return self.find(name) or await self.keep(name, fill, shown=shown)
 
     async def keep(
-        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
+        self, name: str, fill: Fill, *, shown: str, kind: CacheEntryKind = CacheEntryKind.SOURCES
     ) -> CachedTree:
         """Make a tree with `fill`, which is given an empty directory, and keep it by this name.
 
@@ -74,12 +81,14 @@ class Cache:
     def recall(self, name: str) -> bytes | None:
         return self._answers.recall(name)
 
-    def holdings(self) -> tuple[Holding, ...]:
+    def holdings(self) -> tuple[CacheStats, ...]:
         """What is in it, kind by kind."""
         items = list(self._items())
-        return tuple(sum_up(kind, items) for kind in Kept)
+        return tuple(compute_stats(kind, items) for kind in CacheEntryKind)
 
-    def shrink(self, limit: int | None = None, *, kinds: frozenset[Kept] = EVERYTHING) -> int:
+    def shrink(
+        self, limit: int | None = None, *, kinds: frozenset[CacheEntryKind] = EVERYTHING
+    ) -> int:
         """Remove what was used least recently until the rest is within the limit.
 
         Gives the number of bytes that are free again. Only these kinds are counted and removed.
@@ -93,7 +102,7 @@ class Cache:
         self._trees.tidy()
         return freed
 
-    def clear(self, *, kinds: frozenset[Kept] = EVERYTHING) -> int:
+    def clear(self, *, kinds: frozenset[CacheEntryKind] = EVERYTHING) -> int:
         """Remove all of these kinds that nobody uses now."""
         return self.shrink(limit=-1, kinds=kinds)
 
@@ -101,6 +110,6 @@ class Cache:
         """Let go of every tree that was handed out."""
         self._trees.close()
 
-    def _items(self) -> Iterator[CacheItem]:
+    def _items(self) -> Iterator[CacheEntry]:
         for part in dict.fromkeys(self._parts.values()):
             yield from part.items()

@@ -15,7 +15,7 @@ import msgspec
 from tidegate.errors import Location, SourceError, sanitize
 
 
-class Kept(StrEnum):
+class CacheEntryKind(StrEnum):
     """What there is to keep."""
 
     SOURCES = "sources"
@@ -33,49 +33,49 @@ class CachedTree(msgspec.Struct, frozen=True):
     size: int
 
 
-class CacheItem(msgspec.Struct, frozen=True, order=True):
+class CacheEntry(msgspec.Struct, frozen=True, order=True):
     """One thing in the cache; `used` is when, in nanoseconds of the file system's clock."""
 
     used: int
     path: Path
     size: int
-    kind: Kept
+    kind: CacheEntryKind
 
 
-class Holding(msgspec.Struct, frozen=True):
+class CacheStats(msgspec.Struct, frozen=True):
     """All things of one kind: how many, how large, and when they were used."""
 
-    kind: Kept
+    kind: CacheEntryKind
     count: int = 0
     size: int = 0
     longest_unused: int = 0
     last_used: int = 0
 
 
-def sum_up(kind: Kept, items: Iterable[CacheItem]) -> Holding:
+def compute_stats(kind: CacheEntryKind, items: Iterable[CacheEntry]) -> CacheStats:
     mine = [item for item in items if item.kind is kind]
     if not mine:
-        return Holding(kind)
+        return CacheStats(kind)
     used = [item.used for item in mine]
-    return Holding(kind, len(mine), sum(item.size for item in mine), min(used), max(used))
+    return CacheStats(kind, len(mine), sum(item.size for item in mine), min(used), max(used))
 
 
-def listed(directory: Path) -> list[Path]:
+def list_directory(directory: Path) -> list[Path]:
     try:
         return sorted(directory.iterdir())
     except OSError:
         return []
 
 
-def unusable(root: Path, error: OSError) -> SourceError:
+def cache_error(root: Path, error: OSError) -> SourceError:
     problem = f"the cache cannot be used: {sanitize(error.strerror or str(error))}"
     return SourceError("source.cache", problem, location=Location(str(root)))
 
 
-class Shelf:
+class TextStore:
     """One directory of texts. A name can be anything; only its hash is on disk."""
 
-    def __init__(self, place: Path, *, making: Path, kind: Kept) -> None:
+    def __init__(self, place: Path, *, making: Path, kind: CacheEntryKind) -> None:
         self._place = place
         self._making = making
         self._kind = kind
@@ -89,7 +89,7 @@ class Shelf:
                 file.write(text)
             Path(file.name).replace(self._path(name))
         except OSError as error:
-            raise unusable(self._place, error) from error
+            raise cache_error(self._place, error) from error
 
     def recall(self, name: str) -> bytes | None:
         path = self._path(name)
@@ -99,11 +99,11 @@ class Shelf:
         except OSError:
             return None
 
-    def items(self) -> Iterator[CacheItem]:
-        for path in listed(self._place):
+    def items(self) -> Iterator[CacheEntry]:
+        for path in list_directory(self._place):
             with suppress(OSError):
                 seen = path.stat()
-                yield CacheItem(seen.st_mtime_ns, path, seen.st_size, self._kind)
+                yield CacheEntry(seen.st_mtime_ns, path, seen.st_size, self._kind)
 
     def remove(self, path: Path) -> bool:
         """Whether it is gone. Nobody reads a text for longer than it takes to read it."""

@@ -15,8 +15,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.source.cache.entries import CachedTree, CacheItem, Kept, listed, unusable
-from tidegate.source.tree import digest_entries, refuse_links_out, tree_size, walk_tree
+from tidegate.source.cache.entries import (
+    CachedTree,
+    CacheEntry,
+    CacheEntryKind,
+    cache_error,
+    list_directory,
+)
+from tidegate.source.tree import check_links, digest_entries, tree_size, walk_tree
 
 Fill: TypeAlias = Callable[[Path], Awaitable[None]]
 
@@ -25,10 +31,10 @@ class _Record(msgspec.Struct, frozen=True):
     digest: str
     files: tuple[str, ...]
     size: int
-    kind: Kept = Kept.SOURCES
+    kind: CacheEntryKind = CacheEntryKind.SOURCES
 
 
-class Trees:
+class TreeStore:
     """All trees of a cache. What is handed out stays until `close`, or the end of the process."""
 
     def __init__(self, place: Path, *, making: Path) -> None:
@@ -37,7 +43,7 @@ class Trees:
         self._held: dict[str, int] = {}
         self._guard = threading.Lock()
 
-    async def make(self, fill: Fill, *, shown: str, kind: Kept) -> CachedTree:
+    async def make(self, fill: Fill, *, shown: str, kind: CacheEntryKind) -> CachedTree:
         """A new tree, or the one that is the same; `fill` is given an empty directory."""
         made: Path | None = None
         lock: int | None = None
@@ -45,12 +51,12 @@ class Trees:
             for directory in (self._place, self._making):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             made = Path(tempfile.mkdtemp(dir=self._making))
-            lock = hold(made / "lock", os.O_CREAT)
+            lock = lock_file(made / "lock", os.O_CREAT)
             (made / "tree").mkdir()
             await fill(made / "tree")
             return await asyncio.to_thread(self._settle, made, shown, kind)
         except OSError as error:
-            raise unusable(self._place, error) from error
+            raise cache_error(self._place, error) from error
         finally:
             if lock is not None:
                 os.close(lock)
@@ -61,7 +67,7 @@ class Trees:
         """Hold the tree's lock, and make sure that it is the lock of the tree that is there."""
         place = self._place_of(digest)
         with self._guard:
-            lock = self._held.get(digest) or hold(place / "lock")
+            lock = self._held.get(digest) or lock_file(place / "lock")
             if lock is None:
                 return None
             self._held[digest] = lock
@@ -81,24 +87,24 @@ class Trees:
         for digest in tuple(self._held):
             self._let_go(digest)
 
-    def items(self) -> Iterator[CacheItem]:
-        for place in listed(self._place):
+    def items(self) -> Iterator[CacheEntry]:
+        for place in list_directory(self._place):
             with suppress(OSError, msgspec.MsgspecError):
                 record = msgspec.json.decode((place / "record").read_bytes(), type=_Record)
-                yield CacheItem(
+                yield CacheEntry(
                     (place / "lock").stat().st_mtime_ns, place, record.size, record.kind
                 )
 
     def tidy(self) -> None:
         """Remove what processes that were killed have left half made."""
-        for path in listed(self._making):
+        for path in list_directory(self._making):
             if path.is_dir():
                 self.remove(path)
 
-    def _settle(self, made: Path, shown: str, kind: Kept) -> CachedTree:
+    def _settle(self, made: Path, shown: str, kind: CacheEntryKind) -> CachedTree:
         """Look at what was made and move it to its place, unless it is there already."""
         entries = walk_tree(made / "tree")
-        files = refuse_links_out(made / "tree", entries, shown)
+        files = check_links(made / "tree", entries, shown)
         for entry in entries:
             if not entry.is_link:
                 (made / "tree" / entry.path).chmod(0o555 if entry.executable else 0o444)
@@ -111,7 +117,7 @@ class Trees:
             tree = self.take(digest)
             if tree is not None:
                 return tree
-        raise unusable(self._place, OSError("a tree in it cannot be replaced"))
+        raise cache_error(self._place, OSError("a tree in it cannot be replaced"))
 
     def _place_of(self, digest: str) -> Path:
         return self._place / digest.rpartition(":")[2]
@@ -123,7 +129,7 @@ class Trees:
 
     def remove(self, path: Path) -> bool:
         """Whether it is gone: not what somebody uses."""
-        lock = hold(path / "lock", alone=True)
+        lock = lock_file(path / "lock", alone=True)
         if lock is None:
             return False
         try:
@@ -137,7 +143,7 @@ class Trees:
         return True
 
 
-def hold(path: Path, flags: int = 0, *, alone: bool = False) -> int | None:
+def lock_file(path: Path, flags: int = 0, *, alone: bool = False) -> int | None:
     """Lock a file without waiting; nothing if it is gone, or held by someone else."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)

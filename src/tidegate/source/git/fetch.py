@@ -16,41 +16,41 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import GitRef, GitRefKind, GitSource, Revision, Snapshot
 from tidegate.source.cache import CachedTree
-from tidegate.source.git.program import Git, explain, git_for
+from tidegate.source.git.program import Git, git_error, open_git
 from tidegate.source.git.refs import (
     RemoteRefs,
     check_ref,
     choose_commit,
     commit_digest,
+    full_commit,
     is_short_commit,
-    missing_ref,
+    missing_ref_error,
     read_remote_refs,
-    whole_commit,
 )
-from tidegate.source.options import Access, not_at_hand
+from tidegate.source.options import FetchOptions, offline_error
 from tidegate.source.tree import MIB, TreeLimits
-from tidegate.source.urls import GitUrl, read_git_url, without_password
+from tidegate.source.urls import GitUrl, read_git_url, redact_password
 
 EVERYTHING = ("+refs/heads/*:refs/remotes/all/*", "+refs/tags/*:refs/tags/*")
 LONG_NAME = 64
 _LISTED = lazy_regex(rb"(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 
 
-async def fetch_git(source: GitSource, access: Access) -> Snapshot:
+async def fetch_git(source: GitSource, access: FetchOptions) -> Snapshot:
     """The tree of the commit that a ref means, from the cache where it is known."""
     url = read_git_url(source.url, schemes=access.schemes)
     check_ref(source.ref)
     async with (
         access.cache.turn(f"git {url.text} {source.ref}"),
-        git_for(url, access, submodules=source.submodules) as git,
+        open_git(url, access, submodules=source.submodules) as git,
     ):
         revision = await _resolve(source.ref, git, access)
         tree = await _tree(source, revision, git, access)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-async def _resolve(at: GitRef, git: Git, access: Access) -> Revision:
-    whole = whole_commit(at)
+async def _resolve(at: GitRef, git: Git, access: FetchOptions) -> Revision:
+    whole = full_commit(at)
     if whole is not None:
         return whole
     refs = await _list_refs(git, access)
@@ -58,11 +58,11 @@ async def _resolve(at: GitRef, git: Git, access: Access) -> Revision:
     if found is None and is_short_commit(at):
         found = await _find_short(at, refs, git, access)
     if found is None:
-        raise missing_ref(at, git.url.text)
+        raise missing_ref_error(at, git.url.text)
     return found
 
 
-async def _list_refs(git: Git, access: Access) -> RemoteRefs:
+async def _list_refs(git: Git, access: FetchOptions) -> RemoteRefs:
     note = f"refs {git.url.text}"
     known = access.recall(note, git.url.text)
     if known is not None:
@@ -74,14 +74,16 @@ async def _list_refs(git: Git, access: Access) -> RemoteRefs:
     return refs
 
 
-async def _find_short(at: GitRef, refs: RemoteRefs, git: Git, access: Access) -> Revision | None:
+async def _find_short(
+    at: GitRef, refs: RemoteRefs, git: Git, access: FetchOptions
+) -> Revision | None:
     """The history, without its files: no server finds a commit by its beginning."""
     note = f"short {git.url.text} {at.text}"
     known = access.cache.recall(note)
     if known:
         return Revision("", known.decode())
     if access.offline:
-        raise not_at_hand(f"{git.url.text} at {at}")
+        raise offline_error(f"{git.url.text} at {at}")
     with tempfile.TemporaryDirectory(prefix="tidegate-git-") as place:
         cwd = Path(place)
         is_long = any(len(commit) == LONG_NAME for commit in refs.commits.values())
@@ -92,7 +94,7 @@ async def _find_short(at: GitRef, refs: RemoteRefs, git: Git, access: Access) ->
         objects = asked.stdout.split()
         commits = [name.decode() for name in objects if await _is_commit(name.decode(), git, cwd)]
     if len(commits) > 1:
-        where = Location(without_password(git.url.text))
+        where = Location(redact_password(git.url.text))
         problem = f"`{sanitize(at.text)}` is the beginning of more than one commit"
         raise SourceError("source.git.ref.ambiguous", problem, location=where)
     if not commits:
@@ -107,14 +109,16 @@ async def _is_commit(name: str, git: Git, cwd: Path) -> bool:
     return asked.stdout.strip() == b"commit"
 
 
-async def _tree(source: GitSource, revision: Revision, git: Git, access: Access) -> CachedTree:
+async def _tree(
+    source: GitSource, revision: Revision, git: Git, access: FetchOptions
+) -> CachedTree:
     async def fill(place: Path) -> None:
         await _check_out(source, revision, git, place, access.limits)
 
     url = git.url.text
     name = f"git {url} {revision.digest} {source.submodules}"
     what = f"{url} at {source.ref}"
-    return await access.tree(name, fill, what=what, shown=without_password(url))
+    return await access.tree(name, fill, what=what, shown=redact_password(url))
 
 
 async def _check_out(
@@ -150,14 +154,14 @@ async def _get_commit(revision: Revision, at: GitRef, git: Git, place: Path) -> 
     first = await git.attempt(*shallow, cwd=place)
     if first.exit_code == 0:
         return
-    trouble = explain(first, git.url)
+    trouble = git_error(first, git.url)
     if trouble.code not in ("source.git.failed", "source.git.missing"):
         raise trouble
     await git.run("fetch", "--quiet", "--no-tags", "--", git.url.text, *EVERYTHING, cwd=place)
     found = await git.attempt("cat-file", "-e", revision.hex + "^{commit}", cwd=place)
     if found.exit_code:
         wanted = at if at.kind is not GitRefKind.HEAD else GitRef(GitRefKind.COMMIT, revision.hex)
-        raise missing_ref(wanted, git.url.text)
+        raise missing_ref_error(wanted, git.url.text)
 
 
 def check_sizes(listed: bytes, limits: TreeLimits, url: GitUrl) -> None:
@@ -170,7 +174,7 @@ def check_sizes(listed: bytes, limits: TreeLimits, url: GitUrl) -> None:
                 f"the tree is too large: `{sanitize(path)}` is beyond {limits.files} files,"
                 f" {limits.file_size // MIB} MiB for one or {limits.tree_size // MIB} MiB for all"
             )
-            raise SourceError("source.size", problem, location=Location(without_password(url.text)))
+            raise SourceError("source.size", problem, location=Location(redact_password(url.text)))
 
 
 def _sizes(listed: bytes) -> Iterator[tuple[int, str]]:

@@ -18,9 +18,9 @@ import msgspec
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.external.process import MIB, Command, Limits, ProcessResult, run
 from tidegate.model.units.source import Credentials
-from tidegate.source.credentials import authorization
-from tidegate.source.options import Access
-from tidegate.source.urls import GitUrl, without_password
+from tidegate.source.credentials import authorization_header
+from tidegate.source.options import FetchOptions
+from tidegate.source.urls import GitUrl, redact_password
 
 PASSED_ON = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT", "XDG_CONFIG_HOME")
 ANY_CODE = frozenset(range(256))
@@ -38,13 +38,13 @@ SETTINGS = {
 }
 
 # Asked only for the address it is set for, also after a redirect: git sees to that.
-ANSWER = (
+CREDENTIAL_HELPER = (
     '!answer() { test "$1" = get || exit 0; '
     'printf "username=%s\\npassword=%s\\n" "$TIDEGATE_GIT_USER" "$TIDEGATE_GIT_PASSWORD"; }; answer'
 )
 
 
-class GitTrouble(msgspec.Struct, frozen=True):
+class GitErrorPattern(msgspec.Struct, frozen=True):
     """What git says when something is wrong, and what it is."""
 
     code: str
@@ -52,8 +52,8 @@ class GitTrouble(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-TROUBLES = (
-    GitTrouble(
+ERROR_PATTERNS = (
+    GitErrorPattern(
         "source.git.credentials",
         (
             *("authentication failed", "could not read username", "could not read password"),
@@ -61,23 +61,23 @@ TROUBLES = (
         ),
         hint="set TIDEGATE_TOKEN_<HOST>, use a credential helper of git, or give a Secret",
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.host-key",
         ("host key verification failed",),
         hint="add the server's key to known_hosts",
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.unreachable",
         (
             *("could not resolve host", "connection refused", "timed out", "no route to host"),
             *("could not connect", "couldn't connect"),
         ),
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.untrusted",
         ("ssl certificate", "server certificate", "certificate verif", "gnutls_handshake"),
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.missing",
         (
             *("repository not found", "not appear to be a git repository", "does not exist"),
@@ -102,7 +102,7 @@ class Git(msgspec.Struct, frozen=True):
         """What git wrote; an error of ours if it gave up."""
         ran = await self.attempt(*arguments, cwd=cwd)
         if ran.exit_code:
-            raise explain(ran, self.url)
+            raise git_error(ran, self.url)
         return ran.stdout
 
     async def attempt(self, *arguments: str, cwd: Path) -> ProcessResult:
@@ -113,17 +113,19 @@ class Git(msgspec.Struct, frozen=True):
         except ProcessError as error:
             if error.code != "external.timeout":
                 raise
-            place = Location(without_password(self.url.text))
+            place = Location(redact_password(self.url.text))
             problem = f"git had no answer within {self.limits.time // 1000} s"
             raise SourceError("source.git.unreachable", problem, location=place) from error
 
 
 @asynccontextmanager
-async def git_for(url: GitUrl, access: Access, *, submodules: bool = False) -> AsyncIterator[Git]:
+async def open_git(
+    url: GitUrl, access: FetchOptions, *, submodules: bool = False
+) -> AsyncIterator[Git]:
     """Set git up, with a home of its own that is gone afterwards."""
     credentials = access.keyring.find(url.origin)
     with tempfile.TemporaryDirectory(prefix="tidegate-git-") as home:
-        variables = plain_variables(Path(home), access)
+        variables = base_environment(Path(home), access)
         variables["GIT_ALLOW_PROTOCOL"] = ":".join(_protocols(url, access, submodules=submodules))
         settings = dict(SETTINGS)
         settings |= _key_settings(url, credentials, Path(home), access)
@@ -133,7 +135,7 @@ async def git_for(url: GitUrl, access: Access, *, submodules: bool = False) -> A
         yield Git(url, variables, Limits(time=access.patience, memory=MEMORY))
 
 
-def plain_variables(home: Path, access: Access) -> dict[str, str]:
+def base_environment(home: Path, access: FetchOptions) -> dict[str, str]:
     """What git always gets. `HOME` stays the user's where the user's settings are wanted."""
     variables = {
         "GIT_TERMINAL_PROMPT": "0",
@@ -151,23 +153,21 @@ def plain_variables(home: Path, access: Access) -> dict[str, str]:
     return variables | passed
 
 
-def explain(ran: ProcessResult, url: GitUrl) -> SourceError:
+def git_error(ran: ProcessResult, url: GitUrl) -> SourceError:
     """git's last words, sorted."""
     words = ran.stderr.decode(errors="replace")
     spoken = [line for line in words.splitlines() if line.strip()]
     said = next((line for line in spoken if line.startswith(("fatal:", "ERROR:"))), "")
     said = (said or (spoken[-1] if spoken else "")).removeprefix("fatal:").strip()
     low = words.lower()
-    fitting = (one for one in TROUBLES if any(phrase in low for phrase in one.phrases))
-    trouble = next(fitting, GitTrouble("source.git.failed"))
-    problem = (
-        f"git could not read the repository: {sanitize(without_password(said) or 'no reason')}"
-    )
-    where = Location(without_password(url.text))
+    fitting = (one for one in ERROR_PATTERNS if any(phrase in low for phrase in one.phrases))
+    trouble = next(fitting, GitErrorPattern("source.git.failed"))
+    problem = f"git could not read the repository: {sanitize(redact_password(said) or 'no reason')}"
+    where = Location(redact_password(url.text))
     return SourceError(trouble.code, problem, location=where, hint=trouble.hint)
 
 
-def _protocols(url: GitUrl, access: Access, *, submodules: bool) -> Iterator[str]:
+def _protocols(url: GitUrl, access: FetchOptions, *, submodules: bool) -> Iterator[str]:
     """A redirect may lead from http to https, and a submodule to any network; never to a file."""
     also = {"https"} if url.scheme == "http" else set()
     also |= {"https", "ssh"} if submodules else set()
@@ -175,16 +175,16 @@ def _protocols(url: GitUrl, access: Access, *, submodules: bool) -> Iterator[str
 
 
 def _key_settings(
-    url: GitUrl, credentials: Credentials, home: Path, access: Access
+    url: GitUrl, credentials: Credentials, home: Path, access: FetchOptions
 ) -> dict[str, str]:
     settings = {}
     if credentials.password is not None and url.scheme in ("http", "https"):
-        settings[f"credential.{url.origin}.helper"] = ANSWER
+        settings[f"credential.{url.origin}.helper"] = CREDENTIAL_HELPER
     if settings or not access.uses_own_git:
         settings = {"credential.helper": ""} | settings  # none of the user's is asked
     if credentials.token is not None:
         # A header would follow a redirect to another host, a helper's answer does not.
-        settings["http.extraHeader"] = f"Authorization: {authorization(credentials)}"
+        settings["http.extraHeader"] = f"Authorization: {authorization_header(credentials)}"
         settings["http.followRedirects"] = "false"
     if credentials.ca_certificate:
         settings["http.sslCAInfo"] = _file(home, "authority", credentials.ca_certificate)
@@ -201,7 +201,7 @@ def _answer_variables(credentials: Credentials) -> dict[str, str]:
     return {"TIDEGATE_GIT_USER": credentials.username, "TIDEGATE_GIT_PASSWORD": password}
 
 
-def _ssh_variables(credentials: Credentials, home: Path, access: Access) -> dict[str, str]:
+def _ssh_variables(credentials: Credentials, home: Path, access: FetchOptions) -> dict[str, str]:
     """How ssh is called. It looks up the home directory itself, whatever HOME says."""
     if credentials.identity is None and access.uses_own_git:
         return {}

@@ -10,7 +10,7 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import GitRef, GitRefKind, Revision
 from tidegate.source.semver import pick_highest, read_range, read_version, require_range
-from tidegate.source.urls import without_password
+from tidegate.source.urls import redact_password
 
 HEADS, TAGS, PEELED = "refs/heads/", "refs/tags/", "^{}"
 _WHOLE = lazy_regex(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
@@ -48,16 +48,16 @@ def check_ref(at: GitRef) -> None:
         case GitRefKind.RANGE:
             require_range(wanted)
         case GitRefKind.COMMIT if not _SHORT.fullmatch(wanted):
-            raise bad_ref(wanted, "is not a commit: those are hexadecimal")
+            raise invalid_ref_error(wanted, "is not a commit: those are hexadecimal")
         case GitRefKind.ANY if read_range(wanted) is not None or not wanted:
             return
         case _ if not wanted or _FORBIDDEN.search(wanted):
-            raise bad_ref(wanted, "cannot be the name of a branch, a tag or a commit")
+            raise invalid_ref_error(wanted, "cannot be the name of a branch, a tag or a commit")
         case _:
             return
 
 
-def whole_commit(at: GitRef) -> Revision | None:
+def full_commit(at: GitRef) -> Revision | None:
     """The revision of a ref that needs no looking up."""
     if at.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and _WHOLE.fullmatch(at.text):
         return Revision("", commit_digest(at.text.lower()))
@@ -103,7 +103,7 @@ def is_range(at: GitRef) -> bool:
     return at.kind is GitRefKind.RANGE
 
 
-def branch_of(at: GitRef) -> str:
+def branch_name(at: GitRef) -> str:
     """The branch that a ref names, as far as it can be told; empty for HEAD."""
     if at.kind is GitRefKind.HEAD or at.text == "HEAD":
         return ""
@@ -114,16 +114,16 @@ def commit_digest(commit: str) -> str:
     return f"{'sha256' if len(commit) == 64 else 'sha1'}:{commit}"  # noqa: PLR2004
 
 
-def bad_ref(wanted: str, reason: str) -> SourceError:
+def invalid_ref_error(wanted: str, reason: str) -> SourceError:
     return SourceError("source.git.ref", f"`{sanitize(wanted)}` {reason}")
 
 
-def missing_ref(at: GitRef, url: str) -> SourceError:
+def missing_ref_error(at: GitRef, url: str) -> SourceError:
     kind = "ref" if at.kind is GitRefKind.ANY else at.kind.value
     problem = f"there is no {kind} `{sanitize(str(at))}`"
     if at.kind is GitRefKind.RANGE:
         problem = f"no tag is a version in `{sanitize(at.text)}`"
-    return SourceError("source.git.ref.missing", problem, location=Location(without_password(url)))
+    return SourceError("source.git.ref.missing", problem, location=Location(redact_password(url)))
 
 
 def _head(refs: RemoteRefs) -> Revision | None:

@@ -17,12 +17,12 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.archive import unpack
-from tidegate.source.cache import Kept
+from tidegate.source.cache import CacheEntryKind
 from tidegate.source.oci.registry import Registry, filter_tags
-from tidegate.source.options import Access, not_at_hand
+from tidegate.source.options import FetchOptions, offline_error
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import CHART_LAYER, MIB, check_chart, check_digest
-from tidegate.source.web import WebAsk, web_for
+from tidegate.source.web import DownloadRequest, open_http_client
 
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json, "
@@ -54,7 +54,7 @@ class ArtifactManifest(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] = {}
 
 
-async def fetch_oci(source: OciSource, access: Access) -> Snapshot:
+async def fetch_oci(source: OciSource, access: FetchOptions) -> Snapshot:
     """The tree, or with `copies` the one file, of an artifact."""
     async with (
         access.cache.turn(f"oci {source}"),
@@ -65,7 +65,7 @@ async def fetch_oci(source: OciSource, access: Access) -> Snapshot:
         return await _artifact(source, Revision(tag, digest), registry, access)
 
 
-async def fetch_oci_chart(source: ChartSource, access: Access) -> Snapshot:
+async def fetch_oci_chart(source: ChartSource, access: FetchOptions) -> Snapshot:
     """A chart in a registry: its tags are its versions, with `_` written for `+`."""
     url = f"{source.repository.rstrip('/')}/{source.chart}"
     wanted = source.version
@@ -84,7 +84,7 @@ async def fetch_oci_chart(source: ChartSource, access: Access) -> Snapshot:
 
 
 @asynccontextmanager
-async def _registry(url: str, access: Access, *, plain: bool) -> AsyncIterator[Registry]:
+async def _registry(url: str, access: FetchOptions, *, plain: bool) -> AsyncIterator[Registry]:
     found = _ADDRESS.fullmatch(url)
     if found is None:
         raise SourceError(
@@ -96,11 +96,11 @@ async def _registry(url: str, access: Access, *, plain: bool) -> AsyncIterator[R
     without_tls = plain or host.rpartition(":")[0] in LOOPBACK or host in LOOPBACK
     origin = f"{'http' if without_tls else 'https'}://{host}"
     credentials = access.keyring.find(origin)
-    async with web_for(access, credentials) as web:
+    async with open_http_client(access, credentials) as web:
         yield Registry(web, origin, found["name"], credentials)
 
 
-async def _choose_tag(source: OciSource, registry: Registry, access: Access) -> str:
+async def _choose_tag(source: OciSource, registry: Registry, access: FetchOptions) -> str:
     if source.digest:
         return ""
     if not source.range:
@@ -117,7 +117,7 @@ async def _choose_tag(source: OciSource, registry: Registry, access: Access) -> 
     return versions[found.text]
 
 
-async def _tags(registry: Registry, access: Access) -> list[str]:
+async def _tags(registry: Registry, access: FetchOptions) -> list[str]:
     note = f"tags {registry.shown}"
     known = access.recall(note, registry.shown)
     if known is not None:
@@ -127,7 +127,7 @@ async def _tags(registry: Registry, access: Access) -> list[str]:
     return tags
 
 
-async def _digest_of(tag: str, registry: Registry, access: Access) -> str:
+async def _digest_of(tag: str, registry: Registry, access: FetchOptions) -> str:
     note = f"tag {registry.shown} {tag}"
     known = access.recall(note, f"{registry.shown} at {tag}")
     if known is not None:
@@ -140,25 +140,25 @@ async def _digest_of(tag: str, registry: Registry, access: Access) -> str:
 
 
 async def _artifact(
-    source: OciSource, revision: Revision, registry: Registry, access: Access
+    source: OciSource, revision: Revision, registry: Registry, access: FetchOptions
 ) -> Snapshot:
     _checked(revision.digest, _DIGEST, "is not a digest")
     name = f"oci {registry.shown} {revision.digest} {source.media_type} {source.copies_layer}"
     tree = access.cache.find(name)
     if tree is None and access.offline:
-        raise not_at_hand(f"{registry.shown} at {revision}")
+        raise offline_error(f"{registry.shown} at {revision}")
     if tree is None:
         layer = _layer(source, await _manifest(revision.digest, registry, access), registry)
 
         async def fill(place: Path) -> None:
             await _get_layer(source, layer, registry, place, access)
 
-        kind = Kept.CHARTS if layer.media_type == CHART_LAYER else Kept.SOURCES
+        kind = CacheEntryKind.CHARTS if layer.media_type == CHART_LAYER else CacheEntryKind.SOURCES
         tree = await access.cache.keep(name, fill, shown=registry.shown, kind=kind)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-async def _manifest(digest: str, registry: Registry, access: Access) -> ArtifactManifest:
+async def _manifest(digest: str, registry: Registry, access: FetchOptions) -> ArtifactManifest:
     body = access.cache.recall(f"manifest {digest}")
     if body is None:
         path = f"manifests/{digest}"
@@ -185,11 +185,11 @@ def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) ->
 
 
 async def _get_layer(
-    source: OciSource, layer: ArtifactLayer, registry: Registry, place: Path, access: Access
+    source: OciSource, layer: ArtifactLayer, registry: Registry, place: Path, access: FetchOptions
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
         packed = Path(folder) / "layer"
-        ask = WebAsk(url="", into=packed, limit=access.limits.download)
+        ask = DownloadRequest(url="", into=packed, limit=access.limits.download)
         got = await registry.send(f"blobs/{layer.digest}", ask)
         check_digest(got.sha256, layer.digest, registry.shown)
         if source.copies_layer:

@@ -19,8 +19,8 @@ from tidegate.external.process import Command, Limits, run
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.source import Credentials
-from tidegate.source.credentials import authorization
-from tidegate.source.web import UNAUTHORIZED, Got, Web, WebAsk, origin_of
+from tidegate.source.credentials import authorization_header
+from tidegate.source.web import UNAUTHORIZED, Download, DownloadRequest, HttpClient, url_origin
 
 MOST_PAGES = 100
 PATIENCE = Ms(5 * SECOND)
@@ -51,21 +51,21 @@ class _Tags(msgspec.Struct):
 class Registry:
     """One repository: its address, and the token it gave us."""
 
-    def __init__(self, web: Web, origin: str, name: str, credentials: Credentials) -> None:
+    def __init__(self, web: HttpClient, origin: str, name: str, credentials: Credentials) -> None:
         self._web = web
         self._origin = origin
         self._name = name
         self._credentials = credentials
-        self._secret = authorization(credentials)
+        self._secret = authorization_header(credentials)
 
     @property
     def shown(self) -> str:
         return f"oci://{self._origin.partition('://')[2]}/{self._name}"
 
-    async def get(self, path: str, *, accept: str = "*/*", limit: int) -> Got:
-        return await self.send(path, WebAsk(url="", accept=accept, limit=limit))
+    async def get(self, path: str, *, accept: str = "*/*", limit: int) -> Download:
+        return await self.send(path, DownloadRequest(url="", accept=accept, limit=limit))
 
-    async def send(self, path: str, ask: WebAsk) -> Got:
+    async def send(self, path: str, ask: DownloadRequest) -> Download:
         """Ask; and once more with a token, if the registry says where to get one."""
         url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
         first = msgspec.structs.replace(
@@ -90,7 +90,7 @@ class Registry:
             if following is None:
                 return found
             path = urljoin(f"{self._origin}/v2/{self._name}/tags/list", following[1])
-            if origin_of(path) != self._origin:
+            if url_origin(path) != self._origin:
                 break
         problem = "the list of tags has no end, or goes on elsewhere"
         raise SourceError("source.oci.tags", problem, location=Location(self.shown))
@@ -100,13 +100,15 @@ class Registry:
         asked = dict(_PARAMETER.findall(rest))
         realm = asked.get("realm", "")
         # A registry may send us elsewhere for a token, but not to a place without TLS.
-        may_ask = realm.startswith("https://") or origin_of(realm) == self._origin
+        may_ask = realm.startswith("https://") or url_origin(realm) == self._origin
         if scheme.lower() != "bearer" or not may_ask:
-            return authorization(self._credentials)
+            return authorization_header(self._credentials)
         scope = asked.get("scope") or f"repository:{self._name}:pull"
         query = {"service": asked.get("service", ""), "scope": scope}
         url = realm + ("&" if "?" in realm else "?") + urlencode(query)
-        got = await self._web.get(WebAsk(url=url, authorization=authorization(self._credentials)))
+        got = await self._web.get(
+            DownloadRequest(url=url, authorization=authorization_header(self._credentials))
+        )
         token = self._decode(got.body, _Token)
         return f"Bearer {token.token or token.access_token}"
 

@@ -16,9 +16,9 @@ from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.units.rendering import DataReference, FluxDetails
 from tidegate.model.units.unit import Unit
-from tidegate.render.helm import Reference
+from tidegate.render.helm import ValuesReference
 from tidegate.render.kustomize.override import add_common_metadata
-from tidegate.render.prescan import Marks
+from tidegate.render.prescan import SearchPattern
 from tidegate.render.sops import Keys
 from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.render.substitute import Source, Variables, collect, substitute
@@ -62,7 +62,7 @@ class FluxInputs:
                     {} if entries is None else {(reference.kind, reference.name): entries}
                 )
 
-    def values(self) -> list[Reference]:
+    def values(self) -> list[ValuesReference]:
         """Return the values in other objects, in order. Raises RenderError for a missing one."""
         references = []
         for reference in self._details.value_references:
@@ -77,7 +77,9 @@ class FluxInputs:
             if content == PLACEHOLDER and not reference.target_path:
                 continue  # whatever stands in it, it is no such text
             name = f"{reference.kind} {self.unit.id.namespace}/{reference.name} ({reference.key})"
-            references.append(Reference(content, name, reference.target_path, reference.literal))
+            references.append(
+                ValuesReference(content, name, reference.target_path, reference.literal)
+            )
         return references
 
     async def keys(self, settings: RenderSettings) -> Keys:
@@ -129,7 +131,7 @@ class FluxInputs:
             result, documents=documents, secret_fields=secret_fields, undecrypted=undecrypted
         )
 
-    def may_add(self, pattern: Marks) -> bool:
+    def may_add(self, pattern: SearchPattern) -> bool:
         """Whether a matching text could be added after the build."""
         encoded = msgspec.json.encode((self._details.post_renderers, self._variables.values))
         return bool(pattern.search(encoded))

@@ -23,16 +23,16 @@ from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.units.chart_request import LOCAL_PREFIX, ChartDependency, ChartRequest
 from tidegate.render.helm.worker import sdk
-from tidegate.render.helm.worker.files import check_chart, find, read_text
+from tidegate.render.helm.worker.files import check_chart, find_file, read_text
 from tidegate.render.helm.worker.staging import copy_chart
-from tidegate.render.helm.worker_replies import needs_fetching
+from tidegate.render.helm.worker_replies import dependency_error
 
 LOCKS = ("Chart.lock", "requirements.lock")
 # As Go writes JSON.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
-def refuse(absent: tuple[ChartDependency, ...], release: ChartRequest) -> None:
+def raise_missing_dependencies(absent: tuple[ChartDependency, ...], release: ChartRequest) -> None:
     """Where nothing may be built, a chart must bring all it declares."""
     names = ", ".join(f"`{sanitize(one.name)}`" for one in absent)
     problem = f"the chart needs {names}, which is not in `charts`"
@@ -40,14 +40,14 @@ def refuse(absent: tuple[ChartDependency, ...], release: ChartRequest) -> None:
     raise RenderError("render.helm.dependency", problem, location=_place(release), hint=hint)
 
 
-def build(
+def build_dependencies(
     absent: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
     """Get the dependencies that are declared and absent into the copy's `charts` directory."""
     lock = read_lock(copy)
     if lock is not None and release.checks_lock:
-        refuse_stale(lock, chart=copy, release=release)
-    wanted = tuple(pin(absent, lock))
+        check_lock(lock, chart=copy, release=release)
+    wanted = tuple(pin_versions(absent, lock))
     for one in wanted:
         if not one.repository:
             problem = f"the chart needs `{sanitize(one.name)}`, which is not in `charts`"
@@ -72,7 +72,7 @@ def _lay_out(
         one for one in wanted if one not in brought and not one.repository.startswith(LOCAL_PREFIX)
     ]
     if missing:
-        raise needs_fetching(missing, where=_place(release))
+        raise dependency_error(missing, where=_place(release))
     charts = copy / "charts"
     charts.mkdir(exist_ok=True)
     for number, one in enumerate(wanted):
@@ -88,8 +88,8 @@ def _lay_out(
 
 def _refuse_version(one: ChartDependency, path: Path, release: ChartRequest) -> None:
     """Of a chart with another version Helm would ignore the alias, the condition and the tags."""
-    with sdk.loaded(path) as handle:
-        found = sdk.metadata_of(handle)
+    with sdk.load_chart(path) as handle:
+        found = sdk.read_metadata(handle)
     if found.name == one.name and not sdk.is_in_range(found.version, one.version, release):
         problem = (
             f"the chart needs `{sanitize(one.name)}` in version `{sanitize(one.version)}`,"
@@ -132,7 +132,7 @@ def _find_beside(one: ChartDependency, *, chart: Path, release: ChartRequest) ->
         problem = f"the dependency `{sanitize(one.name)}` has an absolute path"
         hint = "write it from the chart on: `file://../name`"
         raise RenderError("render.helm.outside", problem, location=_place(release), hint=hint)
-    there = find(path, root=release.root, start=chart)
+    there = find_file(path, root=release.root, start=chart)
     # Through a link the copy could lead elsewhere than the chart does.
     if not there.is_dir() or there != Path(os.path.normpath(chart / path)):
         problem = f"the chart needs `{sanitize(one.name)}`, and `{sanitize(path)}` is not there"
@@ -170,7 +170,7 @@ def read_lock(chart: Path) -> Lock | None:
     return None
 
 
-def pin(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartDependency]:
+def pin_versions(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartDependency]:
     """Each with the version that the lock has, if there is a lock."""
     chosen = lock.dependencies if lock else ()
     versions = {(one.name, one.repository): one.version for one in chosen}
@@ -179,9 +179,9 @@ def pin(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartD
         yield msgspec.structs.replace(one, version=version) if version else one
 
 
-def refuse_stale(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
+def check_lock(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
     """Raise where Chart.yaml has changed since the lock was made."""
-    with sdk.loaded(chart) as handle:
+    with sdk.load_chart(chart) as handle:
         declared = sdk.declared_dependencies(handle)
     chosen = msgspec.json.encode([_entry(one) for one in lock.dependencies])
     whole = b"[%b,%b]" % (declared, chosen.decode().translate(_ESCAPES).encode())

@@ -11,7 +11,7 @@ from helm_python.errors import HelmChartLoadError, HelmError, HelmRenderError, H
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.helm.worker.files import in_tree
+from tidegate.render.helm.worker.files import relative_to_source
 
 # `execution error at (web/templates/a.yaml:3:5): why`, from `fail`, `required` and the parser.
 _AT = lazy_regex(r"error (?:at|in) \((?P<file>[^\s()]+?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?\)")
@@ -28,7 +28,7 @@ _VALUE = lazy_regex(r"^'.*' (?=does not match|is not valid)|: %!\w\(.*\)")
 _SCHEMA_LINE = lazy_regex(r"^- at '(?P<path>[^']*)': (?P<why>.+)$", re.MULTILINE)
 
 
-def explain(error: HelmError, *, chart: str) -> RenderError:
+def helm_error(error: HelmError, *, chart: str) -> RenderError:
     """One error of ours for one of the SDK's."""
     text = str(error)
     match error:
@@ -47,7 +47,7 @@ def explain(error: HelmError, *, chart: str) -> RenderError:
             return RenderError("render.helm.chart", problem, location=Location(chart))
 
 
-def inside_chart(path: str) -> str:
+def strip_chart_name(path: str) -> str:
     """A template's path without the chart's name, which Helm puts first."""
     return path.partition("/")[2] or path
 
@@ -67,7 +67,9 @@ def _template(text: str, chart: str) -> RenderError:
 def _place(stop: re.Match[str], chart: str) -> Location:
     # Go counts lines from one and columns from zero.
     column = int(stop["column"]) + 1 if stop["column"] else 0
-    return in_tree(Location(inside_chart(stop["file"]), int(stop["line"] or 0), column), chart)
+    return relative_to_source(
+        Location(strip_chart_name(stop["file"]), int(stop["line"] or 0), column), chart
+    )
 
 
 def _reason(rest: str) -> str:

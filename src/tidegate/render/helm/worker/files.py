@@ -26,22 +26,22 @@ MAX_CHART = 256 * MIB
 MAX_FILES = 20_000
 
 
-def find(path: str, *, root: str, start: Path) -> Path:
+def find_file(path: str, *, root: str, start: Path) -> Path:
     """The file for a path that starts at `start`, or with a `/` at the root."""
     top = Path(root).resolve()
     wanted = top / path.lstrip("/") if path.startswith("/") else start / path
-    return inside(wanted, top, shown=path)
+    return resolve_inside(wanted, top, shown=path)
 
 
-def inside(wanted: Path, top: Path, *, shown: str) -> Path:
+def resolve_inside(wanted: Path, top: Path, *, shown: str) -> Path:
     """Where a path leads, if that is inside `top`."""
     try:
         return resolve_within(wanted, top)
     except PathEscapeError as stray:
-        raise astray(stray.violation, shown) from None
+        raise path_error(stray.violation, shown) from None
 
 
-def astray(why: PathViolation, shown: str) -> RenderError:
+def path_error(why: PathViolation, shown: str) -> RenderError:
     place = Location(sanitize(shown))
     if why is not PathViolation.OUTSIDE:
         return RenderError("render.helm.file", f"`{sanitize(shown)}` {why.value}", location=place)
@@ -50,7 +50,7 @@ def astray(why: PathViolation, shown: str) -> RenderError:
     return RenderError("render.helm.outside", problem, location=place, hint=hint)
 
 
-def in_tree(place: Location, chart: str) -> Location:
+def relative_to_source(place: Location, chart: str) -> Location:
     """A place in a chart, seen from the root of its source, as people look for it."""
     name = posixpath.normpath(posixpath.join(chart.lstrip("/"), place.name))
     return place.with_name(name)
@@ -111,7 +111,7 @@ def _files(
 
 
 def _follow(link: str, shown: str, above: tuple[str, ...], top: Path) -> str:
-    target = inside(Path(link), top, shown=shown)
+    target = resolve_inside(Path(link), top, shown=shown)
     if str(target) in above:
         problem = f"the link `{shown}` leads back to a directory above it"
         raise RenderError("render.helm.file", problem, location=Location(shown))

@@ -12,18 +12,18 @@ import json
 from collections.abc import Iterator
 
 from tidegate.model.k8s.objects import Json
-from tidegate.render.helm.parameters import Values, Whole
+from tidegate.render.helm.parameters import SetInteger, Values
 
 NAME = "tidegate-integers.yaml"
 _GLOBAL = "tidegate.dev/global-integers"
 
 
-def template_below(depth: int) -> str:
+def integer_template_path(depth: int) -> str:
     """Where to put it: Helm runs the deepest templates first."""
     return "templates/" + "0/" * depth + NAME
 
 
-def restore(values: Values) -> str:
+def integer_template(values: Values) -> str:
     """The template that puts back what JSON loses; nothing when it loses nothing."""
     lines = list(_in_mapping({key: item for key, item in values.items() if key != "global"}))
     shared = "".join(_in_mapping({"global": values.get("global")}))
@@ -40,7 +40,7 @@ def _in_mapping(values: Values) -> Iterator[str]:
     """Actions on the mapping that the dot stands for."""
     for key, value in values.items():
         name = json.dumps(key, ensure_ascii=False)
-        if isinstance(value, Whole):
+        if isinstance(value, SetInteger):
             yield f"{{{{- $_ := set . {name} {_number(value)} -}}}}"
         elif isinstance(value, dict):
             yield from _inside(f"index . {name}", "map", "".join(_in_mapping(value)))
@@ -66,7 +66,8 @@ def _inside(what: str, kind: str, actions: str) -> Iterator[str]:
 
 def _holds_whole(items: list[Json]) -> bool:
     return any(
-        isinstance(item, Whole) or (isinstance(item, list) and _holds_whole(item)) for item in items
+        isinstance(item, SetInteger) or (isinstance(item, list) and _holds_whole(item))
+        for item in items
     )
 
 
@@ -75,7 +76,7 @@ def _rebuild(items: list[Json], access: str) -> str:
     parts = ["(list"]
     for index, item in enumerate(items):
         there = f"(index {access} {index})"
-        if isinstance(item, Whole):
+        if isinstance(item, SetInteger):
             parts.append(_number(item))
         elif isinstance(item, list) and _holds_whole(item):
             parts.append(_rebuild(item, there))
@@ -88,5 +89,5 @@ def _wrap(action: str, body: str) -> str:
     return f"{{{{- {action} -}}}}{body}{{{{- end -}}}}"
 
 
-def _number(value: Whole) -> str:
+def _number(value: SetInteger) -> str:
     return f'(int64 "{int(value)}")'

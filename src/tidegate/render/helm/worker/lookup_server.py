@@ -20,7 +20,7 @@ from tidegate.render.helm.worker import sdk
 LOOPBACK = "127.0.0.1"
 
 
-class InquiryDesk:
+class LookupServer:
     """Open for one render at a time. It listens when a template may look something up."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class InquiryDesk:
 
         server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Inquiry, where, self._answer))
         Thread(target=server.serve_forever, name="lookups", daemon=True).start()
-        return sdk.cluster_at(f"http://{LOOPBACK}:{server.server_port}{where}")
+        return sdk.create_cluster_config(f"http://{LOOPBACK}:{server.server_port}{where}")
 
     def _answer(self, path: str) -> LookupResult:
         known = self._known.get(path)

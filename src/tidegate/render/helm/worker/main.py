@@ -22,16 +22,16 @@ from tidegate.external.worker_main import serve
 from tidegate.model.units.chart_request import ChartDependency, ChartRequest, GoTemplateRequest
 from tidegate.render.helm.parameters import Values
 from tidegate.render.helm.worker import dependencies, sdk, staging, template_rows
-from tidegate.render.helm.worker.errors import explain, inside_chart
-from tidegate.render.helm.worker.files import check_chart, inside
-from tidegate.render.helm.worker.integers import NAME, restore, template_below
-from tidegate.render.helm.worker.oci_version import stamped_version
+from tidegate.render.helm.worker.errors import helm_error, strip_chart_name
+from tidegate.render.helm.worker.files import check_chart, resolve_inside
+from tidegate.render.helm.worker.integers import NAME, integer_template, integer_template_path
+from tidegate.render.helm.worker.oci_version import version_with_digest
 from tidegate.render.helm.worker.values import compose, merge_files
-from tidegate.render.helm.worker_replies import Answer, DependencyError, Templated, Text
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.helm.worker_replies import DependencyError, RenderedChart, RenderedFile, Reply
+from tidegate.render.workers import WorkerError
 
 if TYPE_CHECKING:
-    from tidegate.render.helm.worker.lookup_server import InquiryDesk
+    from tidegate.render.helm.worker.lookup_server import LookupServer
 
 _decode = msgspec.json.Decoder(ChartRequest | GoTemplateRequest).decode
 _encode = msgspec.json.Encoder().encode
@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder().encode
 def answer(request: bytes) -> bytes:
     """One request of the worker's line."""
     asked = _decode(request)
-    reply: Answer | tuple[tuple[str, ...], ...]
+    reply: Reply | tuple[tuple[str, ...], ...]
     try:
         reply = (
             template_rows.render(asked) if isinstance(asked, GoTemplateRequest) else render(asked)
@@ -49,68 +49,68 @@ def answer(request: bytes) -> bytes:
         reply = _refuse(error)
     except HelmError as error:
         chart = asked.chart if isinstance(asked, ChartRequest) else template_rows.CHART
-        reply = _refuse(explain(error, chart=chart))
+        reply = _refuse(helm_error(error, chart=chart))
     if isinstance(asked, ChartRequest) and asked.lookups is not None and _desk().unseen:
         # What it came to without them is not what it comes to.
         unseen = tuple(dict.fromkeys(_desk().unseen))
-        reply = EngineRefusal("render.helm.lookup", "templates look something up", unseen=unseen)
+        reply = WorkerError("render.helm.lookup", "templates look something up", unseen=unseen)
     return _encode(reply)
 
 
 @cache
-def _desk() -> InquiryDesk:
+def _desk() -> LookupServer:
     """Most charts look nothing up, and a server is much to import."""
-    from tidegate.render.helm.worker.lookup_server import InquiryDesk  # noqa: PLC0415
+    from tidegate.render.helm.worker.lookup_server import LookupServer  # noqa: PLC0415
 
-    return InquiryDesk()
+    return LookupServer()
 
 
-def render(release: ChartRequest) -> Templated:
+def render(release: ChartRequest) -> RenderedChart:
     """Everything from the files to the texts."""
     if release.lookups is not None:
         _desk().open(release.lookups)
-    sdk.refuse_name(release.name)
+    sdk.check_release_name(release.name)
     chart = _find_chart(release)
     start = chart if chart.is_dir() else chart.parent
     values = compose(release, start=start, read=sdk.read_values)
-    integers = restore(values)
+    integers = integer_template(values)
     with ExitStack() as stack:
         shown = chart
         if integers or release.defaults or release.skip_schema or release.artifact:
-            shown = stack.enter_context(staging.staged(chart, release.root))
+            shown = stack.enter_context(staging.stage_chart(chart, release.root))
             _change(shown, chart=chart, integers=integers, release=release)
-        handle = stack.enter_context(sdk.loaded(shown))
-        metadata = sdk.metadata_of(handle)
+        handle = stack.enter_context(sdk.load_chart(shown))
+        metadata = sdk.read_metadata(handle)
         _check(metadata, release)
         absent = sdk.absent_dependencies(handle, metadata)
         if absent:
             if shown == chart:
-                shown = stack.enter_context(staging.staged(chart, release.root))
+                shown = stack.enter_context(staging.stage_chart(chart, release.root))
             _complete(shown, chart=chart, absent=absent, integers=integers, release=release)
-            handle = stack.enter_context(sdk.loaded(shown))
+            handle = stack.enter_context(sdk.load_chart(shown))
             _check_dependencies(handle, metadata, release)
         return _render(handle, values, release)
 
 
-def _render(handle: sdk.Handle, values: Values, release: ChartRequest) -> Templated:
+def _render(handle: sdk.Handle, values: Values, release: ChartRequest) -> RenderedChart:
     cluster = _desk().cluster if release.lookups is not None else None
     template_rows = sdk.render(handle, values, release, cluster)
     kept = (path for path in sorted(template_rows) if not path.endswith(f"/{NAME}"))
-    templates = (Text(inside_chart(path), template_rows[path]) for path in kept)
-    crds = sdk.crds_of(handle) if release.include_crds else ()
-    answer = Templated(
+    templates = (RenderedFile(strip_chart_name(path), template_rows[path]) for path in kept)
+    crds = sdk.list_crds(handle) if release.include_crds else ()
+    answer = RenderedChart(
         tuple(each for each in templates if each.text.strip()),
-        tuple(Text(inside_chart(crd.filename), crd.data) for crd in crds),
+        tuple(RenderedFile(strip_chart_name(crd.filename), crd.data) for crd in crds),
     )
     if not release.described:
         return answer
-    content = msgspec.Raw(_encode(sdk.content_of(handle, without=NAME)))
+    content = msgspec.Raw(_encode(sdk.read_chart_content(handle, without=NAME)))
     return msgspec.structs.replace(answer, chart=content, config=msgspec.Raw(json.dumps(values)))
 
 
 def _find_chart(release: ChartRequest) -> Path:
     top = Path(release.root).resolve()
-    chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+    chart = resolve_inside(top / release.chart.lstrip("/"), top, shown=release.chart)
     if chart.is_dir():
         check_chart(chart, release.root)
     elif not chart.is_file():
@@ -143,9 +143,9 @@ def _change(copy: Path, *, chart: Path, integers: str, release: ChartRequest) ->
     if release.defaults:
         start = chart if chart.is_dir() else copy
         values = merge_files(release.defaults, release=release, start=start, read=sdk.read_values)
-        staging.put(copy, "values.yaml", json.dumps(values))
+        staging.write_file(copy, "values.yaml", json.dumps(values))
     if integers:
-        staging.put(copy, template_below(staging.depth_of(copy)), integers)
+        staging.write_file(copy, integer_template_path(staging.template_depth(copy)), integers)
     if release.artifact:
         _stamp(copy, release)
 
@@ -155,8 +155,8 @@ def _stamp(copy: Path, release: ChartRequest) -> None:
     file, where = copy / "Chart.yaml", Location(f"{release.chart}/Chart.yaml", field="version")
     if file.is_file():
         told = sdk.read_values(file.read_text(encoding="utf-8"), where.name)
-        version = stamped_version(str(told.get("version", "")), release.artifact, where)
-        staging.put(copy, "Chart.yaml", json.dumps({**told, "version": version}))
+        version = version_with_digest(str(told.get("version", "")), release.artifact, where)
+        staging.write_file(copy, "Chart.yaml", json.dumps({**told, "version": version}))
 
 
 def _complete(
@@ -169,8 +169,8 @@ def _complete(
 ) -> None:
     """Whatever the chart needs that is not in its directory."""
     if not release.builds_dependencies:
-        dependencies.refuse(absent, release)
-    dependencies.build(absent, chart=chart, copy=copy, release=release)
+        dependencies.raise_missing_dependencies(absent, release)
+    dependencies.build_dependencies(absent, chart=chart, copy=copy, release=release)
     # What came in may have schemas, and lie deeper than all that was there.
     _change(copy, chart=chart, integers=integers, release=release)
 
@@ -185,9 +185,9 @@ def _check_dependencies(
         raise RenderError("render.helm.dependency", problem, location=where, hint=hint)
 
 
-def _refuse(error: RenderError) -> EngineRefusal:
+def _refuse(error: RenderError) -> WorkerError:
     absent = error.dependencies if isinstance(error, DependencyError) else ()
-    return EngineRefusal(error.code, error.problem, error.location, error.hint, absent)
+    return WorkerError(error.code, error.problem, error.location, error.hint, absent)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ _VERSION = re.compile(
 )
 
 
-def stamped_version(version: str, artifact: str, where: Location) -> str:
+def version_with_digest(version: str, artifact: str, where: Location) -> str:
     """The version with the beginning of the digest behind it.
 
     Raises RenderError where a tag is another version.

@@ -60,7 +60,7 @@ class Crd(msgspec.Struct, frozen=True, gc=False):
 
 
 @contextmanager
-def loaded(path: Path) -> Iterator[Handle]:
+def load_chart(path: Path) -> Iterator[Handle]:
     """A chart from its directory or archive, for one render."""
     yield from _held(_native.call_handle("helm_chart_load", str(path)))
 
@@ -73,7 +73,7 @@ def _held(number: int) -> Iterator[Handle]:
         _native.call_status("helm_chart_free", chart)
 
 
-def metadata_of(chart: Handle) -> ChartMetadata:
+def read_metadata(chart: Handle) -> ChartMetadata:
     return msgspec.json.decode(
         _native.call_string("helm_chart_metadata", chart), type=ChartMetadata
     )
@@ -107,7 +107,7 @@ def render(
     return msgspec.json.decode(answer, type=dict[str, str])
 
 
-def cluster_at(address: str) -> Handle:
+def create_cluster_config(address: str) -> Handle:
     """An API server for `lookup`, without anybody's kubeconfig."""
     entry = {"name": "lookup", "cluster": {"server": address}}
     context = {"name": "lookup", "context": {"cluster": "lookup", "user": ""}}
@@ -124,13 +124,13 @@ def render_strictly(chart: Handle, values: Mapping[str, object], *, strict: bool
     return msgspec.json.decode(answer, type=dict[str, str])
 
 
-def crds_of(chart: Handle) -> tuple[Crd, ...]:
+def list_crds(chart: Handle) -> tuple[Crd, ...]:
     """CRDs of the chart and of its subcharts; after rendering, of those that are enabled."""
     answer = _native.call_string("helm_chart_crds", chart)
     return msgspec.json.decode(answer, type=tuple[Crd, ...])
 
 
-def content_of(chart: Handle, *, without: str) -> dict[str, Json]:
+def read_chart_content(chart: Handle, *, without: str) -> dict[str, Json]:
     """The chart as a record of a release keeps it: all but the charts inside it.
 
     `without` is the name of a file that is none of the chart's own.
@@ -177,7 +177,7 @@ def read_values(said: str, name: str) -> Values:
     return values
 
 
-def refuse_name(name: str) -> None:
+def check_release_name(name: str) -> None:
     """Raise when Helm takes no release of this name."""
     try:
         _native.call_status("helm_release_name_validate", name)
@@ -207,7 +207,7 @@ def is_in_range(version: str, constraint: str, release: ChartRequest) -> bool:
 
 
 def _judge(values: Values, release: ChartRequest) -> bool:
-    with chart_of(PROBE) as chart:
+    with load_chart_files(PROBE) as chart:
         try:
             answer = render(chart, values, release)
         except HelmError:
@@ -216,7 +216,7 @@ def _judge(values: Values, release: ChartRequest) -> bool:
 
 
 @contextmanager
-def chart_of(files: Mapping[str, str]) -> Iterator[Handle]:
+def load_chart_files(files: Mapping[str, str]) -> Iterator[Handle]:
     """A chart that nobody has written down, by the texts of its files."""
     with io.BytesIO() as content:
         with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:

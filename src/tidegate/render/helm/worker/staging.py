@@ -19,7 +19,7 @@ PACKED_DEPTH = 20
 
 
 @contextmanager
-def staged(chart: Path, root: str) -> Iterator[Path]:
+def stage_chart(chart: Path, root: str) -> Iterator[Path]:
     """A copy of a chart's directory or archive, gone at the end."""
     with tempfile.TemporaryDirectory(prefix="chart-") as scratch:
         top = Path(scratch).resolve()
@@ -58,7 +58,7 @@ def drop_schemas(copy: Path) -> None:
         schema.unlink()
 
 
-def depth_of(copy: Path) -> int:
+def template_depth(copy: Path) -> int:
     """More directories than any template of the chart or of a subchart lies below."""
     depth = 0
     for folder, _, files in os.walk(copy):
@@ -67,7 +67,7 @@ def depth_of(copy: Path) -> int:
     return depth
 
 
-def put(copy: Path, path: str, text: str) -> None:
+def write_file(copy: Path, path: str, text: str) -> None:
     """Write one file into the copy, over what was there."""
     target = copy / path
     target.parent.mkdir(parents=True, exist_ok=True)

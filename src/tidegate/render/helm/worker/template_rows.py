@@ -44,6 +44,6 @@ def render(asked: GoTemplateRequest) -> tuple[tuple[str, ...], ...]:
         f"[{cells}]{{{{ end }}}}]",
         **dict(zip(names, asked.texts, strict=True)),
     }
-    with sdk.chart_of(files) as chart:
+    with sdk.load_chart_files(files) as chart:
         made = sdk.render_strictly(chart, {"rows": [*asked.params]}, strict=asked.strict)
     return msgspec.json.decode(made[ALL], type=tuple[tuple[str, ...], ...])

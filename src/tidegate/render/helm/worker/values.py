@@ -25,7 +25,7 @@ from tidegate.model.units.chart_request import (
     ValuesUrl,
 )
 from tidegate.render.helm.parameters import Values, set_content, set_literal, set_strings, set_typed
-from tidegate.render.helm.worker.files import find, read_text
+from tidegate.render.helm.worker.files import find_file, read_text
 
 # As Helm splits a values file; every part must be a mapping, and they are merged.
 _SEPARATOR = lazy_regex(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
@@ -110,8 +110,8 @@ def _read_parts(text: str, name: str, read: ReadYaml) -> Values:
 
 def _find(path: str, root: str, *, release: ChartRequest, start: Path) -> Path:
     if root:
-        return find(path, root=root, start=Path(root).resolve())
-    return find(path, root=release.root, start=start)
+        return find_file(path, root=root, start=Path(root).resolve())
+    return find_file(path, root=release.root, start=start)
 
 
 def _missing(path: str) -> RenderError:
