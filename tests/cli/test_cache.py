@@ -31,9 +31,9 @@ async def fill(tidegate: Tidegate) -> None:
         (place / "b").write_text("y" * 1024)
 
     cache = Cache(tidegate.cache)
-    await cache.keep("shop", write, shown="shop")
-    await cache.keep("web", write_another, shown="web", kind=CacheEntryKind.CHARTS)
-    cache.renders.note("web", b"z" * 512)
+    await cache.store("shop", write, shown="shop")
+    await cache.store("web", write_another, shown="web", kind=CacheEntryKind.CHARTS)
+    cache.renders.write("web", b"z" * 512)
     cache.close()
 
 
@@ -85,7 +85,7 @@ async def test_one_kind_is_cleared_and_the_rest_stays(tidegate: Tidegate) -> Non
     ran = await tidegate.run("cache", "clear", "renders", "charts", "-o", "json")
 
     assert json.loads(ran.stdout) == {"removed": 2, "bytes": 1536, "kept": 0}
-    held = {one.kind: one.count for one in Cache(tidegate.cache).holdings()}
+    held = {one.kind: one.count for one in Cache(tidegate.cache).stats()}
     assert (
         held[CacheEntryKind.RENDERS],
         held[CacheEntryKind.CHARTS],

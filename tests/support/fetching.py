@@ -22,10 +22,10 @@ def an_access(
 ) -> FetchOptions:
     return FetchOptions(
         cache=Cache(place / "cache"),
-        keyring=keyring or CredentialChain(),
+        credentials=keyring or CredentialChain(),
         offline=offline,
         limits=limits or TreeLimits(),
-        uses_own_git=environment is not None,
+        use_user_git_config=environment is not None,
         environment=environment or {},
         checkouts=checkouts,
     )

@@ -54,7 +54,7 @@ class ClearResult(msgspec.Struct, frozen=True):
 def read_cache_contents() -> CacheContents:
     cache = Cache(default_cache_root())
     now = _file_system_time()
-    sections = tuple(_cache_section(stats, now) for stats in cache.holdings())
+    sections = tuple(_cache_section(stats, now) for stats in cache.stats())
     return CacheContents(str(cache.root), cache.limit, sections)
 
 
@@ -69,7 +69,7 @@ def clear_cache(kinds: Iterable[str] = ()) -> ClearResult:
 
 
 def _count(cache: Cache, kinds: frozenset[CacheEntryKind]) -> int:
-    return sum(stats.count for stats in cache.holdings() if stats.kind in kinds)
+    return sum(stats.count for stats in cache.stats() if stats.kind in kinds)
 
 
 def _cache_section(stats: CacheStats, now: int) -> CacheSection:
@@ -77,7 +77,7 @@ def _cache_section(stats: CacheStats, now: int) -> CacheSection:
         return CacheSection(stats.kind.value, 0, 0)
     oldest, newest = (
         max(0, (now - used) // NANOSECONDS_PER_SECOND)
-        for used in (stats.longest_unused, stats.last_used)
+        for used in (stats.oldest_use, stats.last_used)
     )
     return CacheSection(stats.kind.value, stats.count, stats.size, oldest, newest)
 

@@ -1,7 +1,7 @@
-"""Gets a tree of files: a directory, a Git commit, a chart or an artifact.
+"""Fetching of sources: a directory, a Git commit, a chart or an artifact, as a tree of files.
 
-access = Access(cache=Cache(default_cache_root()))
-snapshot = await fetch(GitSource("https://example.com/shop.git"), access)
+options = FetchOptions(cache=Cache(default_cache_root()))
+snapshot = await fetch(GitSource("https://example.com/shop.git"), options)
 """
 
 from tidegate.source.artifact_generator import compose_artifact, select_directories

@@ -17,7 +17,7 @@ from tidegate.model.units.bands import Bands
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
 from tidegate.source.urls import redact_password
-from tidegate.source.vendored import PACKED, read_chart
+from tidegate.source.vendored import ARCHIVE_SUFFIX, read_chart
 
 
 class ClusterSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -166,8 +166,8 @@ def _check_chart(
         return
     chart_path = location.resolve(entry.path)
     chart = read_chart(chart_path, location.root)
-    if chart is None and not (chart_path.name.endswith(PACKED) and chart_path.is_file()):
-        hint = f"name a directory with a `Chart.yaml`, or a `{PACKED}`"
+    if chart is None and not (chart_path.name.endswith(ARCHIVE_SUFFIX) and chart_path.is_file()):
+        hint = f"name a directory with a `Chart.yaml`, or a `{ARCHIVE_SUFFIX}`"
         yield _file_problem((*field, "path"), f"`{sanitize(entry.path)}` is not a chart", hint)
     elif chart is not None and entry.version not in {"", chart.version}:
         problem = f"the chart at `{sanitize(entry.path)}` has version `{sanitize(chart.version)}`"

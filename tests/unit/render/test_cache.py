@@ -52,21 +52,21 @@ class Texts:
 
     kept: dict[str, bytes] = field(default_factory=dict)
 
-    def note(self, name: str, text: bytes) -> None:
+    def write(self, name: str, text: bytes) -> None:
         self.kept[name] = text
 
-    def recall(self, name: str) -> bytes | None:
+    def read(self, name: str) -> bytes | None:
         return self.kept.get(name)
 
 
 class FullDisk:
     """A store that can keep nothing."""
 
-    def note(self, name: str, text: bytes) -> None:
+    def write(self, name: str, text: bytes) -> None:
         del name, text
         raise SourceError("source.cache", "the disk is full")
 
-    def recall(self, name: str) -> bytes | None:
+    def read(self, name: str) -> bytes | None:
         del name
         return None
 

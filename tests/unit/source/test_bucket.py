@@ -138,7 +138,7 @@ async def test_a_directory_can_stand_in_the_place_of_any_bucket(tmp_path: Path) 
         here.mkdir(exist_ok=True)
         (here / name).write_bytes(content)
     source = BucketSource("https://acme.blob.core.windows.net", "platform", provider="azure")
-    mapped = Checkout("https://acme.blob.core.windows.net/platform", here, always=True)
+    mapped = Checkout("https://acme.blob.core.windows.net/platform", here, is_override=True)
 
     with pytest.raises(SourceError) as caught:
         await fetch(source, an_access(tmp_path))

@@ -147,7 +147,7 @@ async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_
 def test_a_working_tree_stands_for_the_branches_that_it_can_be(
     at: GitRef, branch: str, default: str, *, expected: bool
 ) -> None:
-    checkout = Checkout(OURS, Path("/srv"), branch=branch, default=default)
+    checkout = Checkout(OURS, Path("/srv"), branch=branch, default_branch=default)
 
     assert uses_working_tree(GitSource(OURS, at), checkout) is expected
 

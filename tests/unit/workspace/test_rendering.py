@@ -42,7 +42,7 @@ def setting(tmp_path: Path) -> RenderSettings:
 
 
 def kept(setting: RenderSettings) -> int:
-    return next(one.count for one in setting.cache.holdings() if one.kind is CacheEntryKind.RENDERS)
+    return next(one.count for one in setting.cache.stats() if one.kind is CacheEntryKind.RENDERS)
 
 
 def is_gone(place: str) -> bool:

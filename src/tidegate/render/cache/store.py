@@ -32,8 +32,8 @@ Shape = TypeVar("Shape")
 class TextStore(Protocol):
     """Keeps texts by name, for as long as there is room."""
 
-    def note(self, name: str, text: bytes) -> None: ...
-    def recall(self, name: str) -> bytes | None: ...
+    def write(self, name: str, text: bytes) -> None: ...
+    def read(self, name: str) -> bytes | None: ...
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -106,7 +106,7 @@ class RenderCache:
 
     def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
         name = self._name(what, key)
-        kept = self._store.recall(name) or self._recall_sealed(name)
+        kept = self._store.read(name) or self._recall_sealed(name)
         try:
             return None if kept is None else decode(unpack(kept))
         except (zlib.error, msgspec.MsgspecError):
@@ -114,7 +114,7 @@ class RenderCache:
 
     def _recall_sealed(self, name: str) -> bytes | None:
         key = self._key.peek()
-        kept = self._store.recall(hash_name(name, key)) if key else None
+        kept = self._store.read(hash_name(name, key)) if key else None
         return decrypt(kept, key) if kept and key else None
 
     def _note(self, name: str, text: bytes, *, is_public: bool) -> None:
@@ -125,7 +125,7 @@ class RenderCache:
         if packed is None:
             return
         try:
-            self._store.note(name, packed)
+            self._store.write(name, packed)
         except TidegateError:
             return
         self.has_grown = True

@@ -136,7 +136,7 @@ def _assume_repository(
         fix="`--repo-map URL=PATH` says otherwise",
     )
     register_display_root(repository_scan.root)
-    checkout = Checkout(url, repository_scan.root, always=True)
+    checkout = Checkout(url, repository_scan.root, is_override=True)
     return RepositoryAliases(
         replace(settings, checkouts=(*settings.checkouts, checkout)), repository_scan, (finding,)
     )

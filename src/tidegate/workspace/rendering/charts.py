@@ -77,7 +77,7 @@ async def _cached_tree(name: str, file: str, content: bytes, cache: Cache) -> Pa
     async def fill(directory: Path) -> None:
         await asyncio.to_thread((directory / file).write_bytes, content)
 
-    return (await cache.find_or_keep(f"stand-in for {name}", fill, shown="a stand-in")).root
+    return (await cache.find_or_store(f"stand-in for {name}", fill, shown="a stand-in")).root
 
 
 def matching_version(version_range: str) -> str:
@@ -85,7 +85,7 @@ def matching_version(version_range: str) -> str:
     bounds = read_range(version_range or "*")
     for candidate in _version_candidates(version_range):
         version = read_version(candidate)
-        if version is not None and bounds is not None and bounds.takes(version):
+        if version is not None and bounds is not None and bounds.matches(version):
             return candidate
     return "0.0.0"
 

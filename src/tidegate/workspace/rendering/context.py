@@ -113,8 +113,8 @@ class RenderContext:
             self.settings.repository if isinstance(source, GitSource) else None
         )
         if keyring is not None:
-            rings = CredentialChain((keyring, options.keyring))
-            options = msgspec.structs.replace(options, keyring=rings)
+            rings = CredentialChain((keyring, options.credentials))
+            options = msgspec.structs.replace(options, credentials=rings)
         try:
             tree = await fetch(source, options)
             return tree if ignore is None else await self.filter_ignored(tree, ignore)
@@ -149,12 +149,12 @@ class RenderContext:
         settings = self.settings
         options = FetchOptions(
             cache=settings.cache,
-            keyring=credentials_from_environment(settings.environment),
+            credentials=credentials_from_environment(settings.environment),
             offline=settings.offline,
             environment=settings.environment,
             checkouts=settings.checkouts,
-            vendored=settings.vendored,
-            here=settings.scanned_tree,
+            vendored_charts=settings.vendored,
+            known_snapshot=settings.scanned_tree,
         )
         if directory is None:
             return options
