@@ -88,7 +88,7 @@ class SavedPlan:
     def __init__(self, document: _SavedDocument, name: str) -> None:
         self._document = document
         self._location = Location(name)
-        self._key = LocalKey(os.environ).take()
+        self._key = LocalKey(os.environ).find_or_create()
 
     @property
     def source(self) -> str:
@@ -167,7 +167,7 @@ class PlanInputs(NamedTuple):
 def save_plan(path: Path, inputs: PlanInputs, live_preview: LivePreview, session: Session) -> None:
     """Write a saved plan to a file. Raises FileError."""
     current_preview, live_objects = live_preview
-    key = LocalKey(os.environ).take()
+    key = LocalKey(os.environ).find_or_create()
     document = _SavedDocument(
         KIND,
         VERSION,

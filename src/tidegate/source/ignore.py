@@ -87,7 +87,7 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
 
 
 def read_rules(text: str, directory: tuple[str, ...] = ()) -> tuple[IgnoreRule, ...]:
-    """Return the rules in a text, one per line. `below` is the directory that they apply to."""
+    """Return the rules in a text, one per line. `directory` is what they apply to."""
     lines = text.split("\n")
     return tuple(
         _read_rule(line.removesuffix("\r"), directory)

@@ -74,10 +74,10 @@ def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
 
 
 def is_same_repository(url: str, other_url: str) -> bool:
-    """Whether two addresses mean the same repository, over ssh or https, with `.git` or without.
+    """Whether two addresses are the same repository, over ssh or https, with `.git` or without.
 
-    Letters are compared without their case, as the large hosts do. Ports count only between
-    addresses of one scheme: a server's ssh port says nothing of its https port.
+    Case is ignored, as the large hosts do. Ports are compared only between addresses of one scheme:
+    the ssh port of a server is independent of its https port.
     """
     try:
         first, second = read_git_url(url), read_git_url(other_url)

@@ -15,14 +15,14 @@ from tidegate.errors import RenderError
 from tidegate.model.units.chart_request import ChartRequest, InlineValues, ValuesFile
 from tidegate.model.units.rendering import ArgoOverrides, FluxOverrides, Overlay
 from tidegate.render.cache.keys import overlay_key, release_key, request_text
-from tidegate.render.inputs import RACE, CacheInputs, KeyCache, file_system_time
+from tidegate.render.inputs import TIME_GRANULARITY, CacheInputs, KeyCache, file_system_time
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 
 
 def later() -> int:
     """A moment at which all that was written now is long past."""
-    return file_system_time() + 2 * RACE
+    return file_system_time() + 2 * TIME_GRANULARITY
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None
 
 
 def test_only_so_many_keys_are_known() -> None:
-    keys = KeyCache(now=later, most=2)
+    keys = KeyCache(now=later, max_keys=2)
     made: list[bytes] = []
 
     def make(name: bytes, _looked: CacheInputs) -> str:

@@ -1,4 +1,4 @@
-"""Which renders must not lie in clear, and how those are sealed with the user's own key."""
+"""Encryption of cached renders that contain secrets, with the user's local key."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tidegate.model.k8s.secret import leaf_texts, secret_field_paths, value_at_p
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.sops.tree import encrypted_type
 
-NONCE = 12
+NONCE_SIZE = 12
 _USER_IN_ADDRESS = lazy_regex(rb"://[^/\s\x00-\x1f]*@")
 
 
 def has_no_secrets(documents: Iterable[Document], encoded: bytes) -> bool:
-    """Whether nothing in there is secret: no value of a Secret in clear, no address with a user."""
+    """Whether no value of a Secret is in plain text, and no address has a user."""
     if _USER_IN_ADDRESS.search(encoded):
         return False
     return all(
@@ -28,28 +28,28 @@ def has_no_secrets(documents: Iterable[Document], encoded: bytes) -> bool:
 
 
 def hash_name(name: str, key: bytes) -> str:
-    """A name that nobody can try out values on."""
+    """Return a keyed hash of a name, so that values in it cannot be guessed."""
     return hashlib.blake2b(name.encode(), key=key, digest_size=32).hexdigest()
 
 
 def encrypt(text: bytes, key: bytes) -> bytes | None:
-    """None where the library for it is not installed: then nothing is kept."""
+    """Encrypt a text; None if `cryptography` is not installed."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
     except ImportError:
         return None
-    nonce = secrets.token_bytes(NONCE)
+    nonce = secrets.token_bytes(NONCE_SIZE)
     return nonce + AESGCM(key).encrypt(nonce, text, None)
 
 
-def decrypt(sealed: bytes, key: bytes) -> bytes | None:
-    """None for what another key has sealed, or somebody has changed."""
+def decrypt(encrypted: bytes, key: bytes) -> bytes | None:
+    """Decrypt a text; None if the key does not fit, or the text was changed."""
     try:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
     except ImportError:
         return None
     try:
-        return AESGCM(key).decrypt(sealed[:NONCE], sealed[NONCE:], None)
+        return AESGCM(key).decrypt(encrypted[:NONCE_SIZE], encrypted[NONCE_SIZE:], None)
     except (InvalidTag, ValueError):
         return None

@@ -122,7 +122,7 @@ async def _ask(asked: GoTemplateRequest, written: Sequence[str], workers: Worker
         problem = f"the templates cannot be rendered: {error.problem}"
         raise RenderError("render.template", problem, hint=error.hint) from error
     if isinstance(answer, WorkerError):
-        found = _OWN.fullmatch(answer.where.name) if answer.where else None
+        found = _OWN.fullmatch(answer.location.name) if answer.location else None
         if found is None:
             raise _refused(answer.problem, "")
         text = written[int(found[1])]

@@ -95,12 +95,12 @@ async def request_render(release: ChartRequest, workers: Workers) -> RenderedCha
     except ProcessError as error:
         raise _lost(error, release) from error
     match answer:
-        case WorkerError(absent=absent, where=Location() as where) if absent:
-            raise dependency_error(absent, where=where)
-        case WorkerError(unseen=unseen) if unseen:
-            raise lookups_error(unseen, where=Location(release.chart))
+        case WorkerError(missing_charts=missing, location=Location() as location) if missing:
+            raise dependency_error(missing, where=location)
+        case WorkerError(missing_lookups=paths) if paths:
+            raise lookups_error(paths, where=Location(release.chart))
         case WorkerError():
-            raise answer.error()
+            raise answer.to_error()
         case RenderedChart():
             return answer
 

@@ -304,7 +304,7 @@ class OverlayCollector:
     def matching(self, pattern: str) -> list[str]:
         if not is_pattern(pattern) or kustomization.is_remote(pattern):
             return []
-        self.tree.looked.is_whole = False  # it looks into directories by itself
+        self.tree.looked.is_complete = False  # it looks into directories by itself
         try:
             found = find_matches(self.tree.root, normalize_path(pattern, self.directory))
         except PathEscapeError:

@@ -59,7 +59,7 @@ class Tree:
         self, root: Path, *, mount: str, label: str = "", looked: CacheInputs | None = None
     ) -> None:
         self.looked = looked or CacheInputs()
-        self.looked.note(root, StatLevel.PLACE)
+        self.looked.record(root, StatLevel.IDENTITY)
         self.root = root.resolve()
         self._start = str(self.root)
         self.mount = mount
@@ -81,7 +81,7 @@ class Tree:
 
     def names(self, directory: str) -> Iterator[tuple[str, bool]]:
         """The names in a directory in order, and for each whether it is itself a directory."""
-        self.looked.note(self.root / directory)
+        self.looked.record(self.root / directory)
         with os.scandir(self.root / directory) as entries:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         yield from sorted(found)
@@ -109,7 +109,7 @@ class Tree:
         return ResolvedPath(current, _kind_of(mode), links)
 
     def _note(self, path: str) -> StatFields:
-        return self.looked.note(f"{self._start}/{path}", StatLevel.LINK)
+        return self.looked.record(f"{self._start}/{path}", StatLevel.LINK)
 
 
 def _mode_of(path: str, text: str, where: FindLocation) -> int:

@@ -80,7 +80,9 @@ async def _list_objects(
     objects = {item.name: item for item in await bucket.list_objects(options.limits)}
     has_rules = bool(source.prefix) or FILE_NAME in objects
     absent_statuses = frozenset({FORBIDDEN, NOT_FOUND})
-    request = msgspec.structs.replace(bucket.request_for(FILE_NAME), accepted_statuses=absent_statuses)
+    request = msgspec.structs.replace(
+        bucket.request_for(FILE_NAME), accepted_statuses=absent_statuses
+    )
     download = await client.get(request) if has_rules else None
     text = (
         download.body.decode("utf-8", "replace")

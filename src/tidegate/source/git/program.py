@@ -134,20 +134,20 @@ async def open_git(
 ) -> AsyncIterator[Git]:
     """Set git up, with a home directory that is removed afterwards."""
     credentials = options.credentials.find(url.origin)
-    with tempfile.TemporaryDirectory(prefix="tidegate-git-") as home:
-        variables = base_environment(Path(home), options)
+    with tempfile.TemporaryDirectory(prefix="tidegate-git-") as git_home:
+        variables = base_environment(Path(git_home), options)
         variables["GIT_ALLOW_PROTOCOL"] = ":".join(
             _allowed_protocols(url, options, submodules=submodules)
         )
         settings = dict(SETTINGS)
-        settings |= _credential_settings(url, credentials, Path(home), options)
-        variables |= _ssh_variables(credentials, Path(home), options)
+        settings |= _credential_settings(url, credentials, Path(git_home), options)
+        variables |= _ssh_variables(credentials, Path(git_home), options)
         variables |= _helper_variables(credentials)
         variables |= dict(_config_variables(settings))
         yield Git(url, variables, Limits(time=options.timeout, memory=MEMORY_LIMIT))
 
 
-def base_environment(home: Path, options: FetchOptions) -> dict[str, str]:
+def base_environment(git_home: Path, options: FetchOptions) -> dict[str, str]:
     """Return the variables that git always gets.
 
     `HOME` stays the user's if the user's configuration is used.
@@ -163,8 +163,8 @@ def base_environment(home: Path, options: FetchOptions) -> dict[str, str]:
     }
     if not options.use_user_git_config:
         isolated = {
-            "HOME": str(home),
-            "XDG_CONFIG_HOME": str(home),
+            "HOME": str(git_home),
+            "XDG_CONFIG_HOME": str(git_home),
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
         return variables | isolated
@@ -202,7 +202,7 @@ def _allowed_protocols(url: GitUrl, options: FetchOptions, *, submodules: bool) 
 
 
 def _credential_settings(
-    url: GitUrl, credentials: Credentials, home: Path, options: FetchOptions
+    url: GitUrl, credentials: Credentials, git_home: Path, options: FetchOptions
 ) -> dict[str, str]:
     settings = {}
     if credentials.password is not None and url.scheme in ("http", "https"):
@@ -215,11 +215,13 @@ def _credential_settings(
         settings["http.followRedirects"] = "false"
     if credentials.ca_certificate:
         settings["http.sslCAInfo"] = _write_secret_file(
-            home, "authority", credentials.ca_certificate
+            git_home, "authority", credentials.ca_certificate
         )
     if credentials.certificate and credentials.key is not None:
-        settings["http.sslCert"] = _write_secret_file(home, "certificate", credentials.certificate)
-        settings["http.sslKey"] = _write_secret_file(home, "key", credentials.key.reveal())
+        settings["http.sslCert"] = _write_secret_file(
+            git_home, "certificate", credentials.certificate
+        )
+        settings["http.sslKey"] = _write_secret_file(git_home, "key", credentials.key.reveal())
     return settings
 
 
@@ -230,22 +232,24 @@ def _helper_variables(credentials: Credentials) -> dict[str, str]:
     return {"TIDEGATE_GIT_USER": credentials.username, "TIDEGATE_GIT_PASSWORD": password}
 
 
-def _ssh_variables(credentials: Credentials, home: Path, options: FetchOptions) -> dict[str, str]:
+def _ssh_variables(
+    credentials: Credentials, git_home: Path, options: FetchOptions
+) -> dict[str, str]:
     """Return how git calls ssh. ssh looks up the home directory itself and ignores HOME."""
     if credentials.identity is None and options.use_user_git_config:
         return {}
     command = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
     if credentials.identity is not None:
-        identity = _write_secret_file(home, "identity", credentials.identity.reveal())
+        identity = _write_secret_file(git_home, "identity", credentials.identity.reveal())
         command += ["-o", "IdentitiesOnly=yes", "-i", identity]
     if credentials.known_hosts:
-        known_hosts = _write_secret_file(home, "known_hosts", credentials.known_hosts)
+        known_hosts = _write_secret_file(git_home, "known_hosts", credentials.known_hosts)
         command += ["-o", f"UserKnownHostsFile={known_hosts}"]
     return {"GIT_SSH_COMMAND": shlex.join(command)}
 
 
-def _write_secret_file(home: Path, name: str, text: str) -> str:
-    path = home / name
+def _write_secret_file(directory: Path, name: str, text: str) -> str:
+    path = directory / name
     path.touch(mode=0o600)
     path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
     return str(path)

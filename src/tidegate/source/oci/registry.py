@@ -73,7 +73,10 @@ class Registry:
         """Download; if the registry names a token service, get a token and try again."""
         url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
         first_request = msgspec.structs.replace(
-            request, url=url, authorization=self._authorization, accepted_statuses=frozenset({UNAUTHORIZED})
+            request,
+            url=url,
+            authorization=self._authorization,
+            accepted_statuses=frozenset({UNAUTHORIZED}),
         )
         download = await self._client.get(first_request)
         if download.status != UNAUTHORIZED:

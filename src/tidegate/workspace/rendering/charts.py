@@ -193,10 +193,10 @@ async def _render_attempt(
         if {chart.dependency for chart in request.fetched} & {*error.dependencies}:
             raise
         if key:
-            context.render_cache.keep_needs(key, error.dependencies)
+            context.render_cache.store_dependencies(key, error.dependencies)
         return error.dependencies
     if key:
-        context.render_cache.keep(key, documents)
+        context.render_cache.store(key, documents)
     return EncryptedObjects(documents)
 
 
@@ -208,7 +208,7 @@ def _find_cached(
     return (
         EncryptedObjects(documents)
         if documents is not None
-        else context.render_cache.find_needs(key) or None
+        else context.render_cache.find_dependencies(key) or None
     )
 
 

@@ -21,7 +21,7 @@ from tidegate.render.kustomize.override import add_common_metadata
 from tidegate.render.prescan import SearchPattern
 from tidegate.render.sops import Keys
 from tidegate.render.sops.objects import PLACEHOLDER
-from tidegate.render.substitute import Source, Variables, collect, substitute
+from tidegate.render.substitute import Variables, VariableSource, collect_variables, substitute
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.decryption import find_secret_fields, secret_texts
 from tidegate.workspace.rendering.result import RenderResult
@@ -111,7 +111,7 @@ class FluxInputs:
         if substitution is not None:
             variables = self._variables
             documents = tuple(
-                substitute(document, variables, always=substitution.always)
+                substitute(document, variables, even_without_variables=substitution.always)
                 for document in documents
             )
         if details.labels or details.annotations:
@@ -145,12 +145,12 @@ class FluxInputs:
             self._source(reference, index)
             for index, reference in enumerate(substitution.references)
         ]
-        return collect(sources, inline=substitution.inline, where=self.unit.location)
+        return collect_variables(sources, inline=substitution.inline, location=self.unit.location)
 
-    def _source(self, reference: DataReference, index: int) -> Source:
+    def _source(self, reference: DataReference, index: int) -> VariableSource:
         entries = self._entries(reference, f"spec.postBuild.substituteFrom[{index}]")
         values = None if entries is None else _decode_entries(entries)
-        return Source(
+        return VariableSource(
             kind=reference.kind, name=reference.name, values=values, optional=reference.optional
         )
 

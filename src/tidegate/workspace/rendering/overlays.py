@@ -99,7 +99,7 @@ async def _build_once(
             overlay, tool=tool, decrypt=decryption.decrypt_input, workers=workers
         )
     if key and not decryption.has_encrypted_inputs:
-        context.render_cache.keep(key, documents)  # what SOPS has opened is never kept
+        context.render_cache.store(key, documents)  # what SOPS has opened is never kept
     return EncryptedObjects(documents)
 
 

@@ -53,7 +53,9 @@ def answer(request: bytes) -> bytes:
     if isinstance(asked, ChartRequest) and asked.lookups is not None and _desk().unseen:
         # What it came to without them is not what it comes to.
         unseen = tuple(dict.fromkeys(_desk().unseen))
-        reply = WorkerError("render.helm.lookup", "templates look something up", unseen=unseen)
+        reply = WorkerError(
+            "render.helm.lookup", "templates look something up", missing_lookups=unseen
+        )
     return _encode(reply)
 
 
