@@ -29,7 +29,7 @@ class _UncertainError(Exception):
 
 def overlay_may_contain(pattern: SearchPattern, inputs: OverlayInputs) -> bool:
     """Whether the objects of an overlay may contain the pattern."""
-    is_certain = not inputs.remote and not inputs.uses_charts
+    is_certain = not inputs.missing_remotes and not inputs.uses_charts
     return not is_certain or any(pattern.search(text) for text in inputs.copy.files.values())
 
 

@@ -35,7 +35,7 @@ class Around:
     def exists_below(self, text: str) -> bool:
         return text in self.present
 
-    def matching(self, pattern: str) -> list[str]:
+    def list_matches(self, pattern: str) -> list[str]:
         return [path for path in self.present if fnmatchcase(path, pattern)]
 
 
@@ -46,7 +46,7 @@ def changed(
     made: bool = False,
     present: tuple[str, ...] = (),
 ) -> JsonObject:
-    return apply_overrides(body, overrides, made=made, nearby=Around(present))
+    return apply_overrides(body, overrides, is_generated=made, directory=Around(present))
 
 
 def test_without_overrides_nothing_changes() -> None:

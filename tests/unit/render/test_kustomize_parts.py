@@ -11,14 +11,14 @@ from tidegate.errors import RenderError
 from tidegate.model.units.rendering import FluxOverrides
 from tidegate.render.kustomize import build
 from tidegate.render.kustomize.collect import collect_inputs
-from tidegate.render.kustomize.file_parts import MOST, split_inputs
+from tidegate.render.kustomize.file_parts import MAX_FILES, split_inputs
 
-LONG = MOST + 40
+LONG = MAX_FILES + 40
 ODD = {
     3: "# nothing\n",
     5: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n",
     7: "a: &a {x: 010, y: yes, z: 1e3}\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nb: *a\n",
-    MOST + 1: """\
+    MAX_FILES + 1: """\
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: own, annotations: {config.kubernetes.io/local-config: "true"}}

@@ -17,7 +17,7 @@ SCRATCH = "/dev/shm/tidegate-scratch-7-ab12_x/tree"  # noqa: S108  (nothing is w
 def gathering(*files: str) -> OverlayInputs:
     copy = BuildCopy(files={f"tree/{path}": b"" for path in files})
     overlay = Overlay(root=Path("/nowhere"), path="app")
-    return OverlayInputs(overlay, copy=copy, top="tree/app/kustomization.yaml")
+    return OverlayInputs(overlay, copy=copy, top_file="tree/app/kustomization.yaml")
 
 
 TOLD = {

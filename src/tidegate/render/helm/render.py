@@ -188,7 +188,7 @@ class _Piece(NamedTuple):
 
 
 async def print_manifest(
-    release: ChartRequest, workers: Workers, *, hooks: bool, tests: bool
+    release: ChartRequest, workers: Workers, *, include_hooks: bool, include_tests: bool
 ) -> str:
     """What `helm template` prints: CRDs, then objects as Helm installs them, then hooks.
 
@@ -196,10 +196,12 @@ async def print_manifest(
     """
     rendered = await request_render(release, workers)
     pieces = sorted(_pieces(rendered.templates), key=lambda piece: piece.rank)
-    events = EVENTS | TEST_EVENTS if tests else EVENTS
+    events = EVENTS | TEST_EVENTS if include_tests else EVENTS
     crds = [crd.text for crd in rendered.crds]
     objects = [text for _, own, text in pieces if own is None]
-    wanted = [text for _, own, text in pieces if hooks and own is not None and own <= events]
+    wanted = [
+        text for _, own, text in pieces if include_hooks and own is not None and own <= events
+    ]
     return "".join(f"---\n{text}\n" for text in (*crds, *objects, *wanted))
 
 

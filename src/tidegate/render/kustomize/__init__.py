@@ -1,4 +1,4 @@
-"""Kustomize overlays: what Argo CD and Flux would build, with the real kustomize.
+"""Kustomize overlays, built with the real kustomize as Argo CD and Flux build them.
 
 documents = await build(Overlay(root=tree, path="apps/web", overrides=FluxOverrides()))
 """

@@ -1,11 +1,11 @@
-"""SOPS: encrypted objects and files, opened in memory.
+"""SOPS: encrypted objects and files, decrypted in memory.
 
-    keys = Keys.from_environment(os.environ)
+keys = Keys.from_environment(os.environ)
     decrypted = await decrypt(documents, keys, offline=True)
-    file = await decrypt_file(source, keys, where=Place("values.enc.yaml"))
-    refuse_broken(file.seal, where)
+    file = await decrypt_file(source, keys, location=Location("values.enc.yaml"))
+    require_intact_mac(file.mac_status, location)
 
-age keys are used in our own process; for PGP, cloud services and Vault the `sops` program is asked.
+age keys are used in this process; for PGP, cloud services and Vault, the `sops` program runs.
 """
 
 from tidegate.render.sops.formats import Format, format_of, is_encrypted

@@ -66,20 +66,24 @@ class Decryption(msgspec.Struct):
     async def decrypt_input(self, build_input: DecryptableFile) -> bytes:
         """Return what a generator or a patch reads instead of an encrypted file."""
         reads, writes = _formats(build_input)
-        if self.keys.sealed or not is_encrypted(build_input.content, reads):
+        if self.keys.is_disabled or not is_encrypted(build_input.content, reads):
             return build_input.content
         self.has_encrypted_inputs = True
         location = Location(build_input.path)
         try:
             decrypted = await decrypt_file(
-                build_input.content, self.keys, where=location, reads=reads, writes=writes
+                build_input.content,
+                self.keys,
+                location=location,
+                input_format=reads,
+                output_format=writes,
             )
         except RenderError as error:
             if error.code not in WITHOUT_KEY:
                 raise
             return self._placeholder_input(build_input, writes, error)
         try:
-            require_intact_mac(decrypted.seal, location)
+            require_intact_mac(decrypted.mac_status, location)
         except RenderError as error:
             self.mac_errors.append(error)
         self.secrets |= set(
@@ -92,16 +96,16 @@ class Decryption(msgspec.Struct):
     ) -> DecryptedDocuments:
         """Return the objects, decrypted. `root`: the directory of their files."""
         documents = tuple(documents)
-        if self.keys.sealed:
+        if self.keys.is_disabled:
             _require_decryption(documents)
             return replace_undecryptable(documents)
         for name in sorted({document.location.name for document in find_encrypted(documents)}):
             await self._check_mac(root, name)
         decrypted = await decrypt(documents, self.keys, offline=True)
-        self.undecrypted += decrypted.locked
+        self.undecrypted += decrypted.errors
         masked_fields = (
             (*fields, *find_secret_fields(document.body, self.secrets))
-            for document, fields in zip(decrypted.documents, decrypted.hidden, strict=True)
+            for document, fields in zip(decrypted.documents, decrypted.secret_fields, strict=True)
         )
         return DecryptedDocuments(
             decrypted.documents, tuple(masked_fields), tuple(self.undecrypted)
@@ -133,7 +137,7 @@ class Decryption(msgspec.Struct):
         location = Location(name)
         try:
             require_intact_mac(
-                (await decrypt_file(content, self.keys, where=location)).seal, location
+                (await decrypt_file(content, self.keys, location=location)).mac_status, location
             )
         except RenderError as error:
             if error.code == "render.sops.mac":

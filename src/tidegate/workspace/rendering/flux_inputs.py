@@ -89,7 +89,7 @@ class FluxInputs:
         """
         name, namespace = self._details.key_secret, self.unit.id.namespace
         if not self._details.decrypts and self.unit.id.kind == KUSTOMIZATION:
-            return Keys(sealed=True)
+            return Keys(is_disabled=True)
         if not name:
             return settings.keys
         entries, reason = (
@@ -100,9 +100,9 @@ class FluxInputs:
             entries, cluster_reason = await settings.get_cluster_data("Secret", namespace, name)
             reason += f", {cluster_reason}"
         if entries is not None:
-            return Keys.from_secret(entries, where=Location(f"Secret `{namespace}/{name}`"))
-        searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.looked)
-        return replace(settings.keys, looked=searched)
+            return Keys.from_secret(entries, location=Location(f"Secret `{namespace}/{name}`"))
+        searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.searched)
+        return replace(settings.keys, searched=searched)
 
     def post_process(self, result: RenderResult) -> RenderResult:
         """Substitute variables, and add the common labels and annotations."""

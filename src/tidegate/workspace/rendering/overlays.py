@@ -164,8 +164,8 @@ async def render_request(
     decrypted = await decryption.decrypt_objects(encrypted.documents, Path(request.root))
     return RenderResult(
         documents=decrypted.documents,
-        secret_fields=decrypted.hidden,
-        undecrypted=decrypted.locked,
+        secret_fields=decrypted.secret_fields,
+        undecrypted=decrypted.errors,
         mac_errors=tuple(decryption.mac_errors),
         missing_inputs=encrypted.missing_inputs,
         remote_bases=encrypted.remote_bases,
