@@ -31,8 +31,8 @@ async def fill(tidegate: Tidegate) -> None:
         (place / "b").write_text("y" * 1024)
 
     cache = Cache(tidegate.cache)
-    await cache.store("shop", write, shown="shop")
-    await cache.store("web", write_another, shown="web", kind=CacheEntryKind.CHARTS)
+    await cache.store("shop", write, source_name="shop")
+    await cache.store("web", write_another, source_name="web", kind=CacheEntryKind.CHARTS)
     cache.renders.write("web", b"z" * 512)
     cache.close()
 

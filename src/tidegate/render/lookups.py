@@ -33,7 +33,7 @@ def find_lookups(release: ChartRequest) -> Iterator[Location]:
     """Yield the location of the first `lookup` in each template; archives are not searched."""
     root = Path(release.root).resolve()
     try:
-        chart = resolve_inside(root / release.chart.lstrip("/"), root, shown=release.chart)
+        chart = resolve_inside(root / release.chart.lstrip("/"), root, display_path=release.chart)
     except RenderError:
         return
     for directory, _, files in sorted(os.walk(chart)):

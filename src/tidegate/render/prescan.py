@@ -49,7 +49,7 @@ def chart_may_contain(pattern: SearchPattern, release: ChartRequest) -> bool:
 
 def _input_texts(release: ChartRequest) -> Iterator[bytes]:
     root = Path(release.root).resolve()
-    chart = resolve_inside(root / release.chart.lstrip("/"), root, shown=release.chart)
+    chart = resolve_inside(root / release.chart.lstrip("/"), root, display_path=release.chart)
     if release.fetched or not chart.is_dir():
         raise _UncertainError
     yield from _file_texts(str(chart))

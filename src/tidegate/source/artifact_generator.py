@@ -75,7 +75,7 @@ async def compose_artifact(
         await asyncio.to_thread(_fill, base, sources, directory)
 
     name = f"together {digest.hexdigest()}"
-    tree = await options.cache.find_or_store(name, fill, shown=str(first.source))
+    tree = await options.cache.find_or_store(name, fill, source_name=str(first.source))
     return msgspec.structs.replace(
         first,
         revision=base.revision if base else Revision("latest", tree.digest),
@@ -168,10 +168,12 @@ def _archives(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator[str]:
         if any(_matches(pattern, path.split("/")) for pattern in patterns)
     ]
     is_excluded = _exclude_filter(artifact_copy, artifact_copy.base_directory)
-    kept = [path for path in matches if not is_excluded(path)]
-    if not kept:
+    selected = [path for path in matches if not is_excluded(path)]
+    if not selected:
         raise _empty_selection_error(artifact_copy, is_excluded=bool(matches))
-    yield from (path for path in kept if path in entries.files and path.lower().endswith(ARCHIVES))
+    yield from (
+        path for path in selected if path in entries.files and path.lower().endswith(ARCHIVES)
+    )
 
 
 def _copy_file(file: Path, target: Path, *, should_merge: bool) -> None:
@@ -274,13 +276,13 @@ def _select_pattern(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator
         )
     )
     is_excluded = _exclude_filter(artifact_copy, artifact_copy.base_directory)
-    kept = [path for path in matches if not is_excluded(path)]
-    if not kept:
+    selected = [path for path in matches if not is_excluded(path)]
+    if not selected:
         raise _empty_selection_error(artifact_copy, is_excluded=bool(matches))
     strip = (
         artifact_copy.pattern.removesuffix(INSIDE) if artifact_copy.pattern.endswith(INSIDE) else ""
     )
-    for match in kept:
+    for match in selected:
         files = entries.below(match) if match in entries.directories else (match,)
         for file in files:
             if file == match or not is_excluded(file):

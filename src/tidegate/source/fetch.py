@@ -78,7 +78,7 @@ async def select_files(
         await asyncio.to_thread(copy_files, snapshot.root, files, directory)
 
     name = f"part {with_known_digest.digest} {listing}"
-    tree = await options.cache.find_or_store(name, fill, shown=str(snapshot.source))
+    tree = await options.cache.find_or_store(name, fill, source_name=str(snapshot.source))
     return msgspec.structs.replace(
         with_known_digest,
         root=tree.root,

@@ -148,7 +148,11 @@ async def _fetch_entry(
     name = f"chart {url} {entry.version} {entry.digest}"
     display_name = f"{source.chart} {entry.version} from {redact_url(source.repository)}"
     tree = await options.find_or_fetch_tree(
-        name, fill, display_name=display_name, shown=redact_url(url), kind=CacheEntryKind.CHARTS
+        name,
+        fill,
+        display_name=display_name,
+        source_name=redact_url(url),
+        kind=CacheEntryKind.CHARTS,
     )
     revision = Revision(entry.version)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)

@@ -168,5 +168,5 @@ async def _fetch_archive(
         await asyncio.to_thread(unpack, path, directory, name=str(path), limits=limits, strip=strip)
 
     name = f"archive {digest}" + (f" without {strip}" if strip else "")
-    tree = await options.cache.find_or_store(name, fill, shown=str(path))
+    tree = await options.cache.find_or_store(name, fill, source_name=str(path))
     return Snapshot(source, Revision("", digest), tree.root, tree.files, digest=tree.digest)

@@ -77,7 +77,7 @@ class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
         fill: Fill,
         *,
         display_name: str,
-        shown: str,
+        source_name: str,
         kind: CacheEntryKind = CacheEntryKind.SOURCES,
     ) -> CachedTree:
         """Return the cached tree of this name; without one, `fill` fetches it.
@@ -87,7 +87,7 @@ class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
         tree = self.cache.find(name)
         if tree is None and self.offline:
             raise offline_error(display_name)
-        return tree or await self.cache.store(name, fill, shown=shown, kind=kind)
+        return tree or await self.cache.store(name, fill, source_name=source_name, kind=kind)
 
 
 def offline_error(display_name: str) -> SourceError:

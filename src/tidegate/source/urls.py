@@ -136,5 +136,7 @@ def _check_user_and_host(text: str, user: str, host: str) -> None:
 
 
 def _url_error(text: str, reason: str) -> SourceError:
-    shown = redact_password(text)
-    return SourceError("source.url", f"`{shown}` {reason}", hint="write it as `https://host/path`")
+    redacted = redact_password(text)
+    return SourceError(
+        "source.url", f"`{redacted}` {reason}", hint="write it as `https://host/path`"
+    )

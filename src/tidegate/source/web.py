@@ -255,4 +255,4 @@ async def fetch_file(url: str, options: FetchOptions) -> CachedTree:
         async def fill(directory: Path) -> None:
             await asyncio.to_thread((directory / FILE_NAME).write_bytes, download.body)
 
-        return await options.cache.store(name, fill, shown=redact_url(url))
+        return await options.cache.store(name, fill, source_name=redact_url(url))

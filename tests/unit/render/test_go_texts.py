@@ -67,7 +67,7 @@ async def test_what_is_missing_is_an_error_where_the_set_says_so_unless_it_may_b
     ],
 )
 def test_a_field_of_a_field_is_asked_for_so_that_it_may_be_missing(text: str, said: str) -> None:
-    assert translate(text, patient=True) == said
+    assert translate(text, lenient=True) == said
 
 
 async def test_a_field_of_what_is_not_there_is_not_there_either() -> None:

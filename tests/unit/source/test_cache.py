@@ -41,7 +41,7 @@ def files_below(place: Path) -> list[Path]:
 
 
 async def test_a_tree_is_found_again_by_its_name(tmp_path: Path) -> None:
-    made = await Cache(tmp_path).store("shop", writes(a="1", b="2"), shown="shop")
+    made = await Cache(tmp_path).store("shop", writes(a="1", b="2"), source_name="shop")
 
     found = Cache(tmp_path).find("shop")
 
@@ -53,8 +53,8 @@ async def test_a_tree_is_found_again_by_its_name(tmp_path: Path) -> None:
 async def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    one = await cache.store("one", writes(a="1"), shown="one")
-    two = await cache.store("two", writes(a="1"), shown="two")
+    one = await cache.store("one", writes(a="1"), source_name="one")
+    two = await cache.store("two", writes(a="1"), source_name="two")
 
     assert one.root == two.root
     assert held(cache)[CacheEntryKind.SOURCES].count == 1
@@ -68,7 +68,7 @@ async def test_a_tree_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> N
         raise SourceError("source.size", "too large")
 
     with pytest.raises(SourceError):
-        await cache.store("shop", fill, shown="shop")
+        await cache.store("shop", fill, source_name="shop")
 
     assert cache.find("shop") is None
     assert files_below(tmp_path) == []
@@ -79,21 +79,21 @@ async def test_a_link_out_of_the_tree_is_refused(tmp_path: Path) -> None:
         (place / "leak").symlink_to("/etc/passwd")
 
     with pytest.raises(SourceError) as caught:
-        await Cache(tmp_path).store("shop", fill, shown="shop")
+        await Cache(tmp_path).store("shop", fill, source_name="shop")
 
     assert caught.value.code == "source.link"
 
 
 async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
     first = Cache(tmp_path, limit=2500)
-    await first.store("old", writes(a="x" * 1000), shown="old")
-    await first.store("used", writes(a="y" * 1000), shown="used")
+    await first.store("old", writes(a="x" * 1000), source_name="old")
+    await first.store("used", writes(a="y" * 1000), source_name="used")
     first.close()
     ages(first, seconds=1000)
     second = Cache(tmp_path, limit=2500)
     second.find("used")
 
-    await second.store("new", writes(a="z" * 1000), shown="new")
+    await second.store("new", writes(a="z" * 1000), source_name="new")
 
     assert second.find("old") is None
     assert second.find("used") is not None
@@ -103,7 +103,7 @@ async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
 
 async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
     user = Cache(tmp_path)
-    tree = await user.store("shop", writes(a="1"), shown="shop")
+    tree = await user.store("shop", writes(a="1"), source_name="shop")
 
     Cache(tmp_path).clear()
     kept = (tree.root / "a").read_text()
@@ -117,7 +117,7 @@ async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
 
 async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    await cache.store("shop", writes(a="1"), shown="shop")
+    await cache.store("shop", writes(a="1"), source_name="shop")
     left = tmp_path / "v1" / "making" / "left"
     (left / "tree").mkdir(parents=True)
     (left / "lock").touch()
@@ -139,8 +139,8 @@ def test_a_note_is_remembered_and_the_last_one_counts(tmp_path: Path) -> None:
 
 async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    await cache.store("shop", writes(a="123"), shown="shop")
-    await cache.store("web", writes(a="12345"), shown="web", kind=CacheEntryKind.CHARTS)
+    await cache.store("shop", writes(a="123"), source_name="shop")
+    await cache.store("web", writes(a="12345"), source_name="web", kind=CacheEntryKind.CHARTS)
     cache.renders.write("web", b"1234567")
 
     found = held(cache)
@@ -159,7 +159,7 @@ async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
 
 async def test_one_kind_can_be_cleared_and_the_others_stay(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    await cache.store("shop", writes(a="123"), shown="shop")
+    await cache.store("shop", writes(a="123"), source_name="shop")
     cache.renders.write("web", b"1234567")
     cache.close()
 
@@ -196,7 +196,7 @@ async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SourceError) as caught:
-        await Cache(tmp_path / "file").store("shop", writes(a="1"), shown="shop")
+        await Cache(tmp_path / "file").store("shop", writes(a="1"), source_name="shop")
 
     assert caught.value.code == "source.cache"
 

@@ -43,7 +43,7 @@ def release_key(release: ChartRequest, inputs: CacheInputs | None = None) -> str
     inputs.record(release.root, StatLevel.IDENTITY)
     root = Path(release.root).resolve()
     digests = _Digests(root, inputs)
-    chart = digests.find(root / release.chart.lstrip("/"), shown=release.chart)
+    chart = digests.find(root / release.chart.lstrip("/"), display_path=release.chart)
     start = chart if chart.is_dir() else chart.parent
     fetched = (Path(chart.path).resolve() for chart in release.fetched)
     digest = hashlib.sha256(sdk_version().encode())
@@ -122,9 +122,9 @@ class _Digests:
         self._root = root
         self._inputs = inputs
 
-    def find(self, path: Path, *, shown: str) -> Path:
+    def find(self, path: Path, *, display_path: str) -> Path:
         self._inputs.record(path, StatLevel.IDENTITY)
-        return resolve_inside(path, self._root, shown=shown)
+        return resolve_inside(path, self._root, display_path=display_path)
 
     def digest_chart(self, chart: Path) -> bytes:
         if chart.is_dir():
@@ -138,7 +138,7 @@ class _Digests:
             self._inputs.record(file)
             text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
             for path in _LOCAL_REPOSITORY.findall(text):
-                dependency = self.find(chart / path.lstrip("/"), shown=path)
+                dependency = self.find(chart / path.lstrip("/"), display_path=path)
                 if dependency.is_dir():
                     yield dependency
 

@@ -1,9 +1,9 @@
-"""Helm charts become objects, in worker processes that are kept warm and can be killed.
+"""Helm charts, rendered in worker processes that stay warm and can be killed.
 
 layers = argo_layers([ValuesFile("values-prod.yaml")], parameters=[Parameter("tag", "v1")])
-release = Release(root="/srv/shop", chart="web", name="web", layers=layers)
+request = ChartRequest(root="/srv/shop", chart="web", name="web", layers=layers)
 async with helm_workers() as workers:
-    documents = await render(release, workers)
+    documents = await render(request, workers)
 """
 
 from tidegate.render.helm.render import helm_workers, render

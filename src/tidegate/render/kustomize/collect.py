@@ -92,12 +92,12 @@ def collect_inputs(overlay: Overlay, cache_inputs: CacheInputs | None = None) ->
     def find_location() -> Location:
         return Location(overlay.path or ".")
 
-    spot = tree.find(".", overlay.path or ".", find_location=find_location)
-    if spot.kind is not PathKind.DIRECTORY:
+    resolved = tree.find(".", overlay.path or ".", find_location=find_location)
+    if resolved.kind is not PathKind.DIRECTORY:
         problem = f"there is no directory `{sanitize(overlay.path)}`"
         raise RenderError("render.kustomize.missing", problem, location=find_location())
     try:
-        _collect_directory(inputs, KustomizationVisit(tree, spot.path))
+        _collect_directory(inputs, KustomizationVisit(tree, resolved.path))
     except RecursionError:
         problem = "the overlay is nested too deep"
         raise RenderError("render.kustomize.size", problem, location=find_location()) from None

@@ -57,7 +57,7 @@ async def fetch_bucket(source: BucketSource, options: FetchOptions) -> Snapshot:
 
         name = f"{cache_name} {revision}"
         tree = await options.find_or_fetch_tree(
-            name, fill, display_name=redact_url(source.url), shown=redact_url(source.url)
+            name, fill, display_name=redact_url(source.url), source_name=redact_url(source.url)
         )
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 

@@ -61,18 +61,23 @@ class Cache:
         digest = self.read_text(name)
         return self._trees.acquire(digest.decode()) if digest else None
 
-    async def find_or_store(self, name: str, fill: Fill, *, shown: str) -> CachedTree:
+    async def find_or_store(self, name: str, fill: Fill, *, source_name: str) -> CachedTree:
         """Return the tree of this name; without one, `fill` makes it."""
-        return self.find(name) or await self.store(name, fill, shown=shown)
+        return self.find(name) or await self.store(name, fill, source_name=source_name)
 
     async def store(
-        self, name: str, fill: Fill, *, shown: str, kind: CacheEntryKind = CacheEntryKind.SOURCES
+        self,
+        name: str,
+        fill: Fill,
+        *,
+        source_name: str,
+        kind: CacheEntryKind = CacheEntryKind.SOURCES,
     ) -> CachedTree:
         """Make a tree with `fill`, which gets an empty directory, and store it by this name.
 
-        `shown` names the source in errors.
+        `source_name` names the source in errors.
         """
-        tree = await self._trees.make(fill, shown=shown, kind=kind)
+        tree = await self._trees.make(fill, source_name=source_name, kind=kind)
         self.write_text(name, tree.digest.encode())
         await asyncio.to_thread(self.shrink)
         return tree

@@ -48,7 +48,7 @@ class TreeStore:
         self._locks: dict[str, int] = {}
         self._guard = threading.Lock()
 
-    async def make(self, fill: Fill, *, shown: str, kind: CacheEntryKind) -> CachedTree:
+    async def make(self, fill: Fill, *, source_name: str, kind: CacheEntryKind) -> CachedTree:
         """Store the tree that `fill` writes into an empty directory; return it, or an equal one."""
         staged: Path | None = None
         lock: int | None = None
@@ -59,7 +59,7 @@ class TreeStore:
             lock = lock_file(staged / "lock", os.O_CREAT)
             (staged / "tree").mkdir()
             await fill(staged / "tree")
-            return await asyncio.to_thread(self._install, staged, shown, kind)
+            return await asyncio.to_thread(self._install, staged, source_name, kind)
         except OSError as error:
             raise cache_error(self._directory, error) from error
         finally:
@@ -110,10 +110,10 @@ class TreeStore:
             if path.is_dir():
                 self.remove(path)
 
-    def _install(self, staged: Path, shown: str, kind: CacheEntryKind) -> CachedTree:
+    def _install(self, staged: Path, source_name: str, kind: CacheEntryKind) -> CachedTree:
         """Check a staged tree and move it to its place, unless an equal one is there."""
         entries = walk_tree(staged / "tree")
-        files = check_links(staged / "tree", entries, shown)
+        files = check_links(staged / "tree", entries, source_name)
         for entry in entries:
             if not entry.is_link:
                 (staged / "tree" / entry.path).chmod(0o555 if entry.executable else 0o444)

@@ -122,7 +122,7 @@ async def _cached_tree(
     name = f"git {url} {revision.digest} {source.submodules}"
     display_name = f"{url} at {source.ref}"
     return await options.find_or_fetch_tree(
-        name, fill, display_name=display_name, shown=redact_password(url)
+        name, fill, display_name=display_name, source_name=redact_password(url)
     )
 
 

@@ -158,7 +158,7 @@ async def _fetch_artifact(
             await _download_layer(source, layer, registry, directory, options)
 
         kind = CacheEntryKind.CHARTS if layer.media_type == CHART_LAYER else CacheEntryKind.SOURCES
-        tree = await options.cache.store(name, fill, shown=registry.display_url, kind=kind)
+        tree = await options.cache.store(name, fill, source_name=registry.display_url, kind=kind)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 

@@ -77,7 +77,7 @@ async def _cached_tree(name: str, file: str, content: bytes, cache: Cache) -> Pa
     async def fill(directory: Path) -> None:
         await asyncio.to_thread((directory / file).write_bytes, content)
 
-    return (await cache.find_or_store(f"stand-in for {name}", fill, shown="a stand-in")).root
+    return (await cache.find_or_store(f"stand-in for {name}", fill, source_name="a stand-in")).root
 
 
 def matching_version(version_range: str) -> str:
