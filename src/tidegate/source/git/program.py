@@ -142,7 +142,7 @@ async def open_git(
         settings = dict(SETTINGS)
         settings |= _credential_settings(url, credentials, Path(git_home), options)
         variables |= _ssh_variables(credentials, Path(git_home), options)
-        variables |= _helper_variables(credentials)
+        variables |= _password_variables(credentials)
         variables |= dict(_config_variables(settings))
         yield Git(url, variables, Limits(time=options.timeout, memory=MEMORY_LIMIT))
 
@@ -225,7 +225,7 @@ def _credential_settings(
     return settings
 
 
-def _helper_variables(credentials: Credentials) -> dict[str, str]:
+def _password_variables(credentials: Credentials) -> dict[str, str]:
     if credentials.password is None:
         return {}
     password = credentials.password.reveal()
