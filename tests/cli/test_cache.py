@@ -11,7 +11,7 @@ import pytest
 from tests.support.helm_charts import write_chart
 from tests.support.tidegate_command import Tidegate
 from tidegate.cli.commands.cache import CACHE_KINDS
-from tidegate.source import Cache, Kept
+from tidegate.source import Cache, CacheEntryKind
 
 DAY = 86_400
 
@@ -31,9 +31,9 @@ async def fill(tidegate: Tidegate) -> None:
         (place / "b").write_text("y" * 1024)
 
     cache = Cache(tidegate.cache)
-    await cache.keep("shop", write, shown="shop")
-    await cache.keep("web", write_another, shown="web", kind=Kept.CHARTS)
-    cache.renders.note("web", b"z" * 512)
+    await cache.store("shop", write, source_name="shop")
+    await cache.store("web", write_another, source_name="web", kind=CacheEntryKind.CHARTS)
+    cache.renders.write("web", b"z" * 512)
     cache.close()
 
 
@@ -85,8 +85,12 @@ async def test_one_kind_is_cleared_and_the_rest_stays(tidegate: Tidegate) -> Non
     ran = await tidegate.run("cache", "clear", "renders", "charts", "-o", "json")
 
     assert json.loads(ran.stdout) == {"removed": 2, "bytes": 1536, "kept": 0}
-    held = {one.kind: one.count for one in Cache(tidegate.cache).holdings()}
-    assert (held[Kept.RENDERS], held[Kept.CHARTS], held[Kept.SOURCES]) == (0, 0, 1)
+    held = {one.kind: one.count for one in Cache(tidegate.cache).stats()}
+    assert (
+        held[CacheEntryKind.RENDERS],
+        held[CacheEntryKind.CHARTS],
+        held[CacheEntryKind.SOURCES],
+    ) == (0, 0, 1)
 
 
 async def test_what_somebody_uses_stays(tidegate: Tidegate) -> None:
@@ -118,4 +122,4 @@ async def test_a_kind_that_does_not_exist_is_told(tidegate: Tidegate) -> None:
 
     assert ran.code == 2
     assert "cookies" in ran.stderr
-    assert set(CACHE_KINDS) == {kind.value for kind in Kept}
+    assert set(CACHE_KINDS) == {kind.value for kind in CacheEntryKind}

@@ -18,7 +18,7 @@ async def main(root: Path, rounds: int) -> None:
     cache = Cache(root)
     digests = set()
     for number in range(rounds):
-        tree = await cache.keep(f"name {number}", fill, shown="a test")
+        tree = await cache.store(f"name {number}", fill, source_name="a test")
         if len(tree.files) != 50:
             raise SystemExit(3)
         digests.add(tree.digest)

@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tidegate.source.cache import Cache
-from tidegate.source.credentials import Keyring, Keyrings
-from tidegate.source.options import Access, Checkout
+from tidegate.source.credentials import CredentialChain, CredentialProvider
+from tidegate.source.options import Checkout, FetchOptions
 from tidegate.source.tree import TreeLimits
 
 
 def an_access(
     place: Path,
     *,
-    keyring: Keyring | None = None,
+    keyring: CredentialProvider | None = None,
     offline: bool = False,
     limits: TreeLimits | None = None,
     checkouts: tuple[Checkout, ...] = (),
     environment: Mapping[str, str] | None = None,
-) -> Access:
-    return Access(
+) -> FetchOptions:
+    return FetchOptions(
         cache=Cache(place / "cache"),
-        keyring=keyring or Keyrings(),
+        credentials=keyring or CredentialChain(),
         offline=offline,
         limits=limits or TreeLimits(),
-        uses_own_git=environment is not None,
+        use_user_git_config=environment is not None,
         environment=environment or {},
         checkouts=checkouts,
     )

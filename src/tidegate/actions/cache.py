@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.source import Cache, Holding, Kept, default_cache_root
+from tidegate.source import Cache, CacheEntryKind, CacheStats, default_cache_root
 
-KINDS = tuple(kind.value for kind in Kept)
+KINDS = tuple(kind.value for kind in CacheEntryKind)
 
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
@@ -54,13 +54,13 @@ class ClearResult(msgspec.Struct, frozen=True):
 def read_cache_contents() -> CacheContents:
     cache = Cache(default_cache_root())
     now = _file_system_time()
-    sections = tuple(_cache_section(stats, now) for stats in cache.holdings())
+    sections = tuple(_cache_section(stats, now) for stats in cache.stats())
     return CacheContents(str(cache.root), cache.limit, sections)
 
 
 def clear_cache(kinds: Iterable[str] = ()) -> ClearResult:
     """Remove all unused entries of these kinds, or of every kind."""
-    selected = frozenset(map(Kept, kinds)) or frozenset(Kept)
+    selected = frozenset(map(CacheEntryKind, kinds)) or frozenset(CacheEntryKind)
     cache = Cache(default_cache_root())
     before = _count(cache, selected)
     freed = cache.clear(kinds=selected)
@@ -68,16 +68,16 @@ def clear_cache(kinds: Iterable[str] = ()) -> ClearResult:
     return ClearResult(before - after, freed, after)
 
 
-def _count(cache: Cache, kinds: frozenset[Kept]) -> int:
-    return sum(stats.count for stats in cache.holdings() if stats.kind in kinds)
+def _count(cache: Cache, kinds: frozenset[CacheEntryKind]) -> int:
+    return sum(stats.count for stats in cache.stats() if stats.kind in kinds)
 
 
-def _cache_section(stats: Holding, now: int) -> CacheSection:
+def _cache_section(stats: CacheStats, now: int) -> CacheSection:
     if not stats.count:
         return CacheSection(stats.kind.value, 0, 0)
     oldest, newest = (
         max(0, (now - used) // NANOSECONDS_PER_SECOND)
-        for used in (stats.longest_unused, stats.last_used)
+        for used in (stats.oldest_use, stats.last_used)
     )
     return CacheSection(stats.kind.value, stats.count, stats.size, oldest, newest)
 

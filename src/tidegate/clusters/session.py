@@ -43,7 +43,7 @@ from tidegate.model.k8s.objects import ServedKind
 from tidegate.model.simulation.preinstalled import GivenCluster
 from tidegate.model.units.expressions import HealthExpressions
 from tidegate.model.units.rendering import NO_ROOT
-from tidegate.source.urls import without_password
+from tidegate.source.urls import redact_password
 from tidegate.workers.cel import cel_workers
 from tidegate.workers.lua import lua_missing_error, lua_workers
 from tidegate.workers.rendering import RenderSettings, WorkerPool
@@ -90,7 +90,7 @@ def describe_targets(targets: ClusterTargets) -> list[str]:
         }
     return [
         f"{name + ': ' if name else ''}context {kube_target.name},"
-        f" {without_password(kube_target.server)}"
+        f" {redact_password(kube_target.server)}"
         for name, kube_target in kube_targets.items()
     ]
 
@@ -100,7 +100,7 @@ def server_urls(targets: ClusterTargets) -> dict[str, str]:
     if targets.simulation is not None:
         return dict.fromkeys(targets.contexts, "")
     return {
-        name: without_password(find_target(context, kubeconfig=targets.kubeconfig).server)
+        name: redact_password(find_target(context, kubeconfig=targets.kubeconfig).server)
         for name, context in targets.contexts.items()
     }
 

@@ -33,7 +33,7 @@ from tidegate.plan.serialize import from_json, read_items, to_json
 from tidegate.planning.exclusions import apply_suspensions
 from tidegate.planning.lookups import LOOKUP_CODE
 from tidegate.planning.plan import PreparedRollout
-from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.local_key import LocalKey
 from tidegate.workspace.workspace import Workspace
 
 KIND = "TidegateSavedPlan"
@@ -88,7 +88,7 @@ class SavedPlan:
     def __init__(self, document: _SavedDocument, name: str) -> None:
         self._document = document
         self._location = Location(name)
-        self._key = OwnKey(os.environ).take()
+        self._key = LocalKey(os.environ).find_or_create()
 
     @property
     def source(self) -> str:
@@ -167,7 +167,7 @@ class PlanInputs(NamedTuple):
 def save_plan(path: Path, inputs: PlanInputs, live_preview: LivePreview, session: Session) -> None:
     """Write a saved plan to a file. Raises FileError."""
     current_preview, live_objects = live_preview
-    key = OwnKey(os.environ).take()
+    key = LocalKey(os.environ).find_or_create()
     document = _SavedDocument(
         KIND,
         VERSION,

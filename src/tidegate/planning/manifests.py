@@ -33,7 +33,7 @@ from tidegate.plan.build.build import build_plan
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import fault_findings
 from tidegate.planning.projects import find_rejected_objects
-from tidegate.render.plain import manifest_files
+from tidegate.render.plain import list_manifest_files
 from tidegate.schema.duplicate_items import find_duplicate_items
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, require_rendered
 from tidegate.workspace.locations import FieldLocator
@@ -219,7 +219,7 @@ def _skipped_file_errors(source: UnitSource) -> Iterator[TidegateError]:
         return
     directory = msgspec.structs.replace(directory, root=Path(source.source.path), path=source.path)
     within = RootedFiles(directory.root)
-    for name in manifest_files(directory, within):
+    for name in list_manifest_files(directory, within):
         try:
             with within.open(name) as file:
                 read_text(file.read(directory.size_limit), name)

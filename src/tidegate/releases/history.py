@@ -53,7 +53,7 @@ from tidegate.releases.remediation import (
     uninstall,
     without_retries,
 )
-from tidegate.render.helm.release_contents import ChartSheet, sheet_of
+from tidegate.render.helm.release_contents import ChartDescription, build_release_contents
 from tidegate.workspace.rendering.charts import describe_chart, relative_to_chart
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.result import (
@@ -75,7 +75,7 @@ class UnitLookups(msgspec.Struct, frozen=True):
 
 
 FIELD_MANAGER = "helm-controller"
-EMPTY_CHART = ChartSheet({}, {}, "", ())
+EMPTY_CHART = ChartDescription({}, {}, "", ())
 
 
 class HelmHistory(msgspec.Struct):
@@ -349,4 +349,4 @@ async def _build_contents(
         )
     ]
     chart = EMPTY_CHART if context is None else await describe_chart(release, context)
-    return sheet_of(revised.key, chart, documents)
+    return build_release_contents(revised.key, chart, documents)

@@ -1,1 +1,1 @@
-"""From a unit to its objects: decryption and substitution, as Flux does them."""
+"""Rendering of Helm charts, kustomize overlays, plain directories and Jsonnet."""

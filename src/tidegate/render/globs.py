@@ -1,7 +1,7 @@
-"""Find files by a pattern, as Argo CD finds value files: `envs/*.yaml`, `envs/**/values.yaml`.
+"""Files that match a pattern, as Argo CD finds value files: `envs/*.yaml`, `envs/**/values.yaml`.
 
-`**` stands for any number of directories, and does not follow links. Of what is found, files of a
-directory come before those further down, and names in their order.
+`**` stands for any number of directories, and does not follow links. Files of a directory come
+before those further down, and names are sorted.
 """
 
 from __future__ import annotations
@@ -14,69 +14,76 @@ from pathlib import Path
 from tidegate.files import PathEscapeError, normalize_path, resolve_within
 from tidegate.globs import compile_name_glob, expand_braces
 
-META = frozenset("*?[")
+WILDCARDS = frozenset("*?[")
 ANY_DEPTH = "**"
-MOST_DIRECTORIES = 20_000
+MAX_DIRECTORIES = 20_000
 
 
 def is_pattern(text: str) -> bool:
-    """Braces alone make no pattern."""
-    return not META.isdisjoint(text)
+    """Whether a text has a wildcard. Braces alone make no pattern."""
+    return not WILDCARDS.isdisjoint(text)
 
 
 def find_matches(root: Path, pattern: str) -> list[str]:
-    """Paths below a directory that fit. Raises ValueError for what is no pattern or leads out."""
-    found: dict[str, None] = {}
+    """Return the paths below a directory that match a pattern.
+
+    Raises ValueError if the pattern is invalid or leads out of the directory.
+    """
+    paths: dict[str, None] = {}
     for text in expand_braces(pattern):
         names = [name for name in normalize_path(text.lstrip("/") or ".").split("/") if name != "."]
-        for path in _matching(root, [""], names):
-            found.setdefault(path)
-    return [*found]
+        for path in _expand_segments(root, [""], names):
+            paths.setdefault(path)
+    return [*paths]
 
 
-def _matching(root: Path, below: list[str], names: list[str]) -> Iterator[str]:
-    """What fits, name by name of the pattern."""
+def _expand_segments(root: Path, paths: list[str], names: list[str]) -> Iterator[str]:
+    """Yield the paths that match, segment by segment of the pattern."""
     for number, name in enumerate(names):
         is_last = number == len(names) - 1
         if name == ANY_DEPTH:
-            below = [deeper for path in below for deeper in _directories(root, path)]
+            paths = [deeper for path in paths for deeper in _directories(root, path)]
             if is_last:
-                below += [
-                    file for path in below for file in _named(root, path, compile_name_glob("*"))
+                paths += [
+                    file
+                    for path in paths
+                    for file in _matching_names(root, path, compile_name_glob("*"))
                 ]
         elif is_pattern(name):
             glob = compile_name_glob(name)
-            below = [found for path in below for found in _named(root, path, glob)]
+            paths = [child for path in paths for child in _matching_names(root, path, glob)]
         else:
-            plain = name.replace("\\", "")
-            below = [f"{path}{plain}/" for path in below if os.path.lexists(root / path / plain)]
-        if len(below) > MOST_DIRECTORIES:
+            unescaped = name.replace("\\", "")
+            paths = [
+                f"{path}{unescaped}/" for path in paths if os.path.lexists(root / path / unescaped)
+            ]
+        if len(paths) > MAX_DIRECTORIES:
             raise ValueError("it fits too many paths")
-    yield from (path.rstrip("/") for path in below)
+    yield from (path.rstrip("/") for path in paths)
 
 
-def _named(root: Path, path: str, glob: re.Pattern[str]) -> Iterator[str]:
+def _matching_names(root: Path, path: str, glob: re.Pattern[str]) -> Iterator[str]:
     return (f"{path}{name}/" for name in _names(root, path) if glob.fullmatch(name))
 
 
 def _directories(root: Path, path: str) -> Iterator[str]:
-    """A directory and all below it, each before what it holds."""
-    waiting = [path]
-    seen = 0
-    while waiting:
-        here = waiting.pop()
-        seen += 1
-        if seen > MOST_DIRECTORIES:
+    """Yield a directory and all below it, parents first."""
+    pending = [path]
+    count = 0
+    while pending:
+        current = pending.pop()
+        count += 1
+        if count > MAX_DIRECTORIES:
             raise ValueError("it reaches too many directories")
-        yield here
-        paths = [root / here / name for name in _names(root, here)]
-        inner = [path.name for path in paths if path.is_dir() and not path.is_symlink()]
-        waiting += [f"{here}{name}/" for name in reversed(inner)]
+        yield current
+        paths = [root / current / name for name in _names(root, current)]
+        subdirectories = [path.name for path in paths if path.is_dir() and not path.is_symlink()]
+        pending += [f"{current}{name}/" for name in reversed(subdirectories)]
 
 
 def _names(root: Path, path: str) -> list[str]:
     try:
         directory = resolve_within(root / path, root)
-        return sorted((one.name for one in directory.iterdir()), key=os.fsencode)
+        return sorted((child.name for child in directory.iterdir()), key=os.fsencode)
     except (OSError, PathEscapeError):
         return []

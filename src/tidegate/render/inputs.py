@@ -1,8 +1,7 @@
-"""What was looked at to find the key of a render, and whether all of it is still as it was.
+"""Files that a cache key depends on, and whether they are unchanged.
 
-A key is a digest of contents. Where nothing that was looked at has changed by what the file system
-says of it, the contents need not be read again to know the key. That is asked each time; nothing
-here outlives the process.
+A key is a digest of contents. If the stat fields of all recorded files are unchanged, the key is
+known without reading the contents again. Nothing here outlives the process.
 """
 
 from __future__ import annotations
@@ -19,94 +18,101 @@ from typing import TypeAlias
 
 import msgspec
 
-MOST_KEYS = 4096
-RACE = 2_000_000_000
-"""Nanoseconds. What changed just now may change again without a new time: clocks of file systems
-are that coarse."""
-Signs: TypeAlias = tuple[int, ...] | None
-"""What a file system says of a path; nothing where there is nothing."""
+MAX_KEYS = 4096
+TIME_GRANULARITY = 2_000_000_000
+"""Nanoseconds. A file that changed more recently may change again without a new time stamp."""
+StatFields: TypeAlias = tuple[int, ...] | None
+"""What the file system reports of a path; None if nothing is there."""
 
 
-class Closeness(Enum):
-    """How closely a path is looked at."""
+class StatLevel(Enum):
+    """Which stat fields of a path are recorded."""
 
-    __hash__ = object.__hash__  # it is hot, and each is there once
+    __hash__ = object.__hash__  # fast; each member exists once
 
     CONTENT = "what is in it, behind all links"
-    PLACE = "which one it is, behind all links"
+    IDENTITY = "which one it is, behind all links"
     LINK = "what is in it, or in the link itself; of a directory, which one it is"
 
 
-class Footprint(msgspec.Struct):
-    """Paths with what was seen of them, before anything was read there."""
+class CacheInputs(msgspec.Struct):
+    """Paths that a cache key depends on, with their stat fields before reading."""
 
-    seen: dict[tuple[str, Closeness], Signs] = msgspec.field(default_factory=dict)
-    is_whole: bool = True
-    """False where something was looked at that is not here."""
+    stats: dict[tuple[str, StatLevel], StatFields] = msgspec.field(default_factory=dict)
+    is_complete: bool = True
+    """False if something was read that is not recorded here."""
 
-    def note(self, path: str | Path, look: Closeness = Closeness.CONTENT) -> Signs:
-        """To be called first and read then: a change in between is noticed the next time."""
-        key = (str(path), look)
-        known = self.seen.get(key)
-        if known is None and key not in self.seen:
-            known = self.seen[key] = _signs(*key)
-        return known
+    def record(self, path: str | Path, level: StatLevel = StatLevel.CONTENT) -> StatFields:
+        """Record a path and return its stat fields.
 
-    def still_holds(self) -> bool:
-        return all(_signs(*key) == signs for key, signs in self.seen.items())
+        Must be called before reading, so that a change in between is noticed the next time.
+        """
+        key = (str(path), level)
+        fields = self.stats.get(key)
+        if fields is None and key not in self.stats:
+            fields = self.stats[key] = _stat_fields(*key)
+        return fields
+
+    def is_unchanged(self) -> bool:
+        """Whether no recorded path has changed."""
+        return all(_stat_fields(*key) == fields for key, fields in self.stats.items())
 
     def is_settled(self, now: int) -> bool:
-        """Whether another change would surely show."""
-        signs = (signs for signs in self.seen.values() if signs is not None)
-        return self.is_whole and all(max(one[3:5], default=0) < now - RACE for one in signs)
+        """Whether any further change would be noticed."""
+        known_fields = (fields for fields in self.stats.values() if fields is not None)
+        return self.is_complete and all(
+            max(fields[3:5], default=0) < now - TIME_GRANULARITY for fields in known_fields
+        )
 
 
 def file_system_time() -> int:
-    """Now in nanoseconds, by the clock that says when a file was changed."""
+    """Return the time in nanoseconds, by the clock of the file system."""
     with tempfile.TemporaryFile() as file:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-class KnownKeys:
-    """Keys that were found, each for as long as its footprint holds."""
+class KeyCache:
+    """Cache keys of requests, each valid while its inputs are unchanged."""
 
-    def __init__(self, *, now: Callable[[], int] = file_system_time, most: int = MOST_KEYS) -> None:
+    def __init__(
+        self, *, now: Callable[[], int] = file_system_time, max_keys: int = MAX_KEYS
+    ) -> None:
         self._now = now
-        self._most = most
-        self._known: OrderedDict[bytes, tuple[Footprint, str]] = OrderedDict()
+        self._max_keys = max_keys
+        self._keys: OrderedDict[bytes, tuple[CacheInputs, str]] = OrderedDict()
 
-    def find(self, asked: bytes, make: Callable[[Footprint], str]) -> str:
-        """The key of what is asked: known, or made anew from what lies there now.
+    def find(self, request: bytes, make: Callable[[CacheInputs], str]) -> str:
+        """Return the key of a request: known, or made by `make` from the current files.
 
-        What is asked may hold values that nobody should keep, so only its digest is kept.
+        A request may contain secret values, so only its digest is kept.
         """
-        name = hashlib.sha256(asked).digest()
-        footprint, key = self._known.get(name, (None, ""))
-        if footprint is not None and footprint.still_holds():
-            self._known.move_to_end(name)
+        name = hashlib.sha256(request).digest()
+        inputs, key = self._keys.get(name, (None, ""))
+        if inputs is not None and inputs.is_unchanged():
+            self._keys.move_to_end(name)
             return key
-        footprint = Footprint()
-        key = make(footprint)
-        self._known.pop(name, None)
-        if footprint.is_settled(self._now()):
-            self._known[name] = (footprint, key)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
+        inputs = CacheInputs()
+        key = make(inputs)
+        self._keys.pop(name, None)
+        if inputs.is_settled(self._now()):
+            self._keys[name] = (inputs, key)
+        if len(self._keys) > self._max_keys:
+            self._keys.popitem(last=False)
         return key
 
 
-def is_link(signs: Signs) -> bool:
-    """Whether a path that was looked at as a link is one."""
-    return signs is not None and stat.S_ISLNK(signs[2])
+def is_link(fields: StatFields) -> bool:
+    """Whether stat fields of level `LINK` are those of a link."""
+    return fields is not None and stat.S_ISLNK(fields[2])
 
 
-def _signs(path: str, look: Closeness) -> Signs:
-    """Device, number and kind; where the content counts, also times and size."""
+def _stat_fields(path: str, level: StatLevel) -> StatFields:
+    """Return device, inode and mode; where the content counts, also times and size."""
     try:
-        seen = os.stat(path, follow_symlinks=look is not Closeness.LINK)  # noqa: PTH116  (it is hot)
+        status = os.stat(path, follow_symlinks=level is not StatLevel.LINK)  # noqa: PTH116  (hot path)
     except (OSError, ValueError):
         return None
-    which = seen.st_dev, seen.st_ino, seen.st_mode
-    if look is Closeness.PLACE or (look is Closeness.LINK and stat.S_ISDIR(seen.st_mode)):
-        return which
-    return *which, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size
+    identity = status.st_dev, status.st_ino, status.st_mode
+    if level is StatLevel.IDENTITY or (level is StatLevel.LINK and stat.S_ISDIR(status.st_mode)):
+        return identity
+    return *identity, status.st_mtime_ns, status.st_ctime_ns, status.st_size

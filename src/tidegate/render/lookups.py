@@ -1,4 +1,4 @@
-"""Which templates of a chart look something up in a cluster, told by their texts."""
+"""Templates of a chart that use `lookup`, found by their text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tidegate.errors import Location, RenderError
 from tidegate.files import read_regular_file
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest
-from tidegate.render.helm.worker.files import in_tree, inside
-from tidegate.render.prescan import Marks, chart_may_hold
+from tidegate.render.helm.worker.files import relative_to_source, resolve_inside
+from tidegate.render.prescan import SearchPattern, chart_may_contain
 
-LOOKUP: Marks = lazy_regex(rb"\blookup\b")
+LOOKUP: SearchPattern = lazy_regex(rb"\blookup\b")
 _ACTION = lazy_regex(
     r"(?s)\{\{-?\s*(?:/\*.*?\*/|(?P<words>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?))\s*-?\}\}"
 )
@@ -22,33 +22,33 @@ _CALL = lazy_regex(r"(?:^|[\s(|=])lookup(?=[\s)])")
 
 
 def may_look_up(release: ChartRequest) -> bool:
-    """Yes wherever that is not sure."""
+    """Whether a chart may use `lookup`; yes if that is uncertain."""
     try:
-        return chart_may_hold(LOOKUP, release)
+        return chart_may_contain(LOOKUP, release)
     except (RenderError, OSError):
-        return True  # it cannot be rendered either, and the worker says it better
+        return True  # it cannot be rendered; the worker has the better error
 
 
 def find_lookups(release: ChartRequest) -> Iterator[Location]:
-    """The first place in each template that looks something up; what is packed is not opened."""
-    top = Path(release.root).resolve()
+    """Yield the location of the first `lookup` in each template; archives are not searched."""
+    root = Path(release.root).resolve()
     try:
-        chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+        chart = resolve_inside(root / release.chart.lstrip("/"), root, display_path=release.chart)
     except RenderError:
         return
-    for folder, _, files in sorted(os.walk(chart)):
-        if "templates" not in Path(folder).relative_to(chart).parts:
+    for directory, _, files in sorted(os.walk(chart)):
+        if "templates" not in Path(directory).relative_to(chart).parts:
             continue
         for name in sorted(files):
-            path = Path(folder, name)
+            path = Path(directory, name)
             line = _first_call(_text(path))
             if line:
-                where = Location(path.relative_to(chart).as_posix(), line=line)
-                yield in_tree(where, release.chart)
+                location = Location(path.relative_to(chart).as_posix(), line=line)
+                yield relative_to_source(location, release.chart)
 
 
 def _text(path: Path) -> str:
-    """What is gone by now, or no file, is no template."""
+    """Return the text of a file; empty if it is gone or no file."""
     try:
         return read_regular_file(path).decode(errors="replace")
     except OSError:
@@ -56,14 +56,14 @@ def _text(path: Path) -> str:
 
 
 def _first_call(template: str) -> int:
-    """The line of the first call; 0 where there is none."""
+    """Return the line of the first call; 0 without one."""
     if "lookup" not in template:
         return 0
     for action in _ACTION.finditer(template):
-        words = action["words"] or ""
-        bare = _QUOTED.sub(lambda one: "·" * len(one[0]), words)
-        call = _CALL.search(bare)
+        code = action["words"] or ""
+        without_strings = _QUOTED.sub(lambda quoted: "·" * len(quoted[0]), code)
+        call = _CALL.search(without_strings)
         if call:
-            at = action.start("words") + bare.index("lookup", call.start())
-            return template.count("\n", 0, at) + 1
+            position = action.start("words") + without_strings.index("lookup", call.start())
+            return template.count("\n", 0, position) + 1
     return 0

@@ -1,7 +1,7 @@
 """Plain directories of manifests, read as Argo CD reads them.
 
-Which files count, which of them are passed over because they are something else, and which are
-refused because they look like manifests and cannot be read.
+Decides which files are manifests, which other files are skipped, and which are errors because they
+look like manifests and cannot be read.
 """
 
 from __future__ import annotations
@@ -25,105 +25,113 @@ from tidegate.model.k8s.objects import Json
 from tidegate.model.units.rendering import Directory
 
 JSONNET = ".jsonnet"
-ENDINGS = (".yaml", ".yml", ".json", JSONNET)
-SKIP_MARK = b"+argocd:skip-file-rendering"
-LOOKS_LIKE_A_MANIFEST = (b"apiVersion:", b"kind:", b"metadata:")
-NOTHING: Mapping[str, str] = MappingProxyType({})
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json", JSONNET)
+SKIP_COMMENT = b"+argocd:skip-file-rendering"
+MANIFEST_FIELDS = (b"apiVersion:", b"kind:", b"metadata:")
+NO_RESULTS: Mapping[str, str] = MappingProxyType({})
 
 
 def read_directory(
     directory: Directory,
     *,
-    evaluated: Mapping[str, str] = NOTHING,
+    jsonnet_results: Mapping[str, str] = NO_RESULTS,
     files: Iterable[str] | None = None,
-    within: RootedFiles | None = None,
+    rooted_files: RootedFiles | None = None,
     read: DocumentReader = read_documents,
 ) -> tuple[Document, ...]:
-    """The objects of all manifests in a directory, file after file in the order of their names.
+    """Return the objects of all manifests in a directory, sorted by file name.
 
-    `evaluated` has, for each file of Jsonnet, the JSON that it comes to. `files`: those that
-    `manifest_files` has found. `within`: the tree of its root, as far as that is known already.
+    `jsonnet_results` has the JSON of each Jsonnet file. `files` are those of `list_manifest_files`.
+    `rooted_files` is the root of the directory, if it is open already.
     """
-    within = within or RootedFiles(directory.root)
-    room = directory.size_limit
+    rooted_files = rooted_files or RootedFiles(directory.root)
+    remaining = directory.size_limit
     documents: list[Document] = []
-    for name in manifest_files(directory, within) if files is None else files:
+    for name in list_manifest_files(directory, rooted_files) if files is None else files:
         if is_jsonnet(name):
-            documents += _read_jsonnet(directory, name, evaluated.get(name))
+            documents += _read_jsonnet(directory, name, jsonnet_results.get(name))
             continue
-        content = _read(within, name, room)
-        room -= len(content)
-        documents += _read_manifest(content, name, read, must=directory.must_be_manifests)
+        content = _read(rooted_files, name, remaining)
+        remaining -= len(content)
+        documents += _read_manifest(content, name, read, is_required=directory.must_be_manifests)
     return tuple(documents)
 
 
-def manifest_files(directory: Directory, within: RootedFiles) -> tuple[str, ...]:
-    """The files that count, by name; they start at the root."""
-    return tuple(_files(directory, _start(directory, within), within.resolve_directory("")))
+def list_manifest_files(directory: Directory, rooted_files: RootedFiles) -> tuple[str, ...]:
+    """Return the manifests of a directory, sorted; paths are relative to the root."""
+    return tuple(
+        _matching_files(
+            directory, _start_directory(directory, rooted_files), rooted_files.resolve_directory("")
+        )
+    )
 
 
 def is_jsonnet(name: str) -> bool:
+    """Whether a file is Jsonnet, by its name."""
     return posixpath.splitext(name)[1] == JSONNET
 
 
-def _start(directory: Directory, within: RootedFiles) -> str:
-    place = Location(sanitize(directory.path) or ".")
+def _start_directory(directory: Directory, rooted_files: RootedFiles) -> str:
+    location = Location(sanitize(directory.path) or ".")
     try:
-        start = within.resolve_directory(directory.path)
-    except PathEscapeError as stray:
-        if stray.violation is PathViolation.OUTSIDE:
+        start = rooted_files.resolve_directory(directory.path)
+    except PathEscapeError as error:
+        if error.violation is PathViolation.OUTSIDE:
             problem = f"`{sanitize(directory.path)}` leads out of the source"
-            raise RenderError("render.directory.outside", problem, location=place) from None
+            raise RenderError("render.directory.outside", problem, location=location) from None
         start = ""
     if not os.path.isdir(start):  # noqa: PTH112  (it is hot)
         problem = f"there is no directory `{sanitize(directory.path)}`"
-        raise RenderError("render.directory.missing", problem, location=place)
+        raise RenderError("render.directory.missing", problem, location=location)
     return start
 
 
-def _files(directory: Directory, start: str, root: str) -> Iterator[str]:
-    include = _glob(directory, "include", directory.include)
-    exclude = _glob(directory, "exclude", directory.exclude)
+def _matching_files(directory: Directory, start: str, root: str) -> Iterator[str]:
+    include = _compile_glob(directory, "include", directory.include)
+    exclude = _compile_glob(directory, "exclude", directory.exclude)
     only, to_root, to_start = frozenset(directory.files), len(root) + 1, len(start) + 1
     for entry in _walk(start, recurse=directory.recurse):
-        if not directory.any_extension and not entry.name.endswith(ENDINGS):
+        if not directory.any_extension and not entry.name.endswith(MANIFEST_SUFFIXES):
             continue
-        name, below = entry.path[to_root:], entry.path[to_start:]
+        name, relative_path = entry.path[to_root:], entry.path[to_start:]
         if not _is_manifest_file(entry, name, root):
             continue
         if only and name not in only:
             continue
-        if exclude and exclude.fullmatch(below):
+        if exclude and exclude.fullmatch(relative_path):
             continue
-        if include is None or include.fullmatch(below):
+        if include is None or include.fullmatch(relative_path):
             yield name
 
 
 def _walk(start: str, *, recurse: bool) -> Iterator[os.DirEntry[str]]:
-    """Everything that is no directory, name by name; links to directories are not followed."""
-    waiting = _entries(start)
-    while waiting:
-        entry = waiting.pop()
+    """Yield everything but directories, sorted by name; links to directories are not followed."""
+    pending = _list_reversed(start)
+    while pending:
+        entry = pending.pop()
         if not entry.is_dir(follow_symlinks=False):
             yield entry
         elif recurse:
-            waiting += _entries(entry.path)
+            pending += _list_reversed(entry.path)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """The last first."""
-    with os.scandir(folder) as listed:
-        return sorted(listed, key=lambda one: one.name, reverse=True)
+def _list_reversed(directory: str) -> list[os.DirEntry[str]]:
+    """Return the entries of a directory, in reverse order."""
+    with os.scandir(directory) as entries:
+        return sorted(entries, key=lambda entry: entry.name, reverse=True)
 
 
 def _is_manifest_file(entry: os.DirEntry[str], name: str, root: str) -> bool:
-    """False for links into nothing and for what is no file; links out of the tree are refused."""
+    """Whether an entry is a file, or a link to one in the tree.
+
+    Raises RenderError for a link that leads out of the tree.
+    """
     if not entry.is_symlink():
         return entry.is_file()
     try:
         return resolve_within(Path(entry.path), Path(root)).is_file()
-    except PathEscapeError as stray:
-        if stray.violation is PathViolation.OUTSIDE:
+    except PathEscapeError as error:
+        if error.violation is PathViolation.OUTSIDE:
             code, problem = "render.directory.outside", "is a link that leads out of the source"
             hint = "keep manifests, and what they link to, inside one source"
         else:
@@ -133,24 +141,24 @@ def _is_manifest_file(entry: os.DirEntry[str], name: str, root: str) -> bool:
         raise RenderError(code, problem, location=Location(name), hint=hint) from None
 
 
-def _glob(directory: Directory, field: str, pattern: str) -> re.Pattern[str] | None:
+def _compile_glob(directory: Directory, field: str, pattern: str) -> re.Pattern[str] | None:
     try:
         return compile_glob(pattern) if pattern else None
     except ValueError as error:
         problem = f"`{sanitize(pattern)}` is no pattern: {error}"
-        where = Location(directory.path, field=field)
-        raise RenderError("render.directory.pattern", problem, location=where) from None
+        location = Location(directory.path, field=field)
+        raise RenderError("render.directory.pattern", problem, location=location) from None
 
 
-def _read(within: RootedFiles, name: str, room: int) -> bytes:
+def _read(rooted_files: RootedFiles, name: str, remaining: int) -> bytes:
     try:
-        with within.open(name) as file:
-            content = file.read(room + 1)
+        with rooted_files.open(name) as file:
+            content = file.read(remaining + 1)
     except (OSError, PathEscapeError) as error:
-        why = error.strerror if isinstance(error, OSError) else None
-        problem = f"`{sanitize(name)}` cannot be read: {sanitize(why or 'it changed')}"
+        reason = error.strerror if isinstance(error, OSError) else None
+        problem = f"`{sanitize(name)}` cannot be read: {sanitize(reason or 'it changed')}"
         raise RenderError("render.directory.file", problem, location=Location(name)) from None
-    if len(content) > room:
+    if len(content) > remaining:
         problem = "the manifests of the directory are larger than they may be together"
         hint = "exclude what is no manifest, or raise the limit"
         raise RenderError("render.directory.size", problem, location=Location(name), hint=hint)
@@ -181,39 +189,39 @@ def _read_jsonnet(directory: Directory, name: str, evaluated: str | None) -> tup
 
 
 def _read_manifest(
-    content: bytes, name: str, read: DocumentReader, *, must: bool
+    content: bytes, name: str, read: DocumentReader, *, is_required: bool
 ) -> tuple[Document, ...]:
-    """The objects of a file; of one that is no manifest none, unless it `must` be one."""
-    if SKIP_MARK in content:
+    """Return the objects of a file; none if it is no manifest, unless `must` is set."""
+    if SKIP_COMMENT in content:
         return ()
     if name.endswith(".json"):
         return _read_json(content, name)
     try:
         documents = read(content, name)
     except DocumentError as error:
-        if must or _some_before(content, error) or _looks_like_a_manifest(content):
+        if is_required or _has_object_before(content, error) or _looks_like_a_manifest(content):
             raise
         return ()
-    unknown = next((document for document in documents if not _has_kind(document)), None)
-    if unknown is None:
+    without_kind = next((document for document in documents if not _has_kind(document)), None)
+    if without_kind is None:
         return documents
-    if must:
+    if is_required:
         problem = "a document has no `kind`: it is no Kubernetes object"
         hint = "add the kind, or name another file"
         raise RenderError(
-            "render.directory.manifest", problem, location=unknown.location, hint=hint
+            "render.directory.manifest", problem, location=without_kind.location, hint=hint
         )
-    if unknown is not documents[0] or _looks_like_a_manifest(content):
+    if without_kind is not documents[0] or _looks_like_a_manifest(content):
         problem = "a document has no `kind`, and others in the file look like manifests"
         hint = "add the kind, or move what is no manifest to another file"
         raise RenderError(
-            "render.directory.manifest", problem, location=unknown.location, hint=hint
+            "render.directory.manifest", problem, location=without_kind.location, hint=hint
         )
     return ()
 
 
 def _read_json(content: bytes, name: str) -> tuple[Document, ...]:
-    """Argo CD takes a JSON file for one object, whatever it is."""
+    """Return the one object of a JSON file, as Argo CD reads it."""
     documents = read_documents(content, name)
     parts = {document.document_index for document in documents}
     if len(parts) > 1:
@@ -232,11 +240,11 @@ def _has_kind(document: Document) -> bool:
 
 
 def _looks_like_a_manifest(content: bytes) -> bool:
-    return all(mark in content for mark in LOOKS_LIKE_A_MANIFEST)
+    return all(field in content for field in MANIFEST_FIELDS)
 
 
-def _some_before(content: bytes, error: DocumentError) -> bool:
-    """True if an object stands before the document that cannot be read."""
+def _has_object_before(content: bytes, error: DocumentError) -> bool:
+    """Whether an object precedes the document that cannot be read."""
     line = error.location.line if error.location else 0
     lines = content.splitlines(keepends=True)[: max(line - 1, 0)]
     while lines and not lines[-1].startswith(b"---"):

@@ -1,6 +1,6 @@
-"""Whether a render could come to some text, told by all that it reads, without rendering it.
+"""Search for a text in all inputs of a render, to skip renders that cannot contain it.
 
-Yes wherever that is not sure: what lies elsewhere, what is packed, what is behind a link.
+If that is uncertain, the answer is yes: for remote inputs, archives and links.
 """
 
 from __future__ import annotations
@@ -14,70 +14,73 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.units.chart_request import ChartRequest, FileParameter, ValuesFile
-from tidegate.render.helm.worker.files import find, inside
-from tidegate.render.kustomize.collect import Gathering
+from tidegate.render.helm.worker.files import find_file, resolve_inside
+from tidegate.render.kustomize.collect import OverlayInputs
 
-Marks: TypeAlias = re.Pattern[bytes]
-CHART_FILES = ("Chart.yaml", "requirements.yaml")
-PACKED = (".tgz", ".gz", ".zip", ".tar")
-LARGEST = 16 * 1024 * 1024
-
-
-class _UnsureError(Exception):
-    """It reads something that is not looked at here."""
+SearchPattern: TypeAlias = re.Pattern[bytes]
+DEPENDENCY_FILES = ("Chart.yaml", "requirements.yaml")
+ARCHIVE_SUFFIXES = (".tgz", ".gz", ".zip", ".tar")
+MAX_FILE_SIZE = 16 * 1024 * 1024
 
 
-def overlay_may_hold(marks: Marks, gathered: Gathering) -> bool:
-    """Of an overlay with all that it names."""
-    is_sure = not gathered.remote and not gathered.uses_charts
-    return not is_sure or any(marks.search(text) for text in gathered.copy.files.values())
+class _UncertainError(Exception):
+    """The render reads something that is not searched."""
 
 
-def chart_may_hold(marks: Marks, release: ChartRequest) -> bool:
-    """Of a chart with its values. Raises for what could not be rendered either."""
-    asked = msgspec.structs.replace(release, api_versions=())
-    if marks.search(msgspec.json.encode(asked, enc_hook=str)):
+def overlay_may_contain(pattern: SearchPattern, inputs: OverlayInputs) -> bool:
+    """Whether the objects of an overlay may contain the pattern."""
+    is_certain = not inputs.missing_remotes and not inputs.uses_charts
+    return not is_certain or any(pattern.search(text) for text in inputs.copy.files.values())
+
+
+def chart_may_contain(pattern: SearchPattern, release: ChartRequest) -> bool:
+    """Whether the objects of a chart may contain the pattern.
+
+    Raises RenderError for a chart that cannot be rendered.
+    """
+    request = msgspec.structs.replace(release, api_versions=())
+    if pattern.search(msgspec.json.encode(request, enc_hook=str)):
         return True
     try:
-        return any(marks.search(text) for text in _texts(release))
-    except (_UnsureError, OSError):
+        return any(pattern.search(text) for text in _input_texts(release))
+    except (_UncertainError, OSError):
         return True
 
 
-def _texts(release: ChartRequest) -> Iterator[bytes]:
-    top = Path(release.root).resolve()
-    chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+def _input_texts(release: ChartRequest) -> Iterator[bytes]:
+    root = Path(release.root).resolve()
+    chart = resolve_inside(root / release.chart.lstrip("/"), root, display_path=release.chart)
     if release.fetched or not chart.is_dir():
-        raise _UnsureError
-    yield from _files(str(chart))
+        raise _UncertainError
+    yield from _file_texts(str(chart))
     for layer in (*release.layers, *release.defaults):
         if isinstance(layer, ValuesFile | FileParameter):
             start = Path(layer.root) if layer.root else chart
-            path = find(layer.path, root=layer.root or release.root, start=start)
+            path = find_file(layer.path, root=layer.root or release.root, start=start)
             if not path.is_file():
-                raise _UnsureError
+                raise _UncertainError
             yield _read(str(path))
 
 
-def _files(folder: str) -> Iterator[bytes]:
-    with os.scandir(folder) as entries:
+def _file_texts(directory: str) -> Iterator[bytes]:
+    with os.scandir(directory) as entries:
         for entry in entries:
-            if entry.is_symlink() or entry.name.endswith(PACKED):
-                raise _UnsureError
+            if entry.is_symlink() or entry.name.endswith(ARCHIVE_SUFFIXES):
+                raise _UncertainError
             if entry.is_dir():
-                yield from _files(entry.path)
+                yield from _file_texts(entry.path)
             elif not entry.is_file():
-                raise _UnsureError  # a pipe has no end; the worker refuses it by its name
+                raise _UncertainError  # reading a pipe would not end; the worker rejects it
             else:
                 text = _read(entry.path)
-                if entry.name in CHART_FILES and b"dependencies" in text:
-                    raise _UnsureError
+                if entry.name in DEPENDENCY_FILES and b"dependencies" in text:
+                    raise _UncertainError
                 yield text
 
 
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:  # noqa: PTH123  (it is hot)
-        text = file.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise _UnsureError
+        text = file.read(MAX_FILE_SIZE + 1)
+    if len(text) > MAX_FILE_SIZE:
+        raise _UncertainError
     return text

@@ -1,7 +1,7 @@
-"""A directory for what must not stay: in memory where the system can, for our eyes only.
+"""Scratch directories for secret files: in memory on Linux, accessible only to the user.
 
-It is gone with whoever made it. Only a kill leaves one behind, and then the next process removes
-it: a lock that nobody holds any more tells.
+A directory is removed at the end of its block. If a process was killed, the next process removes
+it: its lock is free then.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-MEMORY = Path("/dev/shm")  # noqa: S108  (the one place Linux keeps in memory for everyone)
+MEMORY = Path("/dev/shm")  # noqa: S108  (Linux keeps it in memory)
 PREFIX = "tidegate-scratch-"
 
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A new directory that nobody else may enter, and that is gone afterwards with all in it."""
-    base = _base()
-    _tidy_once(base)
-    path, lock = _make(base)
+    """Make a directory that only this user can enter; it is removed at the end of the block."""
+    base = _base_directory()
+    _remove_leftovers_once(base)
+    path, lock = _make_locked(base)
     try:
         yield path
     finally:
@@ -33,8 +33,8 @@ def scratch_directory() -> Iterator[Path]:
         os.close(lock)
 
 
-def remove_left(base: Path) -> None:
-    """Remove what processes that were killed have left."""
+def remove_leftovers(base: Path) -> None:
+    """Remove the directories of killed processes."""
     for path in base.glob(f"{PREFIX}*"):
         with suppress(OSError):
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -45,16 +45,16 @@ def remove_left(base: Path) -> None:
                 os.close(lock)
 
 
-def _base() -> Path:
-    is_memory = sys.platform == "linux" and os.access(MEMORY, os.W_OK | os.X_OK)
-    return (MEMORY if is_memory else Path(tempfile.gettempdir())).resolve()
+def _base_directory() -> Path:
+    has_memory = sys.platform == "linux" and os.access(MEMORY, os.W_OK | os.X_OK)
+    return (MEMORY if has_memory else Path(tempfile.gettempdir())).resolve()
 
 
-_tidy_once = cache(remove_left)
+_remove_leftovers_once = cache(remove_leftovers)
 
 
-def _make(base: Path) -> tuple[Path, int]:
-    """Made and held. Somebody who tidies may be quicker: then once more."""
+def _make_locked(base: Path) -> tuple[Path, int]:
+    """Make a directory and lock it; try again if another process removed it before the lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
         try:

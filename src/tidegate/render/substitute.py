@@ -1,10 +1,11 @@
-"""Put variables into objects, as Flux does after its build (`spec.postBuild`).
+"""Substitution of variables in objects, as Flux does after its build (`spec.postBuild`).
 
-    variables = collect([Source("ConfigMap", "cluster", found)], inline={"zone": "a"})
+variables = collect_variables([VariableSource("ConfigMap", "cluster", values)], inline={"zone":
+"a"})
     substitute(document, variables, strict=True)
 
-The object is written as YAML, expanded as text, and read again: that is how `${replicas}` becomes
-a number. An object opts out with `kustomize.toolkit.fluxcd.io/substitute: disabled`.
+The object is written as YAML, expanded as text, and read again: that is how `${replicas}` becomes a
+number. An object opts out with `kustomize.toolkit.fluxcd.io/substitute: disabled`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NAME = lazy_regex(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
 class Variables(msgspec.Struct, frozen=True):
-    """Names and values. The values may be secret, so they do not print."""
+    """Names and values. The values may be secret, so the representation has none."""
 
     values: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -35,83 +36,96 @@ class Variables(msgspec.Struct, frozen=True):
         return "Variables()"
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of `substituteFrom`. `values` is None where the object is not there."""
+class VariableSource(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `substituteFrom`."""
 
     kind: str
     name: str
     values: Mapping[str, str] | None
+    """Data of the object; None if the object does not exist."""
     optional: bool = False
 
     def __repr__(self) -> str:
-        return f"Source({self.kind}, {self.name})"
+        return f"VariableSource({self.kind}, {self.name})"
 
 
-def collect(
-    sources: Iterable[Source] = (),
+def collect_variables(
+    sources: Iterable[VariableSource] = (),
     *,
     inline: Mapping[str, str] | None = None,
-    where: Location | None = None,
+    location: Location | None = None,
 ) -> Variables:
-    """Later sources win over earlier ones, inline values over all. Line breaks are dropped."""
+    """Return the variables of all sources and the inline values.
+
+    Later sources override earlier ones, inline values override all. Line breaks are dropped.
+    """
     collected: dict[str, str] = {}
     for source in sources:
         if source.values is None and not source.optional:
             problem = f"there is no {source.kind} `{source.name}` to take variables from"
             hint = "create it, or set `optional: true` on the entry of `substituteFrom`"
-            raise RenderError("render.substitute.source", problem, location=where, hint=hint)
+            raise RenderError("render.substitute.source", problem, location=location, hint=hint)
         collected |= source.values or {}
     collected |= inline or {}
     for name in sorted(collected):
         if not _NAME.fullmatch(name):
             problem = f"`{sanitize(name)}` cannot be the name of a variable"
             hint = "use letters, digits and `_`; Flux refuses such a name even if nothing uses it"
-            raise RenderError("render.substitute.name", problem, location=where, hint=hint)
+            raise RenderError("render.substitute.name", problem, location=location, hint=hint)
     return Variables({name: value.replace("\n", "") for name, value in collected.items()})
 
 
 def substitute(
-    document: Document, variables: Variables, *, strict: bool = True, always: bool = False
+    document: Document,
+    variables: Variables,
+    *,
+    strict: bool = True,
+    even_without_variables: bool = False,
 ) -> Document:
-    """The document with all variables put in.
+    """Return the document with all variables replaced.
 
-    Without any variable nothing is done, not even `${name:-default}`, unless `always` is said
-    (`substituteStrategy: Always`). With `strict` a variable must be set or have a default.
+    Without variables nothing is replaced, not even `${name:-default}`, unless
+    `even_without_variables` is set (`substituteStrategy: Always`). With `strict` a variable must be
+    set or have a default.
     """
-    if not (variables.values or always) or opts_out(document):
+    if not (variables.values or even_without_variables) or opts_out(document):
         return document
-    written = to_flux_yaml(document.body)
-    if "$" not in written:
+    text = to_flux_yaml(document.body)
+    if "$" not in text:
         return document
-    expanded = _expand(written, document, variables, strict=strict)
+    expanded = _expand(text, document, variables, strict=strict)
     return msgspec.structs.replace(document, body=_read_again(expanded, document))
 
 
 def opts_out(document: Document) -> bool:
-    """Whether a label or an annotation says `disabled`, in just this spelling."""
-    marks = (
-        get_text(document.body, "metadata", part, OPT_OUT) for part in ("labels", "annotations")
+    """Whether a label or an annotation is `disabled`, in exactly this spelling."""
+    values = (
+        get_text(document.body, "metadata", field, OPT_OUT) for field in ("labels", "annotations")
     )
-    return "disabled" in marks
+    return "disabled" in values
 
 
-def _expand(written: str, document: Document, variables: Variables, *, strict: bool) -> bytes:
+def _expand(text: str, document: Document, variables: Variables, *, strict: bool) -> bytes:
     try:
-        return expand(written, variables.values, strict=strict)
+        return expand(text, variables.values, strict=strict)
     except UnsetVariableError as error:
-        where = _find_field(document, variables, strict=strict)
+        location = _find_field(document, variables, strict=strict)
         problem = f"the variable `{sanitize(str(error))}` is not set"
         hint = f"set it, give a default (`${{{error}:-…}}`), or write `$${{` for a plain `${{`"
-        raise RenderError("render.substitute.missing", problem, location=where, hint=hint) from None
+        raise RenderError(
+            "render.substitute.missing", problem, location=location, hint=hint
+        ) from None
     except SubstitutionError as error:
-        where = _find_field(document, variables, strict=strict)
+        location = _find_field(document, variables, strict=strict)
         problem = f"a `${{` opens no expansion that can be read: {error}"
         hint = f"write `$${{` for a plain `${{`, or set the annotation `{OPT_OUT}: disabled`"
-        raise RenderError("render.substitute.syntax", problem, location=where, hint=hint) from None
+        raise RenderError(
+            "render.substitute.syntax", problem, location=location, hint=hint
+        ) from None
 
 
 def _find_field(document: Document, variables: Variables, *, strict: bool) -> Location:
-    """The first field that does not expand by itself, as a help to find it in the file."""
+    """Return the location of the first field that cannot be expanded."""
     for path, value in _texts(document.body, ()):
         try:
             expand(value, variables.values, strict=strict)
@@ -132,14 +146,17 @@ def _texts(value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
             yield from _texts(item, (*path, index))
 
 
-def _read_again(written: bytes, document: Document) -> dict[str, Json]:
-    """What YAML says about the text is not repeated: it may quote a secret value."""
+def _read_again(text: bytes, document: Document) -> dict[str, Json]:
+    """Parse the expanded text.
+
+    The error does not quote the YAML parser: it may contain a secret value.
+    """
     try:
-        found = read_documents(written, document.location.name)
+        documents = read_documents(text, document.location.name)
     except DocumentError:
-        found = ()
-    if len(found) == 1:
-        return found[0].body
+        documents = ()
+    if len(documents) == 1:
+        return documents[0].body
     problem = "with its variables put in, the object is no longer a YAML mapping"
     hint = 'a value with special signs needs quotes: `${quote}${name}${quote}` where `quote` is `"`'
     raise RenderError("render.substitute.result", problem, location=document.location, hint=hint)

@@ -1,9 +1,9 @@
-"""Engines in worker processes, which are kept warm and can be killed: Helm's, and Jsonnet's.
+"""Worker processes of render engines (Helm, Jsonnet), which stay warm and can be killed.
 
-    async with engine_workers("tidegate.render.jsonnet.worker", environment, ...) as workers:
-        answer = await workers.ask(...)
+async with open_workers("tidegate.render.jsonnet.worker", environment, ...) as workers:
+        reply = await workers.request(...)
 
-What an engine refuses comes back as the parts of an error.
+An engine that rejects a request replies with a `WorkerError`.
 """
 
 from __future__ import annotations
@@ -24,38 +24,39 @@ from tidegate.render.scratch import scratch_directory
 NO_NETWORK = dict.fromkeys(
     ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9"
 )
-"""A proxy that is not there: whatever still wants to go out does not get far."""
+"""A proxy that does not exist, so that no engine reaches the network."""
 LIMITS = Limits(time=Ms(30 * SECOND), memory=1024 * MIB, output=32 * MIB)
 
 
-class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
-    """An engine's other answer. `absent`: the charts that it needs and does not have. `unseen`:
-    what it asks a cluster for, and nobody has told it.
-    """
+class WorkerError(msgspec.Struct, frozen=True, tag="refused", gc=False):
+    """Error reply of a worker."""
 
     code: str
     problem: str
-    where: Location | None = None
+    location: Location | None = None
     hint: str = ""
-    absent: tuple[ChartDependency, ...] = ()
-    unseen: tuple[str, ...] = ()
+    missing_charts: tuple[ChartDependency, ...] = ()
+    """Charts that must be fetched first."""
+    missing_lookups: tuple[str, ...] = ()
+    """API paths whose objects templates look up and the request does not contain."""
 
-    def error(self) -> RenderError:
-        return RenderError(self.code, self.problem, location=self.where, hint=self.hint)
+    def to_error(self) -> RenderError:
+        """Return the error to raise."""
+        return RenderError(self.code, self.problem, location=self.location, hint=self.hint)
 
 
 @asynccontextmanager
-async def engine_workers(
+async def open_workers(
     module: str, environment: Mapping[str, str], *, count: int, limits: Limits
 ) -> AsyncIterator[Workers]:
-    """Workers that run a module. They start when they are needed and end with the block."""
+    """Open workers that run a module. They start on first use and end with the block."""
     with scratch_directory() as scratch:
-        own = {
-            "TMPDIR": str(scratch),  # what a killed worker leaves is removed with it
-            "GOMAXPROCS": "1",  # there are as many workers as there is work for
+        defaults = {
+            "TMPDIR": str(scratch),  # the files of a killed worker are removed with it
+            "GOMAXPROCS": "1",  # each worker runs on one core
             "GOTRACEBACK": "none",
         }
         argv = (sys.executable, "-I", "-X", "utf8", "-m", module)
-        command = Command(argv=argv, env={**own, **environment}, cwd=scratch)
+        command = Command(argv=argv, env={**defaults, **environment}, cwd=scratch)
         async with Workers(command, count=count, limits=limits) as workers:
             yield workers

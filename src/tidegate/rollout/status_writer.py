@@ -31,7 +31,7 @@ from tidegate.model.rollouts.progress import SourceRevision, UnitProgress
 from tidegate.model.units.source import Revision
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.plan import PlanResult
-from tidegate.source import Access, read_head
+from tidegate.source import FetchOptions, read_local_revision
 from tidegate.source.local import WORKING_TREE
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.result import RenderedSource, RenderResult
@@ -219,12 +219,12 @@ async def _source_revisions(
 
 
 async def _source_revision(
-    built: RenderedSource, heads: dict[Path, Revision], fetch_options: Access
+    built: RenderedSource, heads: dict[Path, Revision], fetch_options: FetchOptions
 ) -> SourceRevision:
     if built.revision not in {Revision(), WORKING_TREE}:
         return SourceRevision(built.revision, built.tool)
     if built.root not in heads:
-        heads[built.root] = await read_head(built.root, fetch_options)
+        heads[built.root] = await read_local_revision(built.root, fetch_options)
     return SourceRevision(heads[built.root], built.tool)
 
 

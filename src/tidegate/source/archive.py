@@ -1,6 +1,6 @@
-"""Unpack an archive that a stranger made: nothing leaves the directory, nothing grows for ever.
+"""Unpacking of untrusted archives: nothing is written outside the directory, and sizes are limited.
 
-Gzipped and plain tar, and zip. An entry that is wrong ends the work with its name.
+Reads gzipped and plain tar, and zip. An invalid entry raises an error with its name.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from typing import IO, Protocol
 
 from tidegate.errors import Location, SourceError, sanitize
 from tidegate.files import PathEscapeError, PathViolation, archive_entry_path
-from tidegate.source.tree import MIB, TreeLimits, refuse_links_out, walk_tree
+from tidegate.source.tree import MIB, TreeLimits, check_links, walk_tree
 
 CHUNK = 64 * 1024
 SMALL = 16 * MIB
-"""Up to here the ratio does not count: a little text compresses very well."""
+"""Up to this size the compression ratio is not checked: short texts compress very well."""
 LARGEST_HEADER = MIB
 LARGEST_LINK = 4096
 
 
 class Readable(Protocol):
+    """Anything with `read`, such as a file or an archive member."""
+
     def read(self, size: int, /) -> bytes: ...
 
 
-class Unpacking:
-    """One archive on its way into one directory."""
+class Unpacker:
+    """State of unpacking one archive into one directory."""
 
     def __init__(self, target: Path, *, name: str, limits: TreeLimits, strip: int) -> None:
         self._target = target
@@ -43,147 +45,161 @@ class Unpacking:
         self._strip = strip
         self._links: dict[PurePosixPath, str] = {}
         self._entries = 0
-        self._written = 0
+        self._written_bytes = 0
 
-    def place_of(self, entry: str) -> PurePosixPath | None:
-        """Where an entry goes; nothing for what `strip` takes away."""
+    def target_path(self, entry: str) -> PurePosixPath | None:
+        """Return where an entry goes; None for a directory that `strip` removes."""
         self._entries += 1
         if self._entries > self._limits.files:
-            raise self.refused(entry, f"is one of more than {self._limits.files}")
+            raise self.entry_error(entry, f"is one of more than {self._limits.files}")
         try:
-            inside = PurePosixPath(*archive_entry_path(entry).parts[self._strip :])
-        except PathEscapeError as stray:
-            out = stray.violation is PathViolation.OUTSIDE
-            reason = "leads out of" if out else "has no path that could be inside"
-            raise self.refused(entry, f"{reason} the archive") from None
-        # What Git keeps for itself is no part of a tree, and nobody looks into it later.
-        return inside if inside.parts and ".git" not in inside.parts else None
+            path = PurePosixPath(*archive_entry_path(entry).parts[self._strip :])
+        except PathEscapeError as error:
+            is_outside = error.violation is PathViolation.OUTSIDE
+            reason = "leads out of" if is_outside else "has no path that could be inside"
+            raise self.entry_error(entry, f"{reason} the archive") from None
+        # The files in `.git` are not part of a tree.
+        return path if path.parts and ".git" not in path.parts else None
 
     def add_file(self, entry: str, content: Readable, *, executable: bool) -> None:
-        place = self.place_of(entry)
-        if place is None:
+        """Write the file of an entry."""
+        target = self.target_path(entry)
+        if target is None:
             return
-        path = self._free_place(entry, place)
+        path = self._prepare_path(entry, target)
         with path.open("xb") as file:
             self._copy(entry, content, file)
         path.chmod(0o755 if executable else 0o644)
 
     def add_directory(self, entry: str) -> None:
-        place = self.place_of(entry)
-        if place is not None:
-            self._make_directory(entry, place)
+        """Make the directory of an entry."""
+        target = self.target_path(entry)
+        if target is not None:
+            self._make_directory(entry, target)
 
-    def add_link(self, entry: str, target: str) -> None:
-        """Links are made last: nothing can be written through them."""
-        place = self.place_of(entry)
-        if place is not None:
-            self._free_place(entry, place)
-            self._links[place] = target
+    def add_link(self, entry: str, link_target: str) -> None:
+        """Remember a link. Links are made last, so that nothing is written through them."""
+        target = self.target_path(entry)
+        if target is not None:
+            self._prepare_path(entry, target)
+            self._links[target] = link_target
 
     def add_copy(self, entry: str, original: str) -> None:
-        """What tar calls a hard link: the same content once more."""
-        source = self.place_of(original)
-        known = self._target / source if source else None
-        if source in self._links or known is None or not known.is_file():
-            raise self.refused(entry, "is a link to what is not in the archive")
-        with known.open("rb") as content:
-            self.add_file(entry, content, executable=os.access(known, os.X_OK))
+        """Write a tar hard link as a copy of the original."""
+        target = self.target_path(original)
+        original_path = self._target / target if target else None
+        if target in self._links or original_path is None or not original_path.is_file():
+            raise self.entry_error(entry, "is a link to what is not in the archive")
+        with original_path.open("rb") as content:
+            self.add_file(entry, content, executable=os.access(original_path, os.X_OK))
 
     def finish(self) -> None:
-        for place, target in self._links.items():
-            path = self._target / place
+        """Make the links, and raise if one leads out of the directory."""
+        for target, link_target in self._links.items():
+            path = self._target / target
             if path.is_dir():
-                raise self.refused(str(place), "is a link and a directory")
-            path.symlink_to(target)
-        refuse_links_out(self._target, walk_tree(self._target), self._name)
+                raise self.entry_error(str(target), "is a link and a directory")
+            path.symlink_to(link_target)
+        check_links(self._target, walk_tree(self._target), self._name)
 
-    def refused(self, entry: str, reason: str) -> SourceError:
+    def entry_error(self, entry: str, reason: str) -> SourceError:
+        """Return the error for an invalid entry."""
         problem = f"the entry `{sanitize(entry)}` {reason}"
         return SourceError("source.archive.entry", problem, location=Location(self._name))
 
-    def _free_place(self, entry: str, place: PurePosixPath) -> Path:
-        self._make_directory(entry, place.parent)
-        path = self._target / place
+    def _prepare_path(self, entry: str, target: PurePosixPath) -> Path:
+        self._make_directory(entry, target.parent)
+        path = self._target / target
         if path.is_dir():
-            raise self.refused(entry, "is a file and a directory")
-        self._links.pop(place, None)
+            raise self.entry_error(entry, "is a file and a directory")
+        self._links.pop(target, None)
         path.unlink(missing_ok=True)  # of two entries with one name, the last counts
         return path
 
-    def _make_directory(self, entry: str, place: PurePosixPath) -> None:
-        if place in self._links or any(above in self._links for above in place.parents):
-            raise self.refused(entry, "lies behind a link")
+    def _make_directory(self, entry: str, target: PurePosixPath) -> None:
+        if target in self._links or any(parent in self._links for parent in target.parents):
+            raise self.entry_error(entry, "lies behind a link")
         try:
-            (self._target / place).mkdir(parents=True, exist_ok=True)
+            (self._target / target).mkdir(parents=True, exist_ok=True)
         except OSError:
-            raise self.refused(entry, "has a path that cannot be made") from None
+            raise self.entry_error(entry, "has a path that cannot be made") from None
 
     def _copy(self, entry: str, content: Readable, file: IO[bytes]) -> None:
         size = 0
-        while piece := content.read(CHUNK):
-            size += len(piece)
-            self._written += len(piece)
+        while chunk := content.read(CHUNK):
+            size += len(chunk)
+            self._written_bytes += len(chunk)
             if size > self._limits.file_size:
-                raise self.refused(entry, f"is larger than {self._limits.file_size // MIB} MiB")
-            if self._written > self._limits.tree_size:
-                raise too_large(self._name, self._limits.tree_size)
-            file.write(piece)
+                raise self.entry_error(entry, f"is larger than {self._limits.file_size // MIB} MiB")
+            if self._written_bytes > self._limits.tree_size:
+                raise size_error(self._name, self._limits.tree_size)
+            file.write(chunk)
 
 
 def unpack(
     archive: Path, target: Path, *, name: str, limits: TreeLimits | None = None, strip: int = 0
 ) -> None:
-    """Unpack into a directory that is there and empty.
+    """Unpack an archive into an existing, empty directory.
 
-    `name` is how errors call the archive. `strip` takes that many leading directories away.
+    `name` names the archive in errors. `strip` is the number of leading directories to remove.
     """
     limits = limits or TreeLimits()
-    work = Unpacking(target, name=name, limits=limits, strip=strip)
-    broken = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
+    unpacker = Unpacker(target, name=name, limits=limits, strip=strip)
+    unpack_errors = (
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        ValueError,
+    )
     try:
         with archive.open("rb") as file:
             start = file.read(4)
             file.seek(0)
             if start.startswith(b"PK"):
-                _unpack_zip(work, file, limits=limits, name=name)
+                _unpack_zip(unpacker, file, limits=limits, name=name)
             else:
-                zipped = start.startswith(b"\x1f\x8b")
-                with _plain(file, zipped=zipped, limits=limits, name=name) as tar:
-                    _unpack_tar(work, tar)
-        work.finish()
-    except (*broken, NotImplementedError, RuntimeError) as error:
+                is_gzipped = start.startswith(b"\x1f\x8b")
+                with _open_tar(file, is_gzipped=is_gzipped, limits=limits, name=name) as tar:
+                    _unpack_tar(unpacker, tar)
+        unpacker.finish()
+    except (*unpack_errors, NotImplementedError, RuntimeError) as error:
         problem = "the archive cannot be unpacked: " + sanitize(str(error) or "it ends too early")
         raise SourceError("source.archive.broken", problem, location=Location(name)) from error
 
 
-def too_large(name: str, limit: int) -> SourceError:
+def size_error(name: str, limit: int) -> SourceError:
+    """Return the error for an archive that unpacks to more than the limit."""
     problem = f"what is in it is larger than {limit // MIB} MiB, or suspiciously well compressed"
     return SourceError("source.archive.size", problem, location=Location(name))
 
 
 @contextmanager
-def _plain(file: IO[bytes], *, zipped: bool, limits: TreeLimits, name: str) -> Iterator[IO[bytes]]:
-    """The tar itself, on disk: a stream would be unzipped anew for each step back."""
-    if not zipped:
+def _open_tar(
+    file: IO[bytes], *, is_gzipped: bool, limits: TreeLimits, name: str
+) -> Iterator[IO[bytes]]:
+    """Yield the uncompressed tar as a file on disk: seeking back in a gzip stream is slow."""
+    if not is_gzipped:
         yield file
         return
-    room = _room(os.fstat(file.fileno()).st_size, limits)
+    limit = _unpacked_limit(os.fstat(file.fileno()).st_size, limits)
     with tempfile.TemporaryFile() as plain, gzip.open(file) as stream:
-        while piece := stream.read(CHUNK):
-            plain.write(piece)
-            if plain.tell() > room:
-                raise too_large(name, room)
+        while chunk := stream.read(CHUNK):
+            plain.write(chunk)
+            if plain.tell() > limit:
+                raise size_error(name, limit)
         plain.seek(0)
         yield plain
 
 
-def _room(packed: int, limits: TreeLimits) -> int:
-    # A tar has a block for each file beside the content.
-    return min(limits.tree_size + limits.files * 1024, max(SMALL, packed * limits.ratio))
+def _unpacked_limit(archive_size: int, limits: TreeLimits) -> int:
+    # A tar has a header block for each file.
+    return min(limits.tree_size + limits.files * 1024, max(SMALL, archive_size * limits.ratio))
 
 
-class _Sips(io.RawIOBase):
-    """Reads a little at a time: a header may claim any size, and tarfile would believe it."""
+class _BoundedReader(io.RawIOBase):
+    """Reader that rejects large reads: `tarfile` reads as much as a header claims."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
@@ -201,40 +217,40 @@ class _Sips(io.RawIOBase):
         return self._file.tell()
 
 
-def _unpack_tar(work: Unpacking, file: IO[bytes]) -> None:
-    with tarfile.open(fileobj=_Sips(file), mode="r:") as tar:
+def _unpack_tar(unpacker: Unpacker, file: IO[bytes]) -> None:
+    with tarfile.open(fileobj=_BoundedReader(file), mode="r:") as tar:
         for member in tar:
-            vars(tar)["members"].clear()  # it would remember every one of them
+            vars(tar)["members"].clear()  # `tarfile` would keep every member
             if member.isreg() and (content := tar.extractfile(member)) is not None:
-                work.add_file(member.name, content, executable=bool(member.mode & stat.S_IXUSR))
+                unpacker.add_file(member.name, content, executable=bool(member.mode & stat.S_IXUSR))
             elif member.isdir():
-                work.add_directory(member.name)
+                unpacker.add_directory(member.name)
             elif member.issym():
-                work.add_link(member.name, member.linkname)
+                unpacker.add_link(member.name, member.linkname)
             elif member.islnk():
-                work.add_copy(member.name, member.linkname)
+                unpacker.add_copy(member.name, member.linkname)
             else:
-                raise work.refused(member.name, "is neither a file, a directory nor a link")
+                raise unpacker.entry_error(member.name, "is neither a file, a directory nor a link")
 
 
-def _unpack_zip(work: Unpacking, file: IO[bytes], *, limits: TreeLimits, name: str) -> None:
-    room = _room(os.fstat(file.fileno()).st_size, limits)
+def _unpack_zip(unpacker: Unpacker, file: IO[bytes], *, limits: TreeLimits, name: str) -> None:
+    limit = _unpacked_limit(os.fstat(file.fileno()).st_size, limits)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        if sum(member.file_size for member in members) > room:
-            raise too_large(name, room)
+        if sum(member.file_size for member in members) > limit:
+            raise size_error(name, limit)
         for member in members:
-            _add_zipped(work, archive, member)
+            _add_zip_member(unpacker, archive, member)
 
 
-def _add_zipped(work: Unpacking, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+def _add_zip_member(unpacker: Unpacker, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     mode = member.external_attr >> 16
     if member.is_dir():
-        work.add_directory(member.filename)
+        unpacker.add_directory(member.filename)
         return
     with archive.open(member) as content:
         if stat.S_ISLNK(mode):
             target = content.read(LARGEST_LINK).decode("utf-8", "replace")
-            work.add_link(member.filename, target)
+            unpacker.add_link(member.filename, target)
         else:
-            work.add_file(member.filename, content, executable=bool(mode & stat.S_IXUSR))
+            unpacker.add_file(member.filename, content, executable=bool(mode & stat.S_IXUSR))

@@ -1,4 +1,4 @@
-"""Directories that make artifacts: which of them is meant by the name of one, and what it is of."""
+"""Directories of a Flux ArtifactGenerator, found by the name of the artifact."""
 
 from __future__ import annotations
 
@@ -16,50 +16,53 @@ LABEL = lazy_regex(r"[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?")
 NAME = lazy_regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
-def find_directory(
-    discovery: ArtifactDiscovery, files: Iterable[str], wanted: str
+def find_artifact_directory(
+    discovery: ArtifactDiscovery, files: Iterable[str], artifact_name: str
 ) -> Mapping[str, str] | None:
-    """What stands for each name in braces, in the directory that makes the wanted artifact.
+    """Return the value of each placeholder for the directory that makes an artifact.
 
-    Raises SourceError where the generator makes nothing at all. None: it makes others.
+    None if the generator makes other artifacts. Raises SourceError if it makes nothing at all.
     """
-    found: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for folder in sorted(directories_of(files)):
-        match = placeholder_regex(discovery.pattern).fullmatch(folder)
+    directory_by_name: dict[str, tuple[str, Mapping[str, str]]] = {}
+    for directory in sorted(list_parent_directories(files)):
+        match = placeholder_regex(discovery.pattern).fullmatch(directory)
         if match is None:
             continue
         values = match.groupdict()
-        lowered = {key: one.lower() for key, one in values.items()}
+        lowered = {key: value.lower() for key, value in values.items()}
         name = fill_placeholders(discovery.name, lowered)
         if not all(map(LABEL.fullmatch, lowered.values())) or not NAME.fullmatch(name):
-            why = f"the directory `{sanitize(folder)}` cannot be a label, or the name of an object"
-            raise _refused(discovery, why)
-        if name in found:
-            both = f"`{sanitize(found[name][0])}` and `{sanitize(folder)}`"
-            raise _refused(discovery, f"the directories {both} both make `{name}`")
-        found[name] = folder, values
-    return found[wanted][1] if wanted in found else None
+            reason = (
+                f"the directory `{sanitize(directory)}` cannot be a label, or the name of an object"
+            )
+            raise _generator_error(discovery, reason)
+        if name in directory_by_name:
+            directories = f"`{sanitize(directory_by_name[name][0])}` and `{sanitize(directory)}`"
+            raise _generator_error(discovery, f"the directories {directories} both make `{name}`")
+        directory_by_name[name] = directory, values
+    return directory_by_name[artifact_name][1] if artifact_name in directory_by_name else None
 
 
-def fill_portion(portion: ArtifactCopy, values: Mapping[str, str]) -> ArtifactCopy:
+def fill_artifact_copy(artifact_copy: ArtifactCopy, values: Mapping[str, str]) -> ArtifactCopy:
+    """Return a copy rule with the placeholders filled in."""
     return msgspec.structs.replace(
-        portion,
-        pattern=fill_placeholders(portion.pattern, values),
-        destination=fill_placeholders(portion.destination, values),
+        artifact_copy,
+        pattern=fill_placeholders(artifact_copy.pattern, values),
+        destination=fill_placeholders(artifact_copy.destination, values),
     )
 
 
-def directories_of(files: Iterable[str]) -> set[str]:
-    """All directories that files lie in, but the root."""
-    found = set[str]()
+def list_parent_directories(files: Iterable[str]) -> set[str]:
+    """Return all directories that contain files, without the root."""
+    directories = set[str]()
     for file in files:
-        folder = posixpath.dirname(file)
-        while folder and folder not in found:
-            found.add(folder)
-            folder = posixpath.dirname(folder)
-    return found
+        directory = posixpath.dirname(file)
+        while directory and directory not in directories:
+            directories.add(directory)
+            directory = posixpath.dirname(directory)
+    return directories
 
 
-def _refused(discovery: ArtifactDiscovery, why: str) -> SourceError:
-    problem = f"its generator makes nothing: {why}"
+def _generator_error(discovery: ArtifactDiscovery, reason: str) -> SourceError:
+    problem = f"its generator makes nothing: {reason}"
     return SourceError("source.portion", problem, location=discovery.location)

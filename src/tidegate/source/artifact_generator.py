@@ -1,8 +1,7 @@
-"""Trees that are made of parts of others: the only directories that are wanted of one, and files
-of several put together as Flux's generator of artifacts puts them.
+"""Trees made of parts of other trees, also as a Flux ArtifactGenerator makes them.
 
-Patterns are read as that reads them: `*` finds no slash, and `dir/**` finds what lies in `dir`;
-what is left out may have `**` for any depth.
+Patterns work as in the ArtifactGenerator: `*` matches no slash, and `dir/**` matches what is in
+`dir`. In excludes, `**` matches any depth.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from tidegate.model.units.source import (
     Revision,
     Snapshot,
 )
-from tidegate.source.artifact_directories import directories_of
-from tidegate.source.fetch import copy_files, take_files, with_digest
-from tidegate.source.ignore import name_shape
-from tidegate.source.options import Access
+from tidegate.source.artifact_directories import list_parent_directories
+from tidegate.source.fetch import copy_files, select_files, with_digest
+from tidegate.source.ignore import compile_segment
+from tidegate.source.options import FetchOptions
 from tidegate.source.tree import walk_tree
 
 ANY_DEPTH = "**"
@@ -41,126 +40,145 @@ INSIDE = "/**"
 ARCHIVES = (".tar.gz", ".tgz")
 
 
-async def keep_directories(
-    snapshot: Snapshot, wanted: Sequence[str], access: Access, where: Location | None
+async def select_directories(
+    snapshot: Snapshot, directories: Sequence[str], options: FetchOptions, location: Location | None
 ) -> Snapshot:
-    """The tree with these directories alone, each of which must be there."""
-    found = ComposedEntries(snapshot.files)
-    for one in wanted:
-        if posixpath.normpath(one) not in found.all:
-            problem = f"there is no directory `{sanitize(one)}` in the repository"
-            raise SourceError("source.portion", problem, location=where)
-    beginnings = tuple(wanted)
-    return await take_files(
-        snapshot, tuple(file for file in snapshot.files if file.startswith(beginnings)), access
+    """Return the tree with these directories only.
+
+    Raises SourceError if one is missing.
+    """
+    index = TreeIndex(snapshot.files)
+    for directory in directories:
+        if posixpath.normpath(directory) not in index.all:
+            problem = f"there is no directory `{sanitize(directory)}` in the repository"
+            raise SourceError("source.portion", problem, location=location)
+    prefixes = tuple(directories)
+    return await select_files(
+        snapshot, tuple(file for file in snapshot.files if file.startswith(prefixes)), options
     )
 
 
-async def put_together(
-    own: Snapshot | None, portions: Sequence[tuple[ArtifactCopy, Snapshot]], access: Access
+async def compose_artifact(
+    base: Snapshot | None, copies: Sequence[tuple[ArtifactCopy, Snapshot]], options: FetchOptions
 ) -> Snapshot:
-    """One tree with the files of `own`, and over them those of the portions, in their order.
+    """Return one tree: the files of `base`, and over them the copies, in their order.
 
-    It goes by the revision of `own`; where there is none, by that of what is in it.
+    The revision is the one of `base`; without one, the digest of the content.
     """
-    if own is not None:
-        own = await with_digest(own)
-    whole = [(one, await with_digest(tree)) for one, tree in portions]
-    first = own or whole[0][1]
-    digest = hashlib.sha256(msgspec.json.encode([own.digest if own else "", *map(_key, whole)]))
+    if base is not None:
+        base = await with_digest(base)
+    sources = [(artifact_copy, await with_digest(tree)) for artifact_copy, tree in copies]
+    first = base or sources[0][1]
+    digest = hashlib.sha256(msgspec.json.encode([base.digest if base else "", *map(_key, sources)]))
 
-    async def fill(place: Path) -> None:
-        await asyncio.to_thread(_fill, own, whole, place)
+    async def fill(directory: Path) -> None:
+        await asyncio.to_thread(_fill, base, sources, directory)
 
     name = f"together {digest.hexdigest()}"
-    tree = await access.cache.find_or_keep(name, fill, shown=str(first.source))
+    tree = await options.cache.find_or_store(name, fill, source_name=str(first.source))
     return msgspec.structs.replace(
         first,
-        revision=own.revision if own else Revision("latest", tree.digest),
+        revision=base.revision if base else Revision("latest", tree.digest),
         root=tree.root,
         files=tree.files,
         escaping_links=(),
         digest=tree.digest,
-        original_root=(own.original_root or own.root) if own else None,
+        original_root=(base.original_root or base.root) if base else None,
     )
 
 
-def _key(part: tuple[ArtifactCopy, Snapshot]) -> tuple[str, ...]:
-    portion, tree = part
-    return (tree.digest, portion.pattern, portion.destination, portion.strategy, *portion.excludes)
+def _key(source: tuple[ArtifactCopy, Snapshot]) -> tuple[str, ...]:
+    """Return the parts of the cache name that describe one copy."""
+    artifact_copy, tree = source
+    return (
+        tree.digest,
+        artifact_copy.pattern,
+        artifact_copy.destination,
+        artifact_copy.strategy,
+        *artifact_copy.excludes,
+    )
 
 
-class ComposedEntries:
-    """The files of a tree, and the directories that they lie in."""
+class TreeIndex:
+    """The files of a tree and the directories that contain them."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = tuple(files)
-        self.directories = {".", *directories_of(self.files)}
+        self.directories = {".", *list_parent_directories(self.files)}
         self.all = frozenset(self.files) | self.directories
 
-    def below(self, folder: str) -> Iterator[str]:
-        start = "" if folder == "." else f"{folder}/"
-        return (file for file in self.files if file.startswith(start))
+    def below(self, directory: str) -> Iterator[str]:
+        """Return the files below a directory."""
+        prefix = "" if directory == "." else f"{directory}/"
+        return (file for file in self.files if file.startswith(prefix))
 
 
 def _fill(
-    own: Snapshot | None, parts: Iterable[tuple[ArtifactCopy, Snapshot]], place: Path
+    base: Snapshot | None, sources: Iterable[tuple[ArtifactCopy, Snapshot]], directory: Path
 ) -> None:
-    if own is not None:
-        copy_files(own.root, own.files, place)
-    for portion, tree in parts:
-        if portion.strategy is CopyStrategy.EXTRACT:
-            for archive in _archives(portion, ComposedEntries(tree.files)):
-                _extract(portion, tree.root / archive, place)
+    if base is not None:
+        copy_files(base.root, base.files, directory)
+    for artifact_copy, tree in sources:
+        if artifact_copy.strategy is CopyStrategy.EXTRACT:
+            for archive in _archives(artifact_copy, TreeIndex(tree.files)):
+                _extract(artifact_copy, tree.root / archive, directory)
             continue
-        for file, into in _taken(portion, ComposedEntries(tree.files), place):
-            _put_at(portion, tree.root / file, place, into)
+        for file, path in _select_files(artifact_copy, TreeIndex(tree.files), directory):
+            _copy_to(artifact_copy, tree.root / file, directory, path)
 
 
-def _put_at(portion: ArtifactCopy, file: Path, place: Path, into: str) -> None:
+def _copy_to(artifact_copy: ArtifactCopy, file: Path, directory: Path, path: str) -> None:
     try:
-        _put(file, place / normalize_path(into), merges=portion.strategy is CopyStrategy.MERGE)
+        _copy_file(
+            file,
+            directory / normalize_path(path),
+            should_merge=artifact_copy.strategy is CopyStrategy.MERGE,
+        )
     except (PathEscapeError, FileExistsError, IsADirectoryError, NotADirectoryError):
-        raise _refused(portion, f"`{sanitize(into)}` is no place for a file") from None
+        raise _copy_error(artifact_copy, f"`{sanitize(path)}` is no place for a file") from None
 
 
-def _extract(portion: ArtifactCopy, archive: Path, place: Path) -> None:
-    """Over what is there; links of an archive are what they lead to."""
+def _extract(artifact_copy: ArtifactCopy, archive: Path, directory: Path) -> None:
+    """Unpack an archive over the existing files; its links become copies of their targets."""
     from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
 
-    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
-        unpacked = Path(folder)
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as scratch:
+        unpacked = Path(scratch)
         unpack(archive, unpacked, name=archive.name)
         for entry in walk_tree(unpacked):
-            into = posixpath.join(portion.destination, entry.path)
-            _put_at(portion, unpacked / entry.path, place, into)
+            path = posixpath.join(artifact_copy.destination, entry.path)
+            _copy_to(artifact_copy, unpacked / entry.path, directory, path)
 
 
-def _archives(portion: ArtifactCopy, entries: ComposedEntries) -> Iterator[str]:
-    """The archives that are meant; of what a pattern finds, all else is passed over."""
-    path = posixpath.normpath(portion.pattern or ".")
-    if GLOB_CHARACTERS.isdisjoint(portion.pattern):
-        _must_be_there(portion, path, entries)
+def _archives(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator[str]:
+    """Yield the archives that a copy names; other files that match a pattern are ignored."""
+    path = posixpath.normpath(artifact_copy.pattern or ".")
+    if GLOB_CHARACTERS.isdisjoint(artifact_copy.pattern):
+        _require_path(artifact_copy, path, entries)
         if path in entries.directories or not path.lower().endswith(ARCHIVES):
-            raise _refused(portion, f"`{sanitize(path)}` is no archive: {' or '.join(ARCHIVES)}")
-        yield from () if _sparing(portion, ".")(path) else (path,)
+            raise _copy_error(
+                artifact_copy, f"`{sanitize(path)}` is no archive: {' or '.join(ARCHIVES)}"
+            )
+        yield from () if _exclude_filter(artifact_copy, ".")(path) else (path,)
         return
-    patterns = [one.split("/") for one in _braces(portion.pattern)]
-    fitting = [
-        one
-        for one in sorted(entries.all - {"."})
-        if any(_fits(pattern, one.split("/")) for pattern in patterns)
+    patterns = [pattern.split("/") for pattern in _expand_braces(artifact_copy.pattern)]
+    matches = [
+        path
+        for path in sorted(entries.all - {"."})
+        if any(_matches(pattern, path.split("/")) for pattern in patterns)
     ]
-    spared = _sparing(portion, portion.base_directory)
-    kept = [one for one in fitting if not spared(one)]
-    if not kept:
-        raise _nothing_taken(portion, is_spared=bool(fitting))
-    yield from (one for one in kept if one in entries.files and one.lower().endswith(ARCHIVES))
+    is_excluded = _exclude_filter(artifact_copy, artifact_copy.base_directory)
+    selected = [path for path in matches if not is_excluded(path)]
+    if not selected:
+        raise _empty_selection_error(artifact_copy, is_excluded=bool(matches))
+    yield from (
+        path for path in selected if path in entries.files and path.lower().endswith(ARCHIVES)
+    )
 
 
-def _put(file: Path, target: Path, *, merges: bool) -> None:
-    """Of a link, what it leads to: in another tree it would lead elsewhere."""
-    if merges and target.is_file():
+def _copy_file(file: Path, target: Path, *, should_merge: bool) -> None:
+    """Copy a file. A link becomes a copy of its target: in another tree it would lead elsewhere."""
+    if should_merge and target.is_file():
         _merge(file, target)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -169,156 +187,182 @@ def _put(file: Path, target: Path, *, merges: bool) -> None:
 
 
 def _merge(file: Path, target: Path) -> None:
-    over, under = (read_first_value(one.read_bytes(), one.name) for one in (file, target))
+    upper, lower = (read_first_value(path.read_bytes(), path.name) for path in (file, target))
     target.unlink()
-    target.write_text(to_yaml(_merged(under, over)))
+    target.write_text(to_yaml(_merged(lower, upper)))
 
 
-def _merged(under: Json, over: Json) -> Json:
-    """Mappings are merged; of all else the last word counts."""
-    if not isinstance(under, dict) or not isinstance(over, dict):
-        return over
-    both = {name: _merged(under[name], one) for name, one in over.items() if name in under}
-    return {**under, **over, **both}
+def _merged(lower: Json, upper: Json) -> Json:
+    """Return merged mappings; anything else of `upper` replaces the value of `lower`."""
+    if not isinstance(lower, dict) or not isinstance(upper, dict):
+        return upper
+    merged = {name: _merged(lower[name], value) for name, value in upper.items() if name in lower}
+    return {**lower, **upper, **merged}
 
 
-def _taken(
-    portion: ArtifactCopy, entries: ComposedEntries, place: Path
+def _select_files(
+    artifact_copy: ArtifactCopy, entries: TreeIndex, directory: Path
 ) -> Iterator[tuple[str, str]]:
-    """Which files are taken, and where each goes."""
-    pattern = posixpath.normpath(portion.pattern or ".")
-    if portion.strategy is CopyStrategy.DIRECTORY:
-        return _whole(portion, pattern, entries, place)
-    if GLOB_CHARACTERS.isdisjoint(portion.pattern):
-        return _named(portion, pattern, entries, place)
-    return _found(portion, entries)
+    """Yield the selected files, each with its target path."""
+    pattern = posixpath.normpath(artifact_copy.pattern or ".")
+    if artifact_copy.strategy is CopyStrategy.DIRECTORY:
+        return _select_whole(artifact_copy, pattern, entries, directory)
+    if GLOB_CHARACTERS.isdisjoint(artifact_copy.pattern):
+        return _select_path(artifact_copy, pattern, entries, directory)
+    return _select_pattern(artifact_copy, entries)
 
 
-def _whole(
-    portion: ArtifactCopy, path: str, entries: ComposedEntries, place: Path
+def _select_whole(
+    artifact_copy: ArtifactCopy, path: str, entries: TreeIndex, directory: Path
 ) -> Iterator[tuple[str, str]]:
-    _must_be_there(portion, path, entries)
-    target = place / portion.destination
+    """Yield the files of a directory for the `Directory` strategy; the target must be empty."""
+    _require_path(artifact_copy, path, entries)
+    target = directory / artifact_copy.destination
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise _refused(portion, f"there is something at `{sanitize(portion.destination)}` already")
+        raise _copy_error(
+            artifact_copy, f"there is something at `{sanitize(artifact_copy.destination)}` already"
+        )
     if path in entries.directories:
         for file in entries.below(path):
-            yield file, posixpath.join(portion.destination, posixpath.relpath(file, path))
+            yield file, posixpath.join(artifact_copy.destination, posixpath.relpath(file, path))
     else:
-        yield path, portion.destination
+        yield path, artifact_copy.destination
 
 
-def _named(
-    portion: ArtifactCopy, path: str, entries: ComposedEntries, place: Path
+def _select_path(
+    artifact_copy: ArtifactCopy, path: str, entries: TreeIndex, directory: Path
 ) -> Iterator[tuple[str, str]]:
-    """A directory goes into the target under its own name, as `cp -r` has it; so does a file where
-    the target is a directory."""
-    _must_be_there(portion, path, entries)
+    """Yield the files of a path without a pattern.
+
+    As with `cp -r`, a directory is copied into the target under its own name; so is a file if the
+    target is a directory.
+    """
+    _require_path(artifact_copy, path, entries)
     if path in entries.directories:
-        spared = _sparing(portion, path)
-        into = posixpath.join(portion.destination, posixpath.basename(path))
+        is_excluded = _exclude_filter(artifact_copy, path)
+        target = posixpath.join(artifact_copy.destination, posixpath.basename(path))
         for file in entries.below(path):
-            if not spared(file):
-                yield file, posixpath.join(into, posixpath.relpath(file, path))
+            if not is_excluded(file):
+                yield file, posixpath.join(target, posixpath.relpath(file, path))
         return
-    if not _sparing(portion, ".")(path):
-        is_folder = portion.destination in {"", "."} or portion.destination.endswith("/")
-        folder = is_folder or (place / portion.destination).is_dir()
-        last = posixpath.basename(path)
-        yield path, posixpath.join(portion.destination, last) if folder else portion.destination
+    if not _exclude_filter(artifact_copy, ".")(path):
+        names_directory = artifact_copy.destination in {
+            "",
+            ".",
+        } or artifact_copy.destination.endswith("/")
+        is_directory = names_directory or (directory / artifact_copy.destination).is_dir()
+        name = posixpath.basename(path)
+        yield (
+            path,
+            posixpath.join(artifact_copy.destination, name)
+            if is_directory
+            else artifact_copy.destination,
+        )
 
 
-def _found(portion: ArtifactCopy, entries: ComposedEntries) -> Iterator[tuple[str, str]]:
-    shapes = [name_shape(one) for one in portion.pattern.split("/")]
-    depth = len(shapes)
-    if None in shapes:
-        raise _refused(portion, f"`{sanitize(portion.pattern)}` is no pattern")
+def _select_pattern(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator[tuple[str, str]]:
+    """Yield the files that match a pattern."""
+    segments = [compile_segment(name) for name in artifact_copy.pattern.split("/")]
+    depth = len(segments)
+    if None in segments:
+        raise _copy_error(artifact_copy, f"`{sanitize(artifact_copy.pattern)}` is no pattern")
     matches = sorted(
-        one
-        for one in entries.all - {"."}
-        if one.count("/") + 1 == depth
+        path
+        for path in entries.all - {"."}
+        if path.count("/") + 1 == depth
         and all(
-            shape and shape.fullmatch(part)
-            for shape, part in zip(shapes, one.split("/"), strict=True)
+            segment and segment.fullmatch(part)
+            for segment, part in zip(segments, path.split("/"), strict=True)
         )
     )
-    spared = _sparing(portion, portion.base_directory)
-    kept = [one for one in matches if not spared(one)]
-    if not kept:
-        raise _nothing_taken(portion, is_spared=bool(matches))
-    strip = portion.pattern.removesuffix(INSIDE) if portion.pattern.endswith(INSIDE) else ""
-    for match in kept:
+    is_excluded = _exclude_filter(artifact_copy, artifact_copy.base_directory)
+    selected = [path for path in matches if not is_excluded(path)]
+    if not selected:
+        raise _empty_selection_error(artifact_copy, is_excluded=bool(matches))
+    strip = (
+        artifact_copy.pattern.removesuffix(INSIDE) if artifact_copy.pattern.endswith(INSIDE) else ""
+    )
+    for match in selected:
         files = entries.below(match) if match in entries.directories else (match,)
         for file in files:
-            if file == match or not spared(file):
-                short = file.removeprefix(f"{strip}/") if strip else file
-                yield file, posixpath.join(portion.destination, short)
+            if file == match or not is_excluded(file):
+                relative_path = file.removeprefix(f"{strip}/") if strip else file
+                yield file, posixpath.join(artifact_copy.destination, relative_path)
 
 
-def _sparing(portion: ArtifactCopy, base: str) -> Callable[[str], bool]:
-    """Whether a path is left out, or a directory that it lies in; seen from the root or `base`."""
+def _exclude_filter(artifact_copy: ArtifactCopy, base: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a path, or a directory above it, is excluded.
+
+    Patterns match from the root or from `base`.
+    """
     patterns = [
-        (one.split("/"), "/" not in said) for said in portion.excludes for one in _braces(said)
+        (pattern.split("/"), "/" not in exclude)
+        for exclude in artifact_copy.excludes
+        for pattern in _expand_braces(exclude)
     ]
 
-    def fits(path: str) -> bool:
+    def matches_any(path: str) -> bool:
         parts = path.split("/")
         return any(
-            _fits(pattern, parts) or (is_name and _fits(pattern, parts[-1:]))
+            _matches(pattern, parts) or (is_name and _matches(pattern, parts[-1:]))
             for pattern, is_name in patterns
         )
 
-    def spared(path: str) -> bool:
+    def is_excluded(path: str) -> bool:
         while path and path not in {".", base}:
-            inside = posixpath.relpath(path, base) if path.startswith(f"{base}/") else path
-            if fits(path) or fits(inside):
+            relative_path = posixpath.relpath(path, base) if path.startswith(f"{base}/") else path
+            if matches_any(path) or matches_any(relative_path):
                 return True
             path = posixpath.dirname(path)
         return False
 
-    return spared if patterns else lambda _: False
+    return is_excluded if patterns else lambda _: False
 
 
-def _braces(pattern: str) -> list[str]:
+def _expand_braces(pattern: str) -> list[str]:
     try:
         return expand_braces(pattern)
     except ValueError:
         return [pattern]
 
 
-def _fits(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """`**` stands for any number of directories, and for none."""
-    at = {0}
+def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether a path matches; `**` stands for any number of directories, also none."""
+    positions = {0}
     for part in [*path, None]:
-        for place in range(len(pattern)):
-            if place in at and pattern[place] == ANY_DEPTH:
-                at.add(place + 1)
+        for position in range(len(pattern)):
+            if position in positions and pattern[position] == ANY_DEPTH:
+                positions.add(position + 1)
         if part is None:
-            return len(pattern) in at
-        at = {
-            place if pattern[place] == ANY_DEPTH else place + 1
-            for place in at
-            if place < len(pattern)
-            and (pattern[place] == ANY_DEPTH or _fits_name(pattern[place], part))
+            return len(pattern) in positions
+        positions = {
+            position if pattern[position] == ANY_DEPTH else position + 1
+            for position in positions
+            if position < len(pattern)
+            and (pattern[position] == ANY_DEPTH or _matches_name(pattern[position], part))
         }
     return False
 
 
-def _fits_name(pattern: str, name: str) -> bool:
-    shape = name_shape(pattern)
-    return shape is not None and shape.fullmatch(name) is not None
+def _matches_name(pattern: str, name: str) -> bool:
+    regex = compile_segment(pattern)
+    return regex is not None and regex.fullmatch(name) is not None
 
 
-def _must_be_there(portion: ArtifactCopy, path: str, entries: ComposedEntries) -> None:
+def _require_path(artifact_copy: ArtifactCopy, path: str, entries: TreeIndex) -> None:
     if path not in entries.all:
-        raise _refused(portion, f"there is no `{sanitize(portion.pattern)}` in its tree")
+        raise _copy_error(
+            artifact_copy, f"there is no `{sanitize(artifact_copy.pattern)}` in its tree"
+        )
 
 
-def _nothing_taken(portion: ArtifactCopy, *, is_spared: bool) -> SourceError:
-    reason = "all that fits it is left out" if is_spared else "nothing fits it"
-    return _refused(portion, f"of `{sanitize(portion.pattern)}` nothing is taken: {reason}")
+def _empty_selection_error(artifact_copy: ArtifactCopy, *, is_excluded: bool) -> SourceError:
+    reason = "all that fits it is left out" if is_excluded else "nothing fits it"
+    return _copy_error(
+        artifact_copy, f"of `{sanitize(artifact_copy.pattern)}` nothing is taken: {reason}"
+    )
 
 
-def _refused(portion: ArtifactCopy, why: str) -> SourceError:
-    problem = f"files of `{portion.source}` cannot be put into it: {why}"
-    return SourceError("source.portion", problem, location=portion.location)
+def _copy_error(artifact_copy: ArtifactCopy, reason: str) -> SourceError:
+    problem = f"files of `{artifact_copy.source}` cannot be put into it: {reason}"
+    return SourceError("source.portion", problem, location=artifact_copy.location)

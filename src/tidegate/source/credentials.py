@@ -1,11 +1,10 @@
-"""Find what opens a source: in the environment, in a Docker configuration, or given by a caller.
+"""Credentials of sources: from the environment, from a Docker configuration, or from a Secret.
 
-A credential is bound to a host. A stranger's manifest chooses the address, so nothing may be sent
-to just any host that it names.
+A credential is bound to a host: a manifest chooses the address, so credentials must not be sent to
+any host that it names.
 
-For passwords, tokens, certificates and keys of ssh in a Secret, Flux has one set of names and Argo
-CD another; they do not contradict each other. Which address a Secret is for, says whoever refers to
-it.
+Flux and Argo CD have different names for passwords, tokens, certificates and ssh keys in a Secret;
+the names do not contradict each other.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from tidegate.model.units.source import Credentials
 
 TOKEN_PREFIX = "TIDEGATE_TOKEN_"  # noqa: S105  (the name of a variable)
 USER_PREFIX = "TIDEGATE_USER_"
-DOCKER = ".dockerconfigjson"
-ENTRIES = {
+DOCKER_CONFIG_ENTRY = ".dockerconfigjson"
+SECRET_ENTRIES = {
     "username": ("username", "accesskey"),
     "password": ("password", "secretkey"),
     "token": ("bearerToken",),
@@ -36,50 +35,54 @@ ENTRIES = {
     "identity": ("identity", "sshPrivateKey"),
     "known_hosts": ("known_hosts",),
 }
-NOTHING = Credentials()
+"""For each field, the names of its entry in Secrets of Flux and Argo CD."""
+NO_CREDENTIALS = Credentials()
 
 
-class Keyring(Protocol):
-    """Says what opens an address."""
+class CredentialProvider(Protocol):
+    """Anything that finds the credentials of an address."""
 
     def find(self, origin: str) -> Credentials: ...
 
 
-class Environment(msgspec.Struct, frozen=True):
-    """`TIDEGATE_TOKEN_<HOST>` and `TIDEGATE_USER_<HOST>`, never sent over plain HTTP."""
+class EnvironmentCredentials(msgspec.Struct, frozen=True):
+    """Credentials from `TIDEGATE_TOKEN_<HOST>` and `TIDEGATE_USER_<HOST>`; never for plain HTTP."""
 
     variables: Mapping[str, str]
 
     def __repr__(self) -> str:
-        return "Environment()"
+        return "EnvironmentCredentials()"
 
     def find(self, origin: str) -> Credentials:
+        """Return the credentials of an address; `NO_CREDENTIALS` without any."""
         scheme, _, host = origin.partition("://")
-        name = variable_part(host)
+        name = host_variable_suffix(host)
         token = self.variables.get(TOKEN_PREFIX + name, "")
         if scheme == "http" or not token:
-            return NOTHING
+            return NO_CREDENTIALS
         username = self.variables.get(USER_PREFIX + name, "") or "git"
         return Credentials(username=username, password=SecretValue(token))
 
 
 class DockerLogins(msgspec.Struct, frozen=True):
-    """The `auths` of a Docker configuration, as a file or as a Secret holds them."""
+    """Credentials from the `auths` of a Docker configuration."""
 
     logins: Mapping[str, Credentials]
 
     def find(self, origin: str) -> Credentials:
-        return self.logins.get(origin.partition("://")[2], NOTHING)
+        """Return the credentials of an address; `NO_CREDENTIALS` without any."""
+        return self.logins.get(origin.partition("://")[2], NO_CREDENTIALS)
 
 
-class LoginFile(msgspec.Struct, frozen=True):
-    """A Docker configuration that is read when something is to be opened, if it is there."""
+class DockerConfigFile(msgspec.Struct, frozen=True):
+    """Docker configuration in a file, read when credentials are needed; it may be missing."""
 
     path: Path
 
     def find(self, origin: str) -> Credentials:
+        """Return the credentials of an address; `NO_CREDENTIALS` without any."""
         if not self.path.is_absolute() or not self.path.is_file():
-            return NOTHING
+            return NO_CREDENTIALS
         try:
             content = read_regular_file(self.path)
         except OSError:
@@ -88,70 +91,82 @@ class LoginFile(msgspec.Struct, frozen=True):
         return read_docker_logins(content, str(self.path)).find(origin)
 
 
-class Keyrings(msgspec.Struct, frozen=True):
-    """Several, asked in turn."""
+class CredentialChain(msgspec.Struct, frozen=True):
+    """Several providers; the first that has credentials counts."""
 
-    rings: tuple[Keyring, ...] = ()
+    providers: tuple[CredentialProvider, ...] = ()
 
     def find(self, origin: str) -> Credentials:
-        found = (ring.find(origin) for ring in self.rings)
-        return next((credentials for credentials in found if credentials != NOTHING), NOTHING)
+        """Return the credentials of an address; `NO_CREDENTIALS` without any."""
+        candidates = (provider.find(origin) for provider in self.providers)
+        return next(
+            (credentials for credentials in candidates if credentials != NO_CREDENTIALS),
+            NO_CREDENTIALS,
+        )
 
 
-class GivenKey(msgspec.Struct, frozen=True):
-    """Credentials for one address, such as a Secret beside the source holds them."""
+class OriginCredentials(msgspec.Struct, frozen=True):
+    """Credentials for one address, such as those of a Secret that a source refers to."""
 
     origin: str
     credentials: Credentials
 
     def find(self, origin: str) -> Credentials:
-        return self.credentials if origin == self.origin else NOTHING
+        """Return the credentials if the address is theirs."""
+        return self.credentials if origin == self.origin else NO_CREDENTIALS
 
 
-class _Login(msgspec.Struct):
+class _DockerLogin(msgspec.Struct):
     auth: str = ""
     username: str = ""
     password: str = ""
 
 
-class _Logins(msgspec.Struct):
-    auths: dict[str, _Login] = {}
+class _DockerConfig(msgspec.Struct):
+    auths: dict[str, _DockerLogin] = {}
 
 
-def variable_part(host: str) -> str:
-    """A host in the name of a variable. No two hosts share one: `-` is not written as `.` is."""
-    marks = (("-", "__"), (".", "_"), (":", "___"))
+def host_variable_suffix(host: str) -> str:
+    """Return a host as part of a variable name, different for each host: `-` differs from `.`."""
+    replacements = (("-", "__"), (".", "_"), (":", "___"))
     name = host.upper()
-    for mark, written in marks:
-        name = name.replace(mark, written)
+    for character, replacement in replacements:
+        name = name.replace(character, replacement)
     return name
 
 
 def read_docker_logins(text: bytes, name: str) -> DockerLogins:
-    """Read a Docker configuration. `name` is how errors call it."""
+    """Read a Docker configuration. `name` names it in errors."""
     try:
-        read = msgspec.json.decode(text, type=_Logins)
-        # A login that a helper of Docker's keeps is named here, and empty.
-        named = {host: login for host, login in read.auths.items() if login != _Login()}
-        logins = {_host(host): _credentials(login) for host, login in named.items()}
+        config = msgspec.json.decode(text, type=_DockerConfig)
+        # A login in a credential helper of Docker has an empty entry.
+        logins_with_credentials = {
+            host: login for host, login in config.auths.items() if login != _DockerLogin()
+        }
+        logins = {
+            _login_host(host): _login_credentials(login)
+            for host, login in logins_with_credentials.items()
+        }
     except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError):
         problem = "the Docker configuration cannot be read"
         raise SourceError("source.login", problem, location=Location(name)) from None
     return DockerLogins(logins)
 
 
-def keyring_of(variables: Mapping[str, str]) -> Keyrings:
-    """What a user has at hand: variables, and the logins of Docker and of Helm."""
-    home = variables.get("HOME", "")
-    docker = variables.get("DOCKER_CONFIG") or f"{home}/.docker"
-    settings = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    helm = variables.get("HELM_REGISTRY_CONFIG") or f"{settings}/helm/registry/config.json"
-    files = (Path(f"{docker}/config.json"), Path(helm))
-    return Keyrings((Environment(variables), *map(LoginFile, files)))
+def credentials_from_environment(variables: Mapping[str, str]) -> CredentialChain:
+    """Return the user's credentials: variables, and the logins of Docker and Helm."""
+    user_home = variables.get("HOME", "")
+    docker_directory = variables.get("DOCKER_CONFIG") or f"{user_home}/.docker"
+    config_directory = variables.get("XDG_CONFIG_HOME") or f"{user_home}/.config"
+    helm_config = (
+        variables.get("HELM_REGISTRY_CONFIG") or f"{config_directory}/helm/registry/config.json"
+    )
+    files = (Path(f"{docker_directory}/config.json"), Path(helm_config))
+    return CredentialChain((EnvironmentCredentials(variables), *map(DockerConfigFile, files)))
 
 
-def authorization(credentials: Credentials) -> str:
-    """The header's value; empty if there is nothing to send."""
+def authorization_header(credentials: Credentials) -> str:
+    """Return the value of the `Authorization` header; empty without credentials."""
     if credentials.token is not None:
         return f"Bearer {credentials.token.reveal()}"
     if credentials.password is None:
@@ -160,46 +175,56 @@ def authorization(credentials: Credentials) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def _host(key: str) -> str:
+def _login_host(key: str) -> str:
     host = key.partition("://")[2] or key
     host = host.partition("/")[0]
     return "registry-1.docker.io" if host in ("index.docker.io", "docker.io") else host
 
 
-def _credentials(login: _Login) -> Credentials:
+def _login_credentials(login: _DockerLogin) -> Credentials:
     if login.auth:
         username, _, password = base64.b64decode(login.auth, validate=True).decode().partition(":")
         return Credentials(username=username, password=SecretValue(password.rstrip("\0")))
     return Credentials(username=login.username, password=SecretValue(login.password))
 
 
-def keyring_of_secret(entries: Mapping[str, bytes], origin: str, *, name: str) -> Keyring:
-    """Credentials for an address (`https://host`, `ssh://host`), from decoded entries.
+def credentials_from_secret(
+    entries: Mapping[str, bytes], origin: str, *, name: str
+) -> CredentialProvider:
+    """Return the credentials in the decoded entries of a Secret.
 
-    A Docker configuration says itself for whom it is. `name` is how errors call the Secret.
+    They are bound to `origin` (`https://host`, `ssh://host`), except a Docker configuration, which
+    names its hosts itself. `name` names the Secret in errors.
     """
-    if DOCKER in entries:
-        return read_docker_logins(entries[DOCKER], name)
-    found = {field: _first(entries, names, name) for field, names in ENTRIES.items()}
-    if not any(found.values()):
+    if DOCKER_CONFIG_ENTRY in entries:
+        return read_docker_logins(entries[DOCKER_CONFIG_ENTRY], name)
+    fields = {field: _read_entry(entries, names, name) for field, names in SECRET_ENTRIES.items()}
+    if not any(fields.values()):
         problem = "the Secret has no entry that opens a source"
-        known = ("username", "password", "bearerToken", "identity", "tls.crt", DOCKER)
-        hint = "there may be " + ", ".join(f"`{each}`" for each in known)
+        supported = (
+            "username",
+            "password",
+            "bearerToken",
+            "identity",
+            "tls.crt",
+            DOCKER_CONFIG_ENTRY,
+        )
+        hint = "there may be " + ", ".join(f"`{entry}`" for entry in supported)
         raise SourceError("source.login", problem, location=Location(name), hint=hint)
     credentials = Credentials(
-        username=found["username"],
-        password=_secret(found["password"]),
-        token=_secret(found["token"]),
-        ca_certificate=found["authority"],
-        certificate=found["certificate"],
-        key=_secret(found["key"]),
-        identity=_secret(found["identity"]),
-        known_hosts=found["known_hosts"],
+        username=fields["username"],
+        password=_optional_secret(fields["password"]),
+        token=_optional_secret(fields["token"]),
+        ca_certificate=fields["authority"],
+        certificate=fields["certificate"],
+        key=_optional_secret(fields["key"]),
+        identity=_optional_secret(fields["identity"]),
+        known_hosts=fields["known_hosts"],
     )
-    return GivenKey(origin, credentials)
+    return OriginCredentials(origin, credentials)
 
 
-def _first(entries: Mapping[str, bytes], names: tuple[str, ...], where: str) -> str:
+def _read_entry(entries: Mapping[str, bytes], names: tuple[str, ...], secret_name: str) -> str:
     for name in names:
         if entries.get(name):
             try:
@@ -207,10 +232,10 @@ def _first(entries: Mapping[str, bytes], names: tuple[str, ...], where: str) -> 
             except UnicodeDecodeError:
                 problem = "an entry of the Secret is not text"
                 raise SourceError(
-                    "source.login", problem, location=Location(where, field=name)
+                    "source.login", problem, location=Location(secret_name, field=name)
                 ) from None
     return ""
 
 
-def _secret(text: str) -> SecretValue | None:
+def _optional_secret(text: str) -> SecretValue | None:
     return SecretValue(text) if text else None

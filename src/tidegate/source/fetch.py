@@ -1,4 +1,4 @@
-"""Choose the fetcher for a source and hand back its snapshot."""
+"""Fetching of any source: the fetcher of its kind, or a directory in its place."""
 
 from __future__ import annotations
 
@@ -21,62 +21,66 @@ from tidegate.model.units.source import (
     Snapshot,
     SourceRef,
 )
-from tidegate.source.git.refs import branch_of, is_pinned, is_range
-from tidegate.source.ignore import kept_files
-from tidegate.source.local import fetch_local, fetch_own_chart
-from tidegate.source.options import Access, Checkout
+from tidegate.source.git.refs import branch_name, is_pinned, is_range
+from tidegate.source.ignore import filter_files
+from tidegate.source.local import fetch_local, fetch_local_chart
+from tidegate.source.options import Checkout, FetchOptions
 from tidegate.source.semver import is_in_range
-from tidegate.source.tree import digest_entries, look_at
-from tidegate.source.urls import same_repository
+from tidegate.source.tree import digest_entries, read_entries
+from tidegate.source.urls import is_same_repository
 from tidegate.source.vendored import pick_vendored
-from tidegate.source.web import shown
+from tidegate.source.web import redact_url
 
 
-async def fetch(source: SourceRef, access: Access) -> Snapshot:
-    """Get the tree of files that a source means now."""
-    mapped = next((one for one in access.checkouts if _stands_for(one, source)), None)
-    if mapped is not None:
-        return await _fetch_mapped(source, mapped, access)
+async def fetch(source: SourceRef, options: FetchOptions) -> Snapshot:
+    """Return the tree of files that a source refers to now."""
+    checkout = next(
+        (checkout for checkout in options.checkouts if _replaces(checkout, source)), None
+    )
+    if checkout is not None:
+        return await _fetch_mapped(source, checkout, options)
     match source:
         case LocalSource():
-            return await fetch_local(source, access)
+            return await fetch_local(source, options)
         case GitSource():
-            return await _fetch_repository(source, access)
+            return await _fetch_repository(source, options)
         case ChartSource():
-            return await _fetch_chart(source, access)
+            return await _fetch_chart(source, options)
         case OciSource():
             from tidegate.source.oci.artifacts import fetch_oci
 
-            return await fetch_oci(source, access)
+            return await fetch_oci(source, options)
         case BucketSource():
             from tidegate.source.bucket.fetch import fetch_bucket
 
-            return await fetch_bucket(source, access)
+            return await fetch_bucket(source, options)
 
 
-async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
-    """The tree without what its `.sourceignore` files and the `extra` rules leave out.
+async def apply_ignore_rules(snapshot: Snapshot, extra: str, options: FetchOptions) -> Snapshot:
+    """Return the tree without the files that `.sourceignore` files and the `extra` rules exclude.
 
-    Links are left out as well. The rest is a tree of its own, in the cache.
+    Links are excluded as well. The result is a tree in the cache.
     """
-    files = await asyncio.to_thread(kept_files, snapshot.root, snapshot.files, extra)
-    return await take_files(snapshot, files, access)
+    files = await asyncio.to_thread(filter_files, snapshot.root, snapshot.files, extra)
+    return await select_files(snapshot, files, options)
 
 
-async def take_files(snapshot: Snapshot, files: tuple[str, ...], access: Access) -> Snapshot:
-    """The tree with these of its files alone."""
+async def select_files(
+    snapshot: Snapshot, files: tuple[str, ...], options: FetchOptions
+) -> Snapshot:
+    """Return the tree with these files only."""
     if files == snapshot.files and not snapshot.escaping_links:
         return snapshot
-    whole = await with_digest(snapshot)
+    with_known_digest = await with_digest(snapshot)
     listing = hashlib.sha256("\0".join(files).encode(errors="surrogateescape")).hexdigest()
 
-    async def fill(place: Path) -> None:
-        await asyncio.to_thread(copy_files, snapshot.root, files, place)
+    async def fill(directory: Path) -> None:
+        await asyncio.to_thread(copy_files, snapshot.root, files, directory)
 
-    name = f"part {whole.digest} {listing}"
-    tree = await access.cache.find_or_keep(name, fill, shown=str(snapshot.source))
+    name = f"part {with_known_digest.digest} {listing}"
+    tree = await options.cache.find_or_store(name, fill, source_name=str(snapshot.source))
     return msgspec.structs.replace(
-        whole,
+        with_known_digest,
         root=tree.root,
         files=tree.files,
         escaping_links=(),
@@ -86,120 +90,125 @@ async def take_files(snapshot: Snapshot, files: tuple[str, ...], access: Access)
 
 
 async def with_digest(snapshot: Snapshot) -> Snapshot:
-    """The same snapshot with its digest; a working tree is read for it."""
+    """Return the snapshot with its digest; a working tree is read for it."""
     if snapshot.digest:
         return snapshot
     paths = (*snapshot.files, *snapshot.escaping_links)
-    entries = await asyncio.to_thread(look_at, snapshot.root, paths)
+    entries = await asyncio.to_thread(read_entries, snapshot.root, paths)
     digest = await asyncio.to_thread(digest_entries, snapshot.root, entries)
     return msgspec.structs.replace(snapshot, digest=digest)
 
 
-def _stands_for(checkout: Checkout, source: SourceRef) -> bool:
-    """Whether a user put the directory in the place of this Helm repository, chart or artifact."""
+def _replaces(checkout: Checkout, source: SourceRef) -> bool:
+    """Whether the user mapped this Helm repository, chart, artifact or bucket to the directory."""
     url, chart = checkout.url.rstrip("/"), checkout.chart
     match source:
         case BucketSource():
-            return checkout.always and source.url == url
-        case ChartSource(repository=address, version=wanted):
+            return checkout.is_override and source.url == url
+        case ChartSource(repository=address, version=version_range):
             is_same = address.rstrip("/") == url and chart in {"", source.chart}
-        case OciSource(url=address, range=wanted):
+        case OciSource(url=address, range=version_range):
             is_same = address.rstrip("/") == (f"{url}/{chart}" if chart else url)
-            wanted = wanted or source.tag.replace("_", "+")
+            version_range = version_range or source.tag.replace("_", "+")
         case _:
             return False
-    fits = not checkout.version or is_in_range(checkout.version, wanted)
-    return checkout.always and is_same and fits
+    is_in_version_range = not checkout.version or is_in_range(checkout.version, version_range)
+    return checkout.is_override and is_same and is_in_version_range
 
 
-async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -> Snapshot:
-    """Below the directory for a repository lies one for each chart."""
+async def _fetch_mapped(source: SourceRef, checkout: Checkout, options: FetchOptions) -> Snapshot:
+    """Fetch from a mapped directory. A directory for a repository has one directory per chart."""
     if checkout.chart:
-        local = await fetch_own_chart(checkout.path, access)
+        local = await fetch_local_chart(checkout.path, options)
     else:
-        inside = source.chart if isinstance(source, ChartSource) else "."
+        chart_path = source.chart if isinstance(source, ChartSource) else "."
         try:
-            place = checkout.path / normalize_path(inside)
+            directory = checkout.path / normalize_path(chart_path)
         except PathEscapeError:
-            problem, where = (
-                f"there is no chart `{sanitize(inside)}`",
-                Location(shown(checkout.url)),
+            problem, location = (
+                f"there is no chart `{sanitize(chart_path)}`",
+                Location(redact_url(checkout.url)),
             )
-            raise SourceError("source.chart.missing", problem, location=where) from None
-        local = await fetch_local(LocalSource(str(place)), access)
+            raise SourceError("source.chart.missing", problem, location=location) from None
+        local = await fetch_local(LocalSource(str(directory)), options)
         if isinstance(source, BucketSource):
-            from tidegate.source.bucket.fetch import objects_kept
+            from tidegate.source.bucket.fetch import filter_bucket_files
 
-            kept = await asyncio.to_thread(objects_kept, source, local.root, local.files)
-            local = await take_files(local, kept, access)
+            files = await asyncio.to_thread(filter_bucket_files, source, local.root, local.files)
+            local = await select_files(local, files, options)
     return msgspec.structs.replace(local, source=source)
 
 
-async def _fetch_chart(source: ChartSource, access: Access) -> Snapshot:
-    """From its repository; where that cannot be, the one that the user's own repository has."""
+async def _fetch_chart(source: ChartSource, options: FetchOptions) -> Snapshot:
+    """Fetch a chart from its repository; if that fails, use the chart in the user's repository."""
     from tidegate.source.helm_repository import fetch_chart
     from tidegate.source.oci.artifacts import fetch_oci_chart
 
     in_registry = source.repository.startswith("oci://")
     try:
-        return await (fetch_oci_chart if in_registry else fetch_chart)(source, access)
+        return await (fetch_oci_chart if in_registry else fetch_chart)(source, options)
     except SourceError:
-        here = pick_vendored(access.vendored.found, source)
-        if here is None:
+        vendored = pick_vendored(options.vendored_charts.charts, source)
+        if vendored is None:
             raise
-    local = await fetch_own_chart(here.path, access)
+    local = await fetch_local_chart(vendored.path, options)
     return msgspec.structs.replace(local, source=source)
 
 
-async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
-    whole = (one for one in access.checkouts if not one.chart)
-    checkout = next((one for one in whole if same_repository(one.url, source.url)), None)
+async def _fetch_repository(source: GitSource, options: FetchOptions) -> Snapshot:
+    repositories = (checkout for checkout in options.checkouts if not checkout.chart)
+    checkout = next(
+        (checkout for checkout in repositories if is_same_repository(checkout.url, source.url)),
+        None,
+    )
     if checkout is None:
-        return await _fetch_git(source, access)
+        return await _fetch_git(source, options)
     if uses_working_tree(source, checkout):
-        local = await fetch_local(LocalSource(str(checkout.path)), access)
+        local = await fetch_local(LocalSource(str(checkout.path)), options)
         return msgspec.structs.replace(local, source=source)
-    # Tags that are not here yet may be higher than those that are.
-    if is_pinned(source.ref) and (access.offline or not is_range(source.ref)):
+    # The remote may have higher tags than the checkout.
+    if is_pinned(source.ref) and (options.offline or not is_range(source.ref)):
         try:
-            return await _fetch_from_checkout(source, checkout, access)
+            return await _fetch_from_checkout(source, checkout, options)
         except SourceError:
             pass  # a checkout need not have every commit
-    return await _fetch_git(source, access)
+    return await _fetch_git(source, options)
 
 
-async def _fetch_git(source: GitSource, access: Access) -> Snapshot:
+async def _fetch_git(source: GitSource, options: FetchOptions) -> Snapshot:
     from tidegate.source.git.fetch import fetch_git
 
-    return await fetch_git(source, access)
+    return await fetch_git(source, options)
 
 
 def uses_working_tree(source: GitSource, checkout: Checkout) -> bool:
-    """Whether the directory counts as it is: for HEAD, its own branch and the default branch.
+    """Whether the directory is used as it is: for HEAD, its own branch and the default branch.
 
-    A detached checkout, as build servers make, does not know the default branch: then any branch
-    will do. Commits, tags and ranges mean something else than what lies in the directory.
+    A detached checkout, as in CI, does not know the default branch: then it is used for any branch.
+    Commits, tags and ranges are never read from the working tree.
     """
-    if checkout.always:
+    if checkout.is_override:
         return True
     if is_pinned(source.ref):
         return False
-    branch = branch_of(source.ref)
-    return branch in ("", checkout.branch, checkout.default) or not checkout.default
+    branch = branch_name(source.ref)
+    return branch in ("", checkout.branch, checkout.default_branch) or not checkout.default_branch
 
 
-async def _fetch_from_checkout(source: GitSource, checkout: Checkout, access: Access) -> Snapshot:
-    inside = msgspec.structs.replace(
-        access, schemes=access.schemes | {"file"}, checkouts=(), offline=False
+async def _fetch_from_checkout(
+    source: GitSource, checkout: Checkout, options: FetchOptions
+) -> Snapshot:
+    local_options = msgspec.structs.replace(
+        options, schemes=options.schemes | {"file"}, checkouts=(), offline=False
     )
     local = msgspec.structs.replace(source, url=checkout.path.as_uri())
-    found = await _fetch_git(local, inside)
-    return msgspec.structs.replace(found, source=source)
+    snapshot = await _fetch_git(local, local_options)
+    return msgspec.structs.replace(snapshot, source=source)
 
 
-def copy_files(root: Path, files: Iterable[str], place: Path) -> None:
-    """Links stay links."""
+def copy_files(root: Path, files: Iterable[str], directory: Path) -> None:
+    """Copy files into a directory. Links stay links."""
     for file in files:
-        target = place / file
+        target = directory / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / file, target, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Get a chart from a Helm repository: read its index, choose a version, check the digest."""
+"""Charts of Helm repositories: read the index, choose a version, check the digest."""
 
 from __future__ import annotations
 
@@ -14,17 +14,24 @@ from tidegate.documents import read_documents
 from tidegate.errors import DocumentError, Location, SourceError, sanitize
 from tidegate.model.units.source import ChartSource, Credentials, OciSource, Revision, Snapshot
 from tidegate.source.archive import unpack
-from tidegate.source.cache import Kept
-from tidegate.source.credentials import authorization
+from tidegate.source.cache import CacheEntryKind
+from tidegate.source.credentials import authorization_header
 from tidegate.source.oci.artifacts import fetch_oci
-from tidegate.source.options import Access
+from tidegate.source.options import FetchOptions
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import CHART_LAYER, check_chart, check_digest
-from tidegate.source.web import Web, WebAsk, check_web_url, origin_of, shown, web_for
+from tidegate.source.web import (
+    DownloadRequest,
+    HttpClient,
+    check_http_url,
+    open_http_client,
+    redact_url,
+    url_origin,
+)
 
 
 class ChartEntry(msgspec.Struct, frozen=True):
-    """One version of a chart, as an index lists it."""
+    """One version of a chart in an index."""
 
     version: str
     urls: tuple[str, ...] = ()
@@ -34,54 +41,54 @@ class ChartEntry(msgspec.Struct, frozen=True):
 Index = dict[str, tuple[ChartEntry, ...]]
 
 
-async def fetch_chart(source: ChartSource, access: Access) -> Snapshot:
-    """The chart's own directory, of the highest version that the range takes."""
-    check_web_url(source.repository)
-    credentials = access.keyring.find(origin_of(source.repository))
+async def fetch_chart(source: ChartSource, options: FetchOptions) -> Snapshot:
+    """Fetch the highest version of a chart in the requested range."""
+    check_http_url(source.repository)
+    credentials = options.credentials.find(url_origin(source.repository))
     async with (
-        access.cache.turn(f"chart {source.repository}"),
-        web_for(access, credentials) as web,
+        options.cache.lock(f"chart {source.repository}"),
+        open_http_client(options, credentials) as client,
     ):
-        index = await _index(source, web, credentials, access)
+        index = await _fetch_index(source, client, credentials, options)
         entry = choose_entry(source, index.get(source.chart, ()))
-        return await _chart(source, entry, web, credentials, access)
+        return await _fetch_entry(source, entry, client, credentials, options)
 
 
 def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEntry:
-    """The very version if it is written so, else the highest in the range."""
-    where = Location(shown(source.repository))
+    """Return the entry of exactly the version, else of the highest version in the range."""
+    location = Location(redact_url(source.repository))
     if not entries:
         problem = f"there is no chart `{sanitize(source.chart)}`"
-        raise SourceError("source.chart.missing", problem, location=where)
+        raise SourceError("source.chart.missing", problem, location=location)
     by_version = {entry.version: entry for entry in reversed(entries)}
     if source.version in by_version:
         return by_version[source.version]
-    found = pick_highest(require_range(source.version or "*"), by_version)
-    if found is None:
-        name, wanted = sanitize(source.chart), sanitize(source.version or "*")
-        problem = f"chart `{name}` has no version in `{wanted}`"
+    highest = pick_highest(require_range(source.version or "*"), by_version)
+    if highest is None:
+        name, version_range = sanitize(source.chart), sanitize(source.version or "*")
+        problem = f"chart `{name}` has no version in `{version_range}`"
         newest = pick_highest(require_range(">=0-0"), by_version)
         hint = f"the newest is `{sanitize(newest.text)}`" if newest else ""
-        raise SourceError("source.chart.version", problem, location=where, hint=hint)
-    return by_version[found.text]
+        raise SourceError("source.chart.version", problem, location=location, hint=hint)
+    return by_version[highest.text]
 
 
 def read_index(text: bytes, name: str) -> Index:
-    """Read an index, which is YAML or JSON; entries that are not as they should be are dropped."""
+    """Read an index, which is YAML or JSON; invalid entries are dropped."""
     try:
-        entries = _entries_of(text, name)
+        entries = _index_entries(text, name)
     except DocumentError as error:
         problem = "the repository's index cannot be read"
         raise SourceError("source.chart.index", problem, location=Location(name)) from error
     return {
-        chart: tuple(entry for item in listed if (entry := _entry(item)))
-        for chart, listed in entries.items()
-        if isinstance(listed, list)
+        chart: tuple(entry for item in versions if (entry := _read_entry(item)))
+        for chart, versions in entries.items()
+        if isinstance(versions, list)
     }
 
 
 def join_url(repository: str, reference: str) -> str:
-    """Where a chart is: an address of its own, or one below the repository's."""
+    """Return the address of a chart: absolute, or relative to the repository."""
     if "://" in reference:
         return reference
     parts = urlsplit(repository)
@@ -90,97 +97,119 @@ def join_url(repository: str, reference: str) -> str:
     return f"{joined}?{parts.query}" if parts.query else joined
 
 
-async def _index(source: ChartSource, web: Web, credentials: Credentials, access: Access) -> Index:
+async def _fetch_index(
+    source: ChartSource, client: HttpClient, credentials: Credentials, options: FetchOptions
+) -> Index:
     url = join_url(source.repository, "index.yaml")
-    latest = f"index {url}"
-    known = access.recall(latest, shown(source.repository))
-    if known is not None:
-        return msgspec.json.decode(known, type=Index)
-    got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
-    read_before = access.cache.recall(f"index {got.sha256}")
-    if read_before is None:
-        index = await asyncio.to_thread(read_index, got.body, shown(url))
-        read_before = msgspec.json.encode(index)
-        access.cache.note(f"index {got.sha256}", read_before)
-    access.cache.note(latest, read_before)
-    return msgspec.json.decode(read_before, type=Index)
+    cache_name = f"index {url}"
+    cached = options.read_cached_text(cache_name, redact_url(source.repository))
+    if cached is not None:
+        return msgspec.json.decode(cached, type=Index)
+    download = await client.get(
+        DownloadRequest(url=url, authorization=authorization_header(credentials))
+    )
+    cached_index = options.cache.read_text(f"index {download.sha256}")
+    if cached_index is None:
+        index = await asyncio.to_thread(read_index, download.body, redact_url(url))
+        cached_index = msgspec.json.encode(index)
+        options.cache.write_text(f"index {download.sha256}", cached_index)
+    options.cache.write_text(cache_name, cached_index)
+    return msgspec.json.decode(cached_index, type=Index)
 
 
-async def _chart(
-    source: ChartSource, entry: ChartEntry, web: Web, credentials: Credentials, access: Access
+async def _fetch_entry(
+    source: ChartSource,
+    entry: ChartEntry,
+    client: HttpClient,
+    credentials: Credentials,
+    options: FetchOptions,
 ) -> Snapshot:
     if not entry.urls:
         problem = f"version `{sanitize(entry.version)}` has no address"
         raise SourceError(
-            "source.chart.index", problem, location=Location(shown(source.repository))
+            "source.chart.index", problem, location=Location(redact_url(source.repository))
         )
     url = join_url(source.repository, entry.urls[0])
     if url.startswith("oci://"):
-        return await _chart_in_registry(source, entry, url, access)
-    same = origin_of(url) == origin_of(source.repository) or source.shares_credentials
-    ask = WebAsk(
+        return await _fetch_from_registry(source, entry, url, options)
+    sends_credentials = (
+        url_origin(url) == url_origin(source.repository) or source.shares_credentials
+    )
+    request = DownloadRequest(
         url=url,
-        authorization=authorization(credentials) if same else "",
-        shares=source.shares_credentials,
-        limit=access.limits.download,
+        authorization=authorization_header(credentials) if sends_credentials else "",
+        shares_credentials=source.shares_credentials,
+        limit=options.limits.download,
     )
 
-    async def fill(place: Path) -> None:
-        await _unpack(ask, entry, web, place, access)
+    async def fill(directory: Path) -> None:
+        await _download_chart(request, entry, client, directory, options)
 
     name = f"chart {url} {entry.version} {entry.digest}"
-    what = f"{source.chart} {entry.version} from {shown(source.repository)}"
-    tree = await access.tree(name, fill, what=what, shown=shown(url), kind=Kept.CHARTS)
+    display_name = f"{source.chart} {entry.version} from {redact_url(source.repository)}"
+    tree = await options.find_or_fetch_tree(
+        name,
+        fill,
+        display_name=display_name,
+        source_name=redact_url(url),
+        kind=CacheEntryKind.CHARTS,
+    )
     revision = Revision(entry.version)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-async def _chart_in_registry(
-    source: ChartSource, entry: ChartEntry, url: str, access: Access
+async def _fetch_from_registry(
+    source: ChartSource, entry: ChartEntry, url: str, options: FetchOptions
 ) -> Snapshot:
-    """Some indexes send us on to a registry, to a tag or a digest there."""
+    """Fetch a chart from an OCI registry that the index names, by tag or digest."""
     address, _, digest = url.partition("@")
     path, colon, tag = address.rpartition(":")
-    tagged = bool(colon) and "/" not in tag
+    has_tag = bool(colon) and "/" not in tag
     artifact = OciSource(
-        path if tagged else address,
-        tag=tag if tagged else entry.version.replace("+", "_"),
+        path if has_tag else address,
+        tag=tag if has_tag else entry.version.replace("+", "_"),
         digest=digest,
         media_type=CHART_LAYER,
         plain_http=source.plain_http,
     )
-    found = await fetch_oci(artifact, access)
-    check_chart(found.root, shown(url))
-    revision = Revision(entry.version, found.revision.digest)
-    return msgspec.structs.replace(found, source=source, revision=revision)
+    snapshot = await fetch_oci(artifact, options)
+    check_chart(snapshot.root, redact_url(url))
+    revision = Revision(entry.version, snapshot.revision.digest)
+    return msgspec.structs.replace(snapshot, source=source, revision=revision)
 
 
-async def _unpack(ask: WebAsk, entry: ChartEntry, web: Web, place: Path, access: Access) -> None:
-    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
-        packed = Path(folder) / "chart.tgz"
-        got = await web.get(msgspec.structs.replace(ask, into=packed))
-        check_digest(got.sha256, entry.digest, shown(ask.url))
+async def _download_chart(
+    request: DownloadRequest,
+    entry: ChartEntry,
+    client: HttpClient,
+    directory: Path,
+    options: FetchOptions,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as scratch:
+        archive = Path(scratch) / "chart.tgz"
+        download = await client.get(msgspec.structs.replace(request, target=archive))
+        check_digest(download.sha256, entry.digest, redact_url(request.url))
         await asyncio.to_thread(
-            unpack, packed, place, name=shown(ask.url), limits=access.limits, strip=1
+            unpack, archive, directory, name=redact_url(request.url), limits=options.limits, strip=1
         )
-    check_chart(place, shown(ask.url))
+    check_chart(directory, redact_url(request.url))
 
 
-def _entries_of(text: bytes, name: str) -> dict[str, object]:
-    whole: object
+def _index_entries(text: bytes, name: str) -> dict[str, object]:
+    index: object
     try:
-        whole = msgspec.json.decode(text)
+        index = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         documents = read_documents(text, name)
-        whole = documents[0].body if documents else {}
-    entries = whole.get("entries") if isinstance(whole, dict) else None
+        index = documents[0].body if documents else {}
+    entries = index.get("entries") if isinstance(index, dict) else None
     if not isinstance(entries, dict):
         problem = "the repository's index has no `entries`"
         raise SourceError("source.chart.index", problem, location=Location(name))
-    return {str(chart): listed for chart, listed in entries.items()}
+    return {str(chart): versions for chart, versions in entries.items()}
 
 
-def _entry(item: object) -> ChartEntry | None:
+def _read_entry(item: object) -> ChartEntry | None:
     try:
         return msgspec.convert(item, ChartEntry)
     except msgspec.ValidationError:

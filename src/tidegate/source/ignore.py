@@ -1,8 +1,8 @@
-"""Which files of a source count: `.sourceignore` files and rules given with the source.
+"""Ignore rules of sources: `.sourceignore` files, and rules of the source object.
 
-The rules look like Git's, and are read as the source controller reads them, which is not quite
-as Git does: every file is judged alone, so a file can be taken back from a directory that is left
-out; `**` takes the first directory that fits and never another one; `[!a]` is no negation.
+The syntax is Git's, read as source-controller reads it. That differs from Git: each file is judged
+alone, so a file can be re-included from an excluded directory; `**` takes the first directory that
+matches and never another one; `[!a]` is no negation.
 """
 
 from __future__ import annotations
@@ -18,116 +18,128 @@ from tidegate.globs import character_class, join_stars
 from tidegate.model.text.lazy_regex import lazy_regex
 
 FILE_NAME = ".sourceignore"
-ALWAYS_LEFT_OUT = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
-LEFT_OUT_WITHOUT_RULES = (
+ALWAYS_IGNORED = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
+IGNORED_WITHOUT_RULES = (
     *("*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv", "*.tar.gz", "*.zip"),
     *(".github/", ".circleci/", ".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml"),
     *("cloudbuild.yaml", "codeship-services.yml", "codeship-steps.yml"),
     *("**/.goreleaser.yml", "**/.sops.yaml", "**/.flux.yaml"),
 )
 ANY_DEPTH = "**"
-TEXTS = (".yaml", ".yml")
-_MARKED = lazy_regex(r"/(\.|appveyor|cloudbuild|codeship)")
-"""In all paths of texts that the defaults leave out, and in few others."""
+MANIFEST_SUFFIXES = (".yaml", ".yml")
+_MAY_BE_IGNORED = lazy_regex(r"/(\.|appveyor|cloudbuild|codeship)")
+"""Matches all paths of manifests that the defaults ignore, and few others."""
 
 
 class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
-    """One line: which paths below `below` it is about, and whether it takes them back."""
+    """One line of an ignore file."""
 
     segments: tuple[str, ...]
-    below: tuple[str, ...] = ()
-    takes_back: bool = False
+    """The pattern, split at slashes."""
+    directory: tuple[str, ...] = ()
+    """Directory that the rule applies to."""
+    is_negated: bool = False
+    """Whether the rule re-includes paths (`!pattern`)."""
     directories_only: bool = False
 
     @cached_property
-    def _shapes(self) -> tuple[re.Pattern[str] | None, ...]:
-        return tuple(name_shape(segment) for segment in self.segments)
+    def _regexes(self) -> tuple[re.Pattern[str] | None, ...]:
+        return tuple(compile_segment(segment) for segment in self.segments)
 
     @property
-    def is_sound(self) -> bool:
-        """Whether there is anything that it could cover."""
-        return None not in self._shapes
+    def is_valid(self) -> bool:
+        """Whether the rule can match anything."""
+        return None not in self._regexes
 
-    def covers(self, path: Sequence[str], *, is_directory: bool) -> bool:
-        depth = len(self.below)
-        if len(path) <= depth or tuple(path[:depth]) != self.below:
+    def matches(self, path: Sequence[str], *, is_directory: bool) -> bool:
+        """Whether the rule applies to a path."""
+        depth = len(self.directory)
+        if len(path) <= depth or tuple(path[:depth]) != self.directory:
             return False
-        inside = path[depth:]
-        # A rule without a slash is about a name, wherever in the path it stands.
+        relative_path = path[depth:]
+        # A rule without a slash matches a name anywhere in the path.
         is_name = len(self.segments) == 1
-        end = _find(self._shapes[0], inside, 0) if is_name else self._end_of_path(inside)
+        end = (
+            _find(self._regexes[0], relative_path, 0)
+            if is_name
+            else self._end_of_path(relative_path)
+        )
         if end is None:
             return False
-        return not self.directories_only or is_directory or end < len(inside)
+        return not self.directories_only or is_directory or end < len(relative_path)
 
     def _end_of_path(self, path: Sequence[str]) -> int | None:
-        """How many parts of the path the rule used up; nothing if it does not fit."""
-        end, matched, anywhere = 0, False, False
+        """Return how many segments of the path the rule matches; None if it does not match."""
+        end, matched, any_depth = 0, False, False
         last = len(self.segments) - 1
         for number, segment in enumerate(self.segments):
             if segment == ANY_DEPTH:
-                anywhere = number != last
+                any_depth = number != last
             elif not segment:
-                anywhere = False
+                any_depth = False
             else:
-                stop = len(path) if anywhere else end + 1
-                found = _find(self._shapes[number], path[:stop], end)
-                if ANY_DEPTH in segment or found is None:
+                stop = len(path) if any_depth else end + 1
+                segment_end = _find(self._regexes[number], path[:stop], end)
+                if ANY_DEPTH in segment or segment_end is None:
                     return None
-                end, matched, anywhere = found, True, False
+                end, matched, any_depth = segment_end, True, False
         return end if matched else None
 
 
-def read_rules(text: str, below: tuple[str, ...] = ()) -> tuple[IgnoreRule, ...]:
-    """The rules in a text, one per line. `below` is the directory that they are about."""
+def read_rules(text: str, directory: tuple[str, ...] = ()) -> tuple[IgnoreRule, ...]:
+    """Return the rules in a text, one per line. `directory` is what they apply to."""
     lines = text.split("\n")
     return tuple(
-        _read_rule(line.removesuffix("\r"), below)
+        _read_rule(line.removesuffix("\r"), directory)
         for line in lines
         if line.strip() and not line.startswith("#")
     )
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is one rule, and written as it should be."""
+    """Whether a line is one valid rule."""
     rules = read_rules(line)
-    return len(rules) == 1 and rules[0].is_sound
+    return len(rules) == 1 and rules[0].is_valid
 
 
 def load_rules(root: Path, files: Iterable[str]) -> tuple[IgnoreRule, ...]:
-    """The rules of every `.sourceignore` among the files, the outermost first."""
-    places = (tuple(file.split("/")) for file in files)
+    """Return the rules of every `.sourceignore` among the files, the outermost first."""
+    paths = (tuple(file.split("/")) for file in files)
     rules: list[IgnoreRule] = []
-    for place in sorted(place for place in places if place[-1] == FILE_NAME):
-        text = root.joinpath(*place).read_text(encoding="utf-8", errors="replace")
-        rules += read_rules(text, below=place[:-1])
+    for path in sorted(path for path in paths if path[-1] == FILE_NAME):
+        text = root.joinpath(*path).read_text(encoding="utf-8", errors="replace")
+        rules += read_rules(text, directory=path[:-1])
     return tuple(rules)
 
 
 def with_defaults(rules: Sequence[IgnoreRule]) -> tuple[IgnoreRule, ...]:
-    """Rules that are always there come first; most defaults only count where there are no rules."""
-    left_out = ALWAYS_LEFT_OUT if rules else (*ALWAYS_LEFT_OUT, *LEFT_OUT_WITHOUT_RULES)
-    return (*read_rules("\n".join(left_out)), *rules)
+    """Add the default rules before the rules; most apply only without rules."""
+    defaults = ALWAYS_IGNORED if rules else (*ALWAYS_IGNORED, *IGNORED_WITHOUT_RULES)
+    return (*read_rules("\n".join(defaults)), *rules)
 
 
-def leaves_out_texts(files: Iterable[str]) -> bool:
-    """Whether the defaults leave something out that a build would read."""
+def ignores_manifests_by_default(files: Iterable[str]) -> bool:
+    """Whether the default rules ignore a manifest among the files."""
     rules = with_defaults(())
-    texts = (one for one in files if one.endswith(TEXTS) and _MARKED.search(f"/{one}"))
-    return any(is_ignored(one, rules) for one in texts)
+    candidates = (
+        file
+        for file in files
+        if file.endswith(MANIFEST_SUFFIXES) and _MAY_BE_IGNORED.search(f"/{file}")
+    )
+    return any(is_ignored(file, rules) for file in candidates)
 
 
 def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = False) -> bool:
-    """Whether a path is left out: the last rule that covers it decides."""
+    """Whether a path is ignored: the last rule that matches decides."""
     parts = path.split("/")
     for rule in reversed(rules):
-        if rule.covers(parts, is_directory=is_directory):
-            return not rule.takes_back
+        if rule.matches(parts, is_directory=is_directory):
+            return not rule.is_negated
     return False
 
 
-def kept_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, ...]:
-    """The files that count, with `extra` rules behind those of the tree. Links never do."""
+def filter_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, ...]:
+    """Return the files that are not ignored. `extra` rules come last. Links are always ignored."""
     rules = with_defaults((*load_rules(root, files), *read_rules(extra)))
     return tuple(
         file
@@ -136,21 +148,23 @@ def kept_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, 
     )
 
 
-def _read_rule(line: str, below: tuple[str, ...]) -> IgnoreRule:
-    takes_back = line.startswith("!")
-    text = line[1:] if takes_back else line
+def _read_rule(line: str, directory: tuple[str, ...]) -> IgnoreRule:
+    is_negated = line.startswith("!")
+    text = line[1:] if is_negated else line
     if not text.endswith("\\ "):
         text = text.rstrip(" ")
     directories_only = text.endswith("/")
     segments = tuple(text.removesuffix("/").split("/"))
-    return IgnoreRule(segments, below, takes_back, directories_only)
+    return IgnoreRule(segments, directory, is_negated, directories_only)
 
 
-def _find(shape: re.Pattern[str] | None, path: Sequence[str], start: int) -> int | None:
-    """The number behind the first part of the path that has this shape."""
-    if shape is None:
+def _find(regex: re.Pattern[str] | None, path: Sequence[str], start: int) -> int | None:
+    """Return the index after the first segment of the path that matches."""
+    if regex is None:
         return None
-    return next((at + 1 for at in range(start, len(path)) if shape.fullmatch(path[at])), None)
+    return next(
+        (index + 1 for index in range(start, len(path)) if regex.fullmatch(path[index])), None
+    )
 
 
 _TOKEN = lazy_regex(
@@ -160,32 +174,32 @@ _TOKEN = lazy_regex(
 )
 
 
-def name_shape(segment: str) -> re.Pattern[str] | None:
-    """One part of a path as a regular expression; nothing for what is written wrongly."""
-    pieces, at = [""], 0
-    while at < len(segment):
-        token = _TOKEN.match(segment, at)
+def compile_segment(segment: str) -> re.Pattern[str] | None:
+    """Compile one segment of a pattern; None if it is invalid."""
+    pieces, position = [""], 0
+    while position < len(segment):
+        token = _TOKEN.match(segment, position)
         if token is None:
             return None
-        at = token.end()
+        position = token.end()
         if token.lastgroup == "star":
             pieces.append("")
         else:
-            pieces[-1] += _expression(token)
+            pieces[-1] += _token_regex(token)
     return re.compile(join_stars(pieces), re.DOTALL)
 
 
-def _expression(token: re.Match[str]) -> str:
+def _token_regex(token: re.Match[str]) -> str:
     match token.lastgroup:
         case "one":
             return "."
         case "set":
-            return _set_expression(token["set"])
+            return _set_regex(token["set"])
         case _:
             return re.escape(token["escaped"] or token["plain"])
 
 
-def _set_expression(text: str) -> str:
+def _set_regex(text: str) -> str:
     negated = text.startswith("[^")
     inside = text[2 if negated else 1 : -1]
     ranges = re.findall(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", inside, re.DOTALL)

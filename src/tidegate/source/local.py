@@ -1,4 +1,4 @@
-"""Directories and archives on this machine, and which repositories they are checkouts of."""
+"""Directories and archives on this machine, and the repositories that they are checkouts of."""
 
 from __future__ import annotations
 
@@ -11,150 +11,162 @@ import msgspec
 
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.model.units.source import LocalSource, Revision, Snapshot
-from tidegate.source.git.program import Git, git_for
+from tidegate.source.git.program import Git, open_git
 from tidegate.source.git.refs import commit_digest
-from tidegate.source.options import Access, Checkout
+from tidegate.source.options import Checkout, FetchOptions
 from tidegate.source.tree import (
     TreeEntry,
     check_chart,
     digest_entries,
-    look_at,
-    part_links,
+    read_entries,
+    split_escaping_links,
     walk_tree,
 )
 from tidegate.source.urls import GitUrl
 
 WORKING_TREE = Revision("working tree")
 UNCOMMITTED = "working-tree"
-"""The name of what no commit has."""
+"""Name of a revision with uncommitted changes."""
 ARCHIVES = (".tgz", ".tar.gz", ".tar", ".zip")
 ORIGIN_HEAD = "refs/remotes/origin/HEAD"
 
 
-async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) -> Snapshot:
-    """A directory as it lies there, or what is in an archive, below `strip` directories of it.
+async def fetch_local(source: LocalSource, options: FetchOptions, *, strip: int = 0) -> Snapshot:
+    """Return a directory as it is, or the content of an archive without `strip` leading
+    directories.
 
-    In a checkout only those files count that Git knows or would add.
+    Of a checkout, only files that Git tracks or would add.
     """
-    path = _place(source.path)
+    path = _absolute_path(source.path)
     if path.is_file() and path.name.endswith(ARCHIVES):
-        return await _unpacked(source, path, access, strip)
+        return await _fetch_archive(source, path, options, strip)
     if not path.is_dir():
         reason = "is not a directory or an archive" if path.exists() else "is not there"
         problem = f"`{sanitize(source.path)}` {reason}"
         raise SourceError("source.local", problem, location=Location(sanitize(str(path))))
-    if access.here is not None and access.here.root == path:
-        return msgspec.structs.replace(access.here, source=source)
-    entries = await list_entries(path, access)
-    files, escaping = part_links(path, entries)
+    if options.known_snapshot is not None and options.known_snapshot.root == path:
+        return msgspec.structs.replace(options.known_snapshot, source=source)
+    entries = await list_entries(path, options)
+    files, escaping = split_escaping_links(path, entries)
     return Snapshot(source, WORKING_TREE, path, files, escaping)
 
 
-async def fetch_own_chart(path: Path, access: Access) -> Snapshot:
-    """A chart on this machine, as its own directory: packed ones have one more above it."""
-    found = await fetch_local(LocalSource(str(path)), access, strip=1)
-    check_chart(found.root, str(path))
-    return found
+async def fetch_local_chart(path: Path, options: FetchOptions) -> Snapshot:
+    """Return a chart on this machine, as its own directory. Archives have a directory above it."""
+    snapshot = await fetch_local(LocalSource(str(path)), options, strip=1)
+    check_chart(snapshot.root, str(path))
+    return snapshot
 
 
-async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
-    """What belongs to a directory; all of it where Git has no say."""
-    listed = b""
+async def list_entries(path: Path, options: FetchOptions) -> list[TreeEntry]:
+    """Return the entries of a directory; of a checkout, only those that Git tracks or would add."""
+    output = b""
     if _is_checkout(path):
-        async with git_for(_local_url(path), access) as git:
-            asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-            listed = await _said(git, *asked, cwd=path)
-    paths = [name for name in os.fsdecode(listed).split("\0") if name]
+        async with open_git(_local_url(path), options) as git:
+            arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+            output = await _git_output(git, *arguments, cwd=path)
+    paths = [name for name in os.fsdecode(output).split("\0") if name]
     try:
         if paths:
-            return await asyncio.to_thread(look_at, path, sorted(set(paths)))
+            return await asyncio.to_thread(read_entries, path, sorted(set(paths)))
         return await asyncio.to_thread(walk_tree, path)
     except OSError as error:
         problem = f"the directory cannot be read: {sanitize(error.strerror or '')}"
-        where = Location(sanitize(str(error.filename or path)))
-        raise SourceError("source.local", problem, location=where) from error
+        location = Location(sanitize(str(error.filename or path)))
+        raise SourceError("source.local", problem, location=location) from error
 
 
-async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
-    """The repositories that the directory is a checkout of: one for each remote's address."""
+async def find_checkouts(path: Path, options: FetchOptions) -> tuple[Checkout, ...]:
+    """Return the repositories that a directory is a checkout of: one for each remote."""
     if not _is_checkout(path):
         return ()
-    async with git_for(_local_url(path), access) as git:
+    async with open_git(_local_url(path), options) as git:
         pattern = r"^remote\..*\.url$"
-        remotes = await _said(git, "config", "-z", "--get-regexp", pattern, cwd=path)
+        remotes = await _git_output(git, "config", "-z", "--get-regexp", pattern, cwd=path)
         urls = [line.partition(b"\n")[2].decode() for line in remotes.split(b"\0") if line]
         if not urls:
             return ()
-        symbol = ("symbolic-ref", "--quiet", "--short")
-        questions = (("rev-parse", "--show-toplevel"), (*symbol, "HEAD"), (*symbol, ORIGIN_HEAD))
+        symbolic_ref = ("symbolic-ref", "--quiet", "--short")
+        commands = (
+            ("rev-parse", "--show-toplevel"),
+            (*symbolic_ref, "HEAD"),
+            (*symbolic_ref, ORIGIN_HEAD),
+        )
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(_said(git, *one, cwd=path)) for one in questions]
-    top, branch, default = (one.result() for one in asked)
+            tasks = [
+                group.create_task(_git_output(git, *command, cwd=path)) for command in commands
+            ]
+    top, branch, default = (task.result() for task in tasks)
     if not top:
         return ()
     root = Path(os.fsdecode(top.removesuffix(b"\n")))
-    here, shown = branch.decode().strip(), default.decode().strip().removeprefix("origin/")
-    return tuple(Checkout(url, root, branch=here, default=shown) for url in urls)
+    current, default_branch = (
+        branch.decode().strip(),
+        default.decode().strip().removeprefix("origin/"),
+    )
+    return tuple(Checkout(url, root, branch=current, default_branch=default_branch) for url in urls)
 
 
-async def read_head(path: Path, access: Access) -> Revision:
-    """What a directory is at: its commit, if that is all of it; else a name for its content."""
+async def read_local_revision(path: Path, options: FetchOptions) -> Revision:
+    """Return the commit of a directory without changes, else a digest of its content."""
     if _is_checkout(path):
-        async with git_for(_local_url(path), access) as git:
-            commit = await _said(git, "rev-parse", "--verify", "HEAD", cwd=path)
-            branch = await _said(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
-            changes = await _said(git, "status", "--porcelain", "-z", "--", ".", cwd=path)
+        async with open_git(_local_url(path), options) as git:
+            commit = await _git_output(git, "rev-parse", "--verify", "HEAD", cwd=path)
+            branch = await _git_output(git, "symbolic-ref", "--quiet", "--short", "HEAD", cwd=path)
+            changes = await _git_output(git, "status", "--porcelain", "-z", "--", ".", cwd=path)
         if commit and not changes:
             return Revision(branch.decode().strip(), commit_digest(commit.decode().strip()))
-    entries = await list_entries(path, access)
+    entries = await list_entries(path, options)
     return Revision(UNCOMMITTED, await asyncio.to_thread(digest_entries, path, entries))
 
 
 def read_repository_map(text: str) -> Checkout:
-    """A map that a user gave: `URL=PATH`."""
-    url, split, path = text.rpartition("=")
-    if not split or not url or not path:
+    """Read `URL=PATH`, a repository and the directory that replaces it."""
+    url, separator, path = text.rpartition("=")
+    if not separator or not url or not path:
         problem = f"`{sanitize(text)}` does not map an address to a directory"
         raise SourceError("source.map", problem, hint="write `URL=PATH`")
-    return Checkout(url, _place(path), always=True)
+    return Checkout(url, _absolute_path(path), is_override=True)
 
 
 def _is_checkout(path: Path) -> bool:
-    """Whether it is worth asking git."""
-    real = path.resolve()
-    return any((one / ".git").exists() for one in (real, *real.parents))
+    """Whether a directory is in a Git working tree."""
+    resolved = path.resolve()
+    return any((directory / ".git").exists() for directory in (resolved, *resolved.parents))
 
 
-def _place(path: str) -> Path:
+def _absolute_path(path: str) -> Path:
     return Path(path).expanduser().absolute()
 
 
-async def _said(git: Git, *arguments: str, cwd: Path) -> bytes:
-    """git's answer; nothing where it has none, or is not installed."""
+async def _git_output(git: Git, *arguments: str, cwd: Path) -> bytes:
+    """Return the output of git; empty if git fails or is not installed."""
     try:
-        ran = await git.attempt(*arguments, cwd=cwd)
+        result = await git.try_run(*arguments, cwd=cwd)
     except ProcessError as error:
         if error.code != "external.missing":
             raise
         return b""
-    return b"" if ran.exit_code else ran.stdout
+    return b"" if result.exit_code else result.stdout
 
 
 def _local_url(path: Path) -> GitUrl:
     return GitUrl("file", "", 0, str(path), "", f"file://{path}")
 
 
-async def _unpacked(source: LocalSource, path: Path, access: Access, strip: int) -> Snapshot:
+async def _fetch_archive(
+    source: LocalSource, path: Path, options: FetchOptions, strip: int
+) -> Snapshot:
     from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
 
     with path.open("rb") as file:
-        packed = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
-    digest = f"sha256:{packed.hexdigest()}"
+        file_digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
+    digest = f"sha256:{file_digest.hexdigest()}"
 
-    async def fill(place: Path) -> None:
-        limits = access.limits
-        await asyncio.to_thread(unpack, path, place, name=str(path), limits=limits, strip=strip)
+    async def fill(directory: Path) -> None:
+        limits = options.limits
+        await asyncio.to_thread(unpack, path, directory, name=str(path), limits=limits, strip=strip)
 
     name = f"archive {digest}" + (f" without {strip}" if strip else "")
-    tree = await access.cache.find_or_keep(name, fill, shown=str(path))
+    tree = await options.cache.find_or_store(name, fill, source_name=str(path))
     return Snapshot(source, Revision("", digest), tree.root, tree.files, digest=tree.digest)

@@ -1,4 +1,4 @@
-"""What fetching needs to know: the cache, the keys, what is allowed, and what is at hand."""
+"""Options of fetching: the cache, the credentials, limits, and directories that replace sources."""
 
 from __future__ import annotations
 
@@ -10,76 +10,91 @@ import msgspec
 from tidegate.errors import Location, SourceError
 from tidegate.model.times import MINUTE, Ms
 from tidegate.model.units.source import Snapshot
-from tidegate.source.cache import Cache, CachedTree, Fill, Kept
-from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.source.cache import Cache, CachedTree, CacheEntryKind, Fill
+from tidegate.source.credentials import CredentialChain, CredentialProvider
 from tidegate.source.tree import TreeLimits
-from tidegate.source.urls import SCHEMES, without_password
+from tidegate.source.urls import SCHEMES, redact_password
 from tidegate.source.vendored import VendoredCharts
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """A directory that stands for a repository.
-
-    `always` is for what a user maps by hand: the directory counts whatever revision is asked for.
-    `branch` is what is checked out, `default` the branch that the remote shows to visitors; both
-    are empty where they are not known. With a `chart` it is this chart of the repository, and
-    nothing else of it; if its `version` is told, only where that is in the range asked for.
-    """
+    """A directory that replaces a repository."""
 
     url: str
     path: Path
-    always: bool = False
+    is_override: bool = False
+    """Whether the directory replaces every revision, as a user's `--repo-map` does."""
     branch: str = ""
-    default: str = ""
+    """The branch that is checked out; empty if unknown."""
+    default_branch: str = ""
+    """The default branch of the remote; empty if unknown."""
     chart: str = ""
+    """With a value, the directory replaces only this chart of the repository."""
     version: str = ""
-
-
-class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How sources may be had.
-
-    With `uses_own_git`, git reads the user's configuration and asks the user's credential helpers
-    and ssh agent; without it, git is alone with what `keyring` has. `environment` is where git's
-    own variables are looked up; only a few are passed on. `vendored` are charts that will do where
-    their repository cannot be asked. `here` is a directory that has been looked through already.
+    """Version of the chart. With a value, the directory is used only if the requested range
+    contains it.
     """
 
+
+class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How sources may be fetched."""
+
     cache: Cache
-    keyring: Keyring = Keyrings()
+    credentials: CredentialProvider = CredentialChain()
     offline: bool = False
     limits: TreeLimits = TreeLimits()
-    patience: Ms = Ms(2 * MINUTE)
+    timeout: Ms = Ms(2 * MINUTE)
     schemes: frozenset[str] = SCHEMES
-    uses_own_git: bool = True
+    use_user_git_config: bool = True
+    """Whether git reads the user's configuration and asks the user's credential helpers and ssh
+    agent. Without it, git gets only what `credentials` has.
+    """
     environment: Mapping[str, str] = {}
+    """Where git's own variables are looked up; only a few are passed on to git."""
     checkouts: tuple[Checkout, ...] = ()
-    vendored: VendoredCharts = VendoredCharts()
-    here: Snapshot | None = None
+    """Directories that replace repositories."""
+    vendored_charts: VendoredCharts = VendoredCharts()
+    """Charts of the user's repository, used when their Helm repository is unavailable."""
+    known_snapshot: Snapshot | None = None
+    """A directory that has been listed already."""
 
     def __repr__(self) -> str:
-        return f"Access({self.cache.root})"  # an environment holds secrets
+        return f"FetchOptions({self.cache.root})"  # the environment contains secrets
 
-    def recall(self, note: str, what: str) -> bytes | None:
-        """What was noted, where the network is not to be used; raises if it is not there."""
-        known = self.cache.recall(note) if self.offline else None
-        if self.offline and known is None:
-            raise not_at_hand(what)
-        return known
+    def read_cached_text(self, name: str, display_name: str) -> bytes | None:
+        """Return a cached response in offline mode, else None.
 
-    async def tree(
-        self, name: str, fill: Fill, *, what: str, shown: str, kind: Kept = Kept.SOURCES
+        Raises SourceError in offline mode if the response is not cached.
+        """
+        text = self.cache.read_text(name) if self.offline else None
+        if self.offline and text is None:
+            raise offline_error(display_name)
+        return text
+
+    async def find_or_fetch_tree(
+        self,
+        name: str,
+        fill: Fill,
+        *,
+        display_name: str,
+        source_name: str,
+        kind: CacheEntryKind = CacheEntryKind.SOURCES,
     ) -> CachedTree:
-        """The tree that goes by this name; made by `fill` if the network may be used."""
-        known = self.cache.find(name)
-        if known is None and self.offline:
-            raise not_at_hand(what)
-        return known or await self.cache.keep(name, fill, shown=shown, kind=kind)
+        """Return the cached tree of this name; without one, `fill` fetches it.
+
+        Raises SourceError in offline mode if the tree is not cached.
+        """
+        tree = self.cache.find(name)
+        if tree is None and self.offline:
+            raise offline_error(display_name)
+        return tree or await self.cache.store(name, fill, source_name=source_name, kind=kind)
 
 
-def not_at_hand(what: str) -> SourceError:
+def offline_error(display_name: str) -> SourceError:
+    """Return the error for something that is not cached in offline mode."""
     return SourceError(
         "source.offline",
         "it is not in the cache, and the network is not to be used",
-        location=Location(without_password(what)),
+        location=Location(redact_password(display_name)),
         hint="fetch it once without offline mode, or map the address to a directory",
     )

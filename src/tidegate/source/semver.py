@@ -1,7 +1,7 @@
 """Versions and version ranges, as Helm, Flux and Argo CD read them.
 
-Those three share one Go library; its answers are recorded in the tests. A range without a
-prerelease in it never takes one: `>=1.0.0` does not take `1.1.0-rc.1`, but `>=1.0.0-0` does.
+All three use the Go library Masterminds/semver; the tests contain its recorded results. A range
+without a prerelease contains none: `>=1.0.0` does not contain `1.1.0-rc.1`, but `>=1.0.0-0` does.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import msgspec
 from tidegate.errors import SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 
-LONGEST_VERSION = 256
-LONGEST_RANGE = 512
-MOST_ALTERNATIVES = 32
-LARGEST_NUMBER = 2**64 - 1
+MAX_VERSION_LENGTH = 256
+MAX_RANGE_LENGTH = 512
+MAX_ALTERNATIVES = 32
+MAX_NUMBER = 2**64 - 1
 _NUMBER = r"([0-9]+)"
 _LABEL = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
@@ -27,42 +27,52 @@ _VERSION = lazy_regex(
 )
 _PART = r"[0-9xX*]+"
 _BOUND = rf"v?{_PART}(?:\.{_PART})?(?:\.{_PART})?(?:-{_BUILD})?(?:\+{_BUILD})?"
-_SIGN = r"(?:!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)"
-_TERM = lazy_regex(rf"({_SIGN}) ?({_BOUND})")
-_BETWEEN = lazy_regex(r" ?, ?| ")
-_SPAN = lazy_regex(rf" ?({_BOUND}) - ({_BOUND}) ?")
-_SPACE = lazy_regex(r"[\t\n\f\r ]+")
+_OPERATOR = r"(?:!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)"
+_COMPARISON = lazy_regex(rf"({_OPERATOR}) ?({_BOUND})")
+_SEPARATOR = lazy_regex(r" ?, ?| ")
+_HYPHEN_RANGE = lazy_regex(rf" ?({_BOUND}) - ({_BOUND}) ?")
+_WHITESPACE = lazy_regex(r"[\t\n\f\r ]+")
 _BOUND_PARTS = lazy_regex(rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(-{_BUILD})?(?:\+.*)?")
 
 
 class Version(msgspec.Struct, frozen=True):
-    """One version: its three numbers and its prerelease; the build part does not count."""
+    """A semantic version; build metadata is ignored."""
 
     release: tuple[int, int, int]
+    """Major, minor and patch number."""
     prerelease: str
     text: str
 
     @property
-    def order(self) -> tuple[tuple[int, int, int], bool, tuple[tuple[bool, int, str], ...]]:
-        """What versions are compared by: numbers before words, and a release after all of them."""
-        words = self.prerelease.split(".") if self.prerelease else ()
-        labels = tuple((not w.isdecimal(), int(w) if w.isdecimal() else 0, w) for w in words)
+    def sort_key(self) -> tuple[tuple[int, int, int], bool, tuple[tuple[bool, int, str], ...]]:
+        """Return the key by which versions are sorted."""
+        identifiers = self.prerelease.split(".") if self.prerelease else ()
+        labels = tuple(
+            (
+                not identifier.isdecimal(),
+                int(identifier) if identifier.isdecimal() else 0,
+                identifier,
+            )
+            for identifier in identifiers
+        )
         return self.release, not self.prerelease, labels
 
 
-class Term(msgspec.Struct, frozen=True):
-    """One comparison: a sign, a version, and how many of its numbers were written."""
+class Comparison(msgspec.Struct, frozen=True):
+    """One comparison of a range, such as `>=1.2`."""
 
-    sign: str
+    operator: str
     bound: Version
-    written: int
+    component_count: int
+    """How many of the three numbers of the bound are written."""
 
-    def takes(self, version: Version) -> bool:
-        match self.sign:
+    def matches(self, version: Version) -> bool:
+        """Whether the comparison holds for a version."""
+        match self.operator:
             case "<":
-                return version.order < self.bound.order
+                return version.sort_key < self.bound.sort_key
             case ">=" | "=>":
-                return version.order >= self.bound.order
+                return version.sort_key >= self.bound.sort_key
             case ">":
                 return self._is_above(version)
             case "<=" | "=<":
@@ -70,152 +80,169 @@ class Term(msgspec.Struct, frozen=True):
             case "!=":
                 return self._differs(version)
             case "^":
-                return self._is_near(version, self._caret_width())
-            case "" | "=" if self.written == len(version.release):
-                return version.order == self.bound.order
+                return self._is_compatible(version, self._caret_components())
+            case "" | "=" if self.component_count == len(version.release):
+                return version.sort_key == self.bound.sort_key
             case _:
-                return self._is_near(version, self._tilde_width())
+                return self._is_compatible(version, self._tilde_components())
 
-    def _is_near(self, version: Version, width: int) -> bool:
-        """Not below the bound, and equal to it in the first `width` numbers."""
-        same = version.release[:width] == self.bound.release[:width]
-        return same and version.order >= self.bound.order
+    def _is_compatible(self, version: Version, width: int) -> bool:
+        """Whether a version is at least the bound, and equal in the first `width` numbers."""
+        has_same_prefix = version.release[:width] == self.bound.release[:width]
+        return has_same_prefix and version.sort_key >= self.bound.sort_key
 
-    def _tilde_width(self) -> int:
-        if self.written == 3 and self.bound.release == (0, 0, 0):  # noqa: PLR2004
-            return 0  # the library takes `~0.0.0` for "anything"
-        return min(self.written, 2)
+    def _tilde_components(self) -> int:
+        if self.component_count == 3 and self.bound.release == (0, 0, 0):  # noqa: PLR2004
+            return 0  # the library matches any version with `~0.0.0`
+        return min(self.component_count, 2)
 
-    def _caret_width(self) -> int:
+    def _caret_components(self) -> int:
         major, minor, _ = self.bound.release
-        if major or self.written == 1:
+        if major or self.component_count == 1:
             return 1
-        # `^*` takes 0.0.0 and nothing else: so the library does, whatever its manual says.
-        return 2 if minor or self.written == 2 else 3  # noqa: PLR2004
+        # The library matches only 0.0.0 with `^*`, unlike its documentation.
+        return 2 if minor or self.component_count == 2 else 3  # noqa: PLR2004
 
     def _is_above(self, version: Version) -> bool:
-        if self.written in (1, 2):
-            return version.release[: self.written] > self.bound.release[: self.written]
-        return version.order > self.bound.order
+        if self.component_count in (1, 2):
+            return (
+                version.release[: self.component_count] > self.bound.release[: self.component_count]
+            )
+        return version.sort_key > self.bound.sort_key
 
     def _is_at_most(self, version: Version) -> bool:
-        if self.written == 3:  # noqa: PLR2004
-            return version.order <= self.bound.order
-        width = self.written or 2
+        if self.component_count == 3:  # noqa: PLR2004
+            return version.sort_key <= self.bound.sort_key
+        width = self.component_count or 2
         return version.release[:width] <= self.bound.release[:width]
 
     def _differs(self, version: Version) -> bool:
-        if self.written not in (1, 2):
-            return version.order != self.bound.order
-        if version.release[: self.written] != self.bound.release[: self.written]:
+        if self.component_count not in (1, 2):
+            return version.sort_key != self.bound.sort_key
+        if version.release[: self.component_count] != self.bound.release[: self.component_count]:
             return True
-        return self.written == 2 and version.prerelease != self.bound.prerelease  # noqa: PLR2004
+        return self.component_count == 2 and version.prerelease != self.bound.prerelease  # noqa: PLR2004
 
 
 class Range(msgspec.Struct, frozen=True, dict=True):
-    """Which versions will do: one of the alternatives must hold, with all of its terms."""
+    """A version range: one of the alternatives must hold, with all of its comparisons."""
 
-    alternatives: tuple[tuple[Term, ...], ...]
+    alternatives: tuple[tuple[Comparison, ...], ...]
     text: str
 
     @cached_property
-    def takes_prereleases(self) -> tuple[bool, ...]:
-        return tuple(any(term.bound.prerelease for term in terms) for terms in self.alternatives)
+    def allows_prereleases(self) -> tuple[bool, ...]:
+        """Return for each alternative whether it contains prereleases."""
+        return tuple(
+            any(comparison.bound.prerelease for comparison in comparisons)
+            for comparisons in self.alternatives
+        )
 
     @property
-    def is_one_version(self) -> bool:
-        """Whether it is no range at all, but one version written in full."""
+    def is_exact(self) -> bool:
+        """Whether the range is one version, written in full."""
         match self.alternatives:
-            case ((Term(sign="", written=3),),):
+            case ((Comparison(operator="", component_count=3),),):
                 return True
             case _:
                 return False
 
-    def takes(self, version: Version) -> bool:
+    def matches(self, version: Version) -> bool:
+        """Whether the range contains a version."""
         return any(
-            (early or not version.prerelease) and all(term.takes(version) for term in terms)
-            for terms, early in zip_longest(self.alternatives, self.takes_prereleases)
+            (allows_prerelease or not version.prerelease)
+            and all(comparison.matches(version) for comparison in comparisons)
+            for comparisons, allows_prerelease in zip_longest(
+                self.alternatives, self.allows_prereleases
+            )
         )
 
 
 def read_version(text: str) -> Version | None:
-    """A version, with or without a leading `v`, perhaps with fewer than three numbers."""
-    found = _VERSION.fullmatch(text) if len(text) <= LONGEST_VERSION else None
-    if found is None:
+    """Read a version, with or without a leading `v`, with one to three numbers; None if invalid."""
+    match = _VERSION.fullmatch(text) if len(text) <= MAX_VERSION_LENGTH else None
+    if match is None:
         return None
-    release = (int(found[1]), int(found[2] or 0), int(found[3] or 0))
-    if max(release) > LARGEST_NUMBER:
+    release = (int(match[1]), int(match[2] or 0), int(match[3] or 0))
+    if max(release) > MAX_NUMBER:
         return None
-    return Version(release, found[4] or "", text)
+    return Version(release, match[4] or "", text)
 
 
 def read_range(text: str) -> Range | None:
-    """A range such as `^1.2`, `>=1.0 <2.0 || 3.x` or `1.2 - 1.4`."""
-    if len(text) > LONGEST_RANGE:
+    """Read a range such as `^1.2`, `>=1.0 <2.0
+
+
+
+    3.x` or `1.2 - 1.4`; None if invalid.
+    """
+    if len(text) > MAX_RANGE_LENGTH:
         return None
-    even = _SPACE.sub(" ", text)
-    alternatives = _SPAN.sub(r">= \1, <= \2 ", even).split("||")
-    if len(alternatives) > MOST_ALTERNATIVES:
+    normalized = _WHITESPACE.sub(" ", text)
+    alternatives = _HYPHEN_RANGE.sub(r">= \1, <= \2 ", normalized).split("||")
+    if len(alternatives) > MAX_ALTERNATIVES:
         return None
-    found = tuple(_read_terms(alternative) for alternative in alternatives)
-    every = tuple(terms for terms in found if terms is not None)
-    return Range(every, text) if len(every) == len(found) else None
+    results = tuple(_read_comparisons(alternative) for alternative in alternatives)
+    valid = tuple(comparisons for comparisons in results if comparisons is not None)
+    return Range(valid, text) if len(valid) == len(results) else None
 
 
 def require_range(text: str) -> Range:
-    """The range, or an error that names what was written."""
-    found = read_range(text)
-    if found is None:
+    """Read a range. Raises SourceError if it is invalid."""
+    version_range = read_range(text)
+    if version_range is None:
         raise SourceError(
             "source.version.range",
             f"`{sanitize(text)}` is not a version or a range of versions",
             hint="ranges are written as `^1.2`, `~1.2.3`, `>=1.0 <2.0`, `1.x` or `1.0 - 1.4`",
         )
-    return found
+    return version_range
 
 
-def is_in_range(version: str, wanted: str) -> bool:
-    """Whether a version will do; an empty range takes all that are no prereleases."""
-    found, takers = read_version(version), read_range(wanted or "*")
-    return version == wanted or (found is not None and takers is not None and takers.takes(found))
+def is_in_range(version: str, version_range: str) -> bool:
+    """Whether a version is in a range; an empty range contains all versions but prereleases."""
+    parsed, parsed_range = read_version(version), read_range(version_range or "*")
+    return version == version_range or (
+        parsed is not None and parsed_range is not None and parsed_range.matches(parsed)
+    )
 
 
-def pick_highest(wanted: Range, texts: Iterable[str]) -> Version | None:
-    """The highest version that the range takes; what is no version is passed over.
+def pick_highest(version_range: Range, texts: Iterable[str]) -> Version | None:
+    """Return the highest version in a range; None without one. Invalid versions are ignored.
 
-    Of versions that differ in their build part alone, the one last in the alphabet is taken.
+    Of versions that differ only in build metadata, the alphabetically last one.
     """
     versions = (version for text in texts if (version := read_version(text)))
-    fitting = [version for version in versions if wanted.takes(version)]
-    return max(fitting, key=lambda version: (version.order, version.text), default=None)
+    candidates = [version for version in versions if version_range.matches(version)]
+    return max(candidates, key=lambda version: (version.sort_key, version.text), default=None)
 
 
-def _read_terms(text: str) -> tuple[Term, ...] | None:
-    """Terms with a comma or a space between them, read from left to right and never back."""
-    text, at, terms = text.strip(" "), 0, []
+def _read_comparisons(text: str) -> tuple[Comparison, ...] | None:
+    """Read comparisons that are separated by a comma or a space; None if one is invalid."""
+    text, position, comparisons = text.strip(" "), 0, []
     while True:
-        found = _TERM.match(text, at)
-        term = _read_term(found[1], found[2]) if found else None
-        if found is None or term is None:
+        match = _COMPARISON.match(text, position)
+        comparison = _read_comparison(match[1], match[2]) if match else None
+        if match is None or comparison is None:
             return None
-        terms.append(term)
-        if found.end() == len(text):
-            return tuple(terms)
-        between = _BETWEEN.match(text, found.end())
-        if between is None:
+        comparisons.append(comparison)
+        if match.end() == len(text):
+            return tuple(comparisons)
+        separator = _SEPARATOR.match(text, match.end())
+        if separator is None:
             return None
-        at = between.end()
+        position = separator.end()
 
 
-def _read_term(sign: str, bound: str) -> Term | None:
-    found = _BOUND_PARTS.fullmatch(bound)
-    if found is None:
+def _read_comparison(operator: str, bound: str) -> Comparison | None:
+    match = _BOUND_PARTS.fullmatch(bound)
+    if match is None:
         return None
     numbers: list[str] = []
-    for part in (found[1], found[2], found[3]):
+    for part in (match[1], match[2], match[3]):
         if part is None or part in ("x", "X", "*"):
             break
         numbers.append(part)
     padded = ".".join([*numbers, "0", "0", "0"][:3])
-    version = read_version(padded + (found[4] or ""))
-    return Term(sign, version, len(numbers)) if version else None
+    version = read_version(padded + (match[4] or ""))
+    return Comparison(operator, version, len(numbers)) if version else None

@@ -1,4 +1,4 @@
-"""Look at a tree of files: what is in it, what leads out of it, and one digest for all of it."""
+"""Trees of files: their entries, links that lead out of them, and a digest of the content."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 
 class TreeLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a tree, an archive or an answer may be."""
+    """Limits of the size of a tree, an archive or a download."""
 
     files: int = 100_000
     file_size: int = 256 * MIB
     tree_size: int = 1024 * MIB
     download: int = 256 * MIB
     ratio: int = 200
-    """How much larger than its archive a tree may be, once it is larger than 16 MiB."""
+    """How much larger than its archive a tree may be; applies above 16 MiB."""
 
 
 class TreeEntry(msgspec.Struct, frozen=True, order=True):
@@ -33,6 +33,7 @@ class TreeEntry(msgspec.Struct, frozen=True, order=True):
 
     path: str
     target: str = ""
+    """Target of a link; empty for a file."""
     executable: bool = False
     size: int = 0
 
@@ -42,35 +43,40 @@ class TreeEntry(msgspec.Struct, frozen=True, order=True):
 
 
 def walk_tree(root: Path) -> list[TreeEntry]:
-    """Every file and link below `root`, sorted; Git's own directory is not part of a tree."""
+    """Return every file and link below `root`, sorted, without `.git`."""
     return sorted(_walk(root, ""))
 
 
-def look_at(root: Path, paths: Iterable[str]) -> list[TreeEntry]:
-    """The entries of these paths, as far as they are there."""
-    found = (_entry(f"{root}/{path}", path) for path in paths)
-    return sorted(entry for entry in found if entry)
+def read_entries(root: Path, paths: Iterable[str]) -> list[TreeEntry]:
+    """Return the entries of these paths that exist."""
+    entries = (_entry(f"{root}/{path}", path) for path in paths)
+    return sorted(entry for entry in entries if entry)
 
 
-def part_links(root: Path, entries: Iterable[TreeEntry]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which entries can be read as files, and which are links that lead out of the tree."""
+def split_escaping_links(
+    root: Path, entries: Iterable[TreeEntry]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paths that can be read as files, and the links that lead out of the tree."""
     files, escaping = [], []
     for entry in entries:
         if not entry.is_link:
             files.append(entry.path)
             continue
         try:
-            if _end_of(entry, root).is_file():
+            if _link_end(entry, root).is_file():
                 files.append(entry.path)
-        except PathEscapeError as stray:
-            if stray.violation is PathViolation.OUTSIDE:
+        except PathEscapeError as error:
+            if error.violation is PathViolation.OUTSIDE:
                 escaping.append(entry.path)
     return tuple(files), tuple(escaping)
 
 
-def refuse_links_out(root: Path, entries: Iterable[TreeEntry], name: str) -> tuple[str, ...]:
-    """The files of a tree that somebody else made; a link out of it is an error."""
-    files, escaping = part_links(root, entries)
+def check_links(root: Path, entries: Iterable[TreeEntry], name: str) -> tuple[str, ...]:
+    """Return the files of an untrusted tree.
+
+    Raises SourceError if a link leads out of the tree.
+    """
+    files, escaping = split_escaping_links(root, entries)
     if escaping:
         raise SourceError(
             "source.link",
@@ -82,65 +88,66 @@ def refuse_links_out(root: Path, entries: Iterable[TreeEntry], name: str) -> tup
 
 
 def digest_entries(root: Path, entries: Iterable[TreeEntry]) -> str:
-    """The same for the same paths, contents, links and executable bits, on every machine."""
-    whole = hashlib.sha256()
+    """Return a digest of paths, contents, links and executable bits; equal on every machine."""
+    digest = hashlib.sha256()
     for entry in sorted(entries):
         if entry.is_link:
             kind, content = b"l", hashlib.sha256(os.fsencode(entry.target)).digest()
         else:
             kind, content = (b"x" if entry.executable else b"f"), _digest_file(root / entry.path)
         path = os.fsencode(entry.path)
-        whole.update(kind + len(path).to_bytes(4, "big") + path + content)
-    return f"sha256:{whole.hexdigest()}"
+        digest.update(kind + len(path).to_bytes(4, "big") + path + content)
+    return f"sha256:{digest.hexdigest()}"
 
 
 def tree_size(entries: Iterable[TreeEntry]) -> int:
+    """Return the bytes of all files."""
     return sum(entry.size for entry in entries)
 
 
 def _walk(directory: Path, prefix: str) -> Iterator[TreeEntry]:
     pending = [(directory, prefix)]
     while pending:
-        folder, above = pending.pop()
-        for item in _listed(folder):
-            if item.name == ".git":
+        current, parent = pending.pop()
+        for child in _list_directory(current):
+            if child.name == ".git":
                 continue
-            path = above + item.name
-            if item.is_dir(follow_symlinks=False):
-                pending.append((Path(item.path), path + "/"))
-            elif entry := _entry(item.path, path):
+            path = parent + child.name
+            if child.is_dir(follow_symlinks=False):
+                pending.append((Path(child.path), path + "/"))
+            elif entry := _entry(child.path, path):
                 yield entry
 
 
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
+def _list_directory(directory: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as listed:
-            return list(listed)
+        with os.scandir(directory) as entries:
+            return list(entries)
     except OSError as error:
-        raise _unreadable(folder, error) from None
+        raise _read_error(directory, error) from None
 
 
-def _unreadable(path: Path, error: OSError) -> SourceError:
-    """What nobody lets us read, or what has gone since it was listed."""
+def _read_error(path: Path, error: OSError) -> SourceError:
+    """Return the error for a file that is not readable, or was removed meanwhile."""
     problem = f"it cannot be read: {error.strerror}"
     return SourceError("source.local", problem, location=Location(str(path)))
 
 
-def _entry(place: str, path: str) -> TreeEntry | None:
-    """Nothing for what is gone, and for sockets, pipes and devices."""
+def _entry(full_path: str, path: str) -> TreeEntry | None:
+    """Return the entry of a path; None for sockets, pipes, devices, and if nothing is there."""
     try:
-        seen = os.lstat(place)
-        if stat.S_ISLNK(seen.st_mode):
-            return TreeEntry(path, target=os.readlink(place))  # noqa: PTH115  (a Path tidies it)
+        status = os.lstat(full_path)
+        if stat.S_ISLNK(status.st_mode):
+            return TreeEntry(path, target=os.readlink(full_path))  # noqa: PTH115  (a Path would normalize it)
     except OSError:
         return None
-    if not stat.S_ISREG(seen.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return TreeEntry(path, executable=bool(seen.st_mode & stat.S_IXUSR), size=seen.st_size)
+    return TreeEntry(path, executable=bool(status.st_mode & stat.S_IXUSR), size=status.st_size)
 
 
-def _end_of(link: TreeEntry, root: Path) -> Path:
-    # An absolute target is wrong even where it points inside: the tree may be moved.
+def _link_end(link: TreeEntry, root: Path) -> Path:
+    # An absolute target is invalid even if it is inside: the tree may be moved.
     if link.target.startswith(os.sep):
         raise PathEscapeError(PathViolation.OUTSIDE)
     return resolve_within(root / link.path, root)
@@ -151,18 +158,19 @@ def _digest_file(path: Path) -> bytes:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise _read_error(path, error) from None
 
 
-def check_digest(found: str, wanted: str, name: str) -> None:
-    """Refuse what is not what was promised. An index may promise nothing."""
-    expected = wanted.rpartition(":")[2].lower()
-    if expected and expected != found.rpartition(":")[2]:
-        problem = f"its digest is `{found}`, and should be `{sanitize(wanted)}`"
+def check_digest(actual: str, expected_digest: str, name: str) -> None:
+    """Raise SourceError if a digest is not the expected one. None may be expected."""
+    expected = expected_digest.rpartition(":")[2].lower()
+    if expected and expected != actual.rpartition(":")[2]:
+        problem = f"its digest is `{actual}`, and should be `{sanitize(expected_digest)}`"
         raise SourceError("source.digest", problem, location=Location(name))
 
 
-def check_chart(place: Path, name: str) -> None:
-    if not (place / "Chart.yaml").is_file():
+def check_chart(directory: Path, name: str) -> None:
+    """Raise SourceError if a directory is no chart."""
+    if not (directory / "Chart.yaml").is_file():
         problem = "there is no `Chart.yaml` in it"
         raise SourceError("source.chart.archive", problem, location=Location(name))

@@ -1,7 +1,7 @@
-"""Addresses of Git repositories: what may be given to git, and which two mean the same one.
+"""Addresses of Git repositories: which ones git may be given, and which are the same repository.
 
-An address comes from a manifest, so it is a stranger's. It must not be an option, name a program,
-or carry a password.
+An address comes from a manifest, so it is untrusted. It must not be an option, name a program, or
+contain a password.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 
 SCHEMES = frozenset({"https", "ssh", "http", "file"})
-LONGEST = 2048
+MAX_LENGTH = 2048
 DEFAULT_PORTS = {"https": 443, "ssh": 22, "http": 80}
 _USER = lazy_regex(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
@@ -24,7 +24,7 @@ _SCP = lazy_regex(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path
 
 
 class GitUrl(msgspec.Struct, frozen=True, order=True):
-    """A checked address. `text` is what git is given."""
+    """A checked address."""
 
     scheme: str
     host: str
@@ -32,51 +32,55 @@ class GitUrl(msgspec.Struct, frozen=True, order=True):
     path: str
     user: str
     text: str
+    """The address as git gets it."""
 
     @property
     def origin(self) -> str:
-        """Who is asked: the scheme, the host, and the port where it is not the usual one."""
-        usual = self.port == DEFAULT_PORTS.get(self.scheme, 0)
-        return f"{self.scheme}://{self.host}" + ("" if usual else f":{self.port}")
+        """Return the scheme, the host, and a port that is not the default one."""
+        is_default_port = self.port == DEFAULT_PORTS.get(self.scheme, 0)
+        return f"{self.scheme}://{self.host}" + ("" if is_default_port else f":{self.port}")
 
     @property
     def name(self) -> str:
-        """What is the same in every way to write the address of one repository."""
+        """Return the host and path, equal for every address of one repository."""
         path = self.path.strip("/").removesuffix(".git").rstrip("/")
         return f"{self.host}/{path}".casefold()
 
 
-def without_password(text: str) -> str:
-    """An address as it may be shown."""
+def redact_password(text: str) -> str:
+    """Return an address that is safe to show."""
     return sanitize(text)
 
 
 def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
-    """Check an address: `https://…`, `ssh://…`, `git@host:path`, `http://…`, `file:///…`."""
-    plain = text.isprintable() and " " not in text and len(text) <= LONGEST
-    if not text or text.startswith("-") or not plain:
-        raise _bad_url(text, "is not an address that git may be given")
+    """Check an address: `https://…`, `ssh://…`, `git@host:path`, `http://…`, `file:///…`.
+
+    Raises SourceError for any other text.
+    """
+    is_plain = text.isprintable() and " " not in text and len(text) <= MAX_LENGTH
+    if not text or text.startswith("-") or not is_plain:
+        raise _url_error(text, "is not an address that git may be given")
     if "::" in text.partition("/")[0]:
-        raise _bad_url(text, "names a program for git to run")
+        raise _url_error(text, "names a program for git to run")
     url = _read_url(text) if "://" in text else _read_scp(text)
     if url.scheme not in schemes:
         allowed = ", ".join(f"`{scheme}`" for scheme in sorted(schemes))
         raise SourceError(
             "source.url.scheme",
-            f"`{without_password(text)}` uses `{sanitize(url.scheme)}`, which is not allowed",
+            f"`{redact_password(text)}` uses `{sanitize(url.scheme)}`, which is not allowed",
             hint=f"these are: {allowed}",
         )
     return url
 
 
-def same_repository(one: str, other: str) -> bool:
-    """Whether two addresses mean the same repository, over ssh or https, with `.git` or without.
+def is_same_repository(url: str, other_url: str) -> bool:
+    """Whether two addresses are the same repository, over ssh or https, with `.git` or without.
 
-    Letters are compared without their case, as the large hosts do. Ports count only between
-    addresses of one scheme: a server's ssh port says nothing of its https port.
+    Case is ignored, as the large hosts do. Ports are compared only between addresses of one scheme:
+    the ssh port of a server is independent of its https port.
     """
     try:
-        first, second = read_git_url(one), read_git_url(other)
+        first, second = read_git_url(url), read_git_url(other_url)
     except SourceError:
         return False
     ports_agree = first.scheme != second.scheme or first.port == second.port
@@ -88,49 +92,51 @@ def _read_url(text: str) -> GitUrl:
         parts = urlsplit(text)
         port, host, password = parts.port, (parts.hostname or ""), parts.password
     except ValueError:
-        raise _bad_url(text, "is not an address") from None
+        raise _url_error(text, "is not an address") from None
     scheme = parts.scheme.removeprefix("git+")
     if password is not None:
         raise SourceError(
             "source.url.password",
-            f"`{without_password(text)}` is written with a password in it",
-            location=Location(without_password(text)),
+            f"`{redact_password(text)}` is written with a password in it",
+            location=Location(redact_password(text)),
             hint="give it through the environment, a credential helper of git, or a Secret",
         )
     if scheme == "file":
         return _file_url(text, parts.netloc, unquote(parts.path))
     user = parts.username or ""
-    _check(text, user, f"[{host}]" if ":" in host else host)
+    _check_user_and_host(text, user, f"[{host}]" if ":" in host else host)
     path = parts.path
     if path.strip("/") == "" or parts.query or parts.fragment:
-        raise _bad_url(text, "does not name a repository")
+        raise _url_error(text, "does not name a repository")
     return GitUrl(scheme, host, port or DEFAULT_PORTS.get(scheme, 0), path, user, text)
 
 
 def _file_url(text: str, host: str, path: str) -> GitUrl:
     if host not in ("", "localhost") or not path.startswith("/"):
-        raise _bad_url(text, "must be written as `file:///` and an absolute path")
+        raise _url_error(text, "must be written as `file:///` and an absolute path")
     return GitUrl("file", "", 0, path, "", text)
 
 
 def _read_scp(text: str) -> GitUrl:
-    found = _SCP.fullmatch(text)
-    if found is None:
-        raise _bad_url(text, "is not an address of a repository")
-    user, host = found["user"] or "", found["host"]
-    _check(text, user, host)
-    if found["path"].startswith("-"):
-        raise _bad_url(text, "has a path that begins with `-`")
-    return GitUrl("ssh", host.lower().strip("[]"), 22, found["path"], user, text)
+    match = _SCP.fullmatch(text)
+    if match is None:
+        raise _url_error(text, "is not an address of a repository")
+    user, host = match["user"] or "", match["host"]
+    _check_user_and_host(text, user, host)
+    if match["path"].startswith("-"):
+        raise _url_error(text, "has a path that begins with `-`")
+    return GitUrl("ssh", host.lower().strip("[]"), 22, match["path"], user, text)
 
 
-def _check(text: str, user: str, host: str) -> None:
+def _check_user_and_host(text: str, user: str, host: str) -> None:
     if not _HOST.fullmatch(host):
-        raise _bad_url(text, "has no host that could be one")
+        raise _url_error(text, "has no host that could be one")
     if user and not _USER.fullmatch(user):
-        raise _bad_url(text, "has no user name that could be one")
+        raise _url_error(text, "has no user name that could be one")
 
 
-def _bad_url(text: str, reason: str) -> SourceError:
-    shown = without_password(text)
-    return SourceError("source.url", f"`{shown}` {reason}", hint="write it as `https://host/path`")
+def _url_error(text: str, reason: str) -> SourceError:
+    redacted = redact_password(text)
+    return SourceError(
+        "source.url", f"`{redacted}` {reason}", hint="write it as `https://host/path`"
+    )

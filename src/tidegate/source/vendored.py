@@ -1,4 +1,4 @@
-"""Charts that lie in a repository: found by their names and versions, without any configuration."""
+"""Charts in the user's repository, found by name and version without configuration."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import ChartSource
 from tidegate.source.semver import pick_highest, read_range
 
-CHART_FILE, PACKED = "Chart.yaml", ".tgz"
-_PACKED_NAME = lazy_regex(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+(?:[-+].*)?)\.tgz")
+CHART_FILE, ARCHIVE_SUFFIX = "Chart.yaml", ".tgz"
+_ARCHIVE_NAME = lazy_regex(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+(?:[-+].*)?)\.tgz")
 
 
 class VendoredChart(msgspec.Struct, frozen=True, order=True):
-    """A chart of a repository: its directory, or its archive."""
+    """A chart in a repository: its directory, or its archive."""
 
     name: str
     version: str
@@ -32,67 +32,74 @@ class _Dependency(msgspec.Struct, frozen=True):
     name: str
 
 
-class _ChartHead(msgspec.Struct, frozen=True):
-    """What a Chart.yaml says of its chart."""
+class _ChartMetadata(msgspec.Struct, frozen=True):
+    """The fields of Chart.yaml that are needed here."""
 
     name: str
     version: str
     dependencies: tuple[_Dependency, ...] | None = None
 
     @property
-    def wraps_its_namesake(self) -> bool:
-        return any(one.name == self.name for one in self.dependencies or ())
+    def is_wrapper(self) -> bool:
+        """Whether the chart depends on a chart of its own name."""
+        return any(dependency.name == self.name for dependency in self.dependencies or ())
 
 
 @dataclass(frozen=True)
 class VendoredCharts:
-    """The charts among the files of a tree, by name and version; looked for when asked for.
+    """The charts among the files of a tree, searched on first use.
 
-    An archive is known by its name, `redis-17.0.1.tgz`. A chart that depends on one of its own name
-    is left out: it stands for itself. What cannot be read is no chart.
+    An archive is known by its name, `redis-17.0.1.tgz`. A chart that depends on a chart of its own
+    name is left out: it wraps that chart. Unreadable files are no charts.
     """
 
     files: tuple[str, ...] = ()
     root: Path = Path()
 
     @cached_property
-    def found(self) -> tuple[VendoredChart, ...]:
-        return tuple(sorted(_charts(self.files, self.root)))
+    def charts(self) -> tuple[VendoredChart, ...]:
+        """Return the charts, sorted by name, version and path."""
+        return tuple(sorted(_find_charts(self.files, self.root)))
 
 
-def pick_vendored(charts: Iterable[VendoredChart], wanted: ChartSource) -> VendoredChart | None:
-    """The highest version in the range; of several with that version, the first by path."""
-    name = wanted.chart.rpartition("/")[2]
-    fitting = {one.version: one for one in sorted(charts, reverse=True) if one.name == name}
-    if wanted.version in fitting:
-        return fitting[wanted.version]
-    takers = read_range(wanted.version or "*")
-    found = pick_highest(takers, fitting) if takers else None
-    return fitting[found.text] if found else None
+def pick_vendored(charts: Iterable[VendoredChart], source: ChartSource) -> VendoredChart | None:
+    """Return the chart of the highest version in the range; None without one.
+
+    Of several with the same version, the first by path.
+    """
+    name = source.chart.rpartition("/")[2]
+    by_version = {
+        chart.version: chart for chart in sorted(charts, reverse=True) if chart.name == name
+    }
+    if source.version in by_version:
+        return by_version[source.version]
+    version_range = read_range(source.version or "*")
+    highest = pick_highest(version_range, by_version) if version_range else None
+    return by_version[highest.text] if highest else None
 
 
 def read_chart(path: Path, root: Path) -> VendoredChart | None:
-    """What lies at a path of a tree, if it is a chart."""
-    if found := _PACKED_NAME.fullmatch(path.name):
-        return VendoredChart(found["name"], found["version"], path) if path.is_file() else None
-    head = _read_head(path / CHART_FILE, root)
-    return VendoredChart(head.name, head.version, path) if head else None
+    """Return the chart at a path of a tree; None if there is none."""
+    if match := _ARCHIVE_NAME.fullmatch(path.name):
+        return VendoredChart(match["name"], match["version"], path) if path.is_file() else None
+    metadata = _read_metadata(path / CHART_FILE, root)
+    return VendoredChart(metadata.name, metadata.version, path) if metadata else None
 
 
-def _charts(files: Iterable[str], root: Path) -> Iterator[VendoredChart]:
+def _find_charts(files: Iterable[str], root: Path) -> Iterator[VendoredChart]:
     for path in map(root.joinpath, files):
-        if found := _PACKED_NAME.fullmatch(path.name):
-            yield VendoredChart(found["name"], found["version"], path)
+        if match := _ARCHIVE_NAME.fullmatch(path.name):
+            yield VendoredChart(match["name"], match["version"], path)
         elif path.name == CHART_FILE:
-            head = _read_head(path, root)
-            if head is not None and not head.wraps_its_namesake:
-                yield VendoredChart(head.name, head.version, path.parent)
+            metadata = _read_metadata(path, root)
+            if metadata is not None and not metadata.is_wrapper:
+                yield VendoredChart(metadata.name, metadata.version, path.parent)
 
 
-def _read_head(path: Path, root: Path) -> _ChartHead | None:
+def _read_metadata(path: Path, root: Path) -> _ChartMetadata | None:
     try:
         with open_file(resolve_within(path, root)) as file:
             (document,) = read_documents(file.read(), path.name)
-        return msgspec.convert(document.body, _ChartHead)
+        return msgspec.convert(document.body, _ChartMetadata)
     except (OSError, PathEscapeError, DocumentError, msgspec.ValidationError, ValueError):
         return None

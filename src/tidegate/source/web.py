@@ -1,4 +1,4 @@
-"""Ask HTTP servers for files: bounded, checked, and with credentials for the right host only."""
+"""HTTP downloads: limited in size, checked, and with credentials only for their host."""
 
 from __future__ import annotations
 
@@ -18,44 +18,46 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.times import SECOND
 from tidegate.model.units.source import Credentials
 from tidegate.source.cache import CachedTree
-from tidegate.source.credentials import authorization
-from tidegate.source.options import Access, not_at_hand
+from tidegate.source.credentials import authorization_header
+from tidegate.source.options import FetchOptions, offline_error
 from tidegate.source.tree import MIB
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
-FILE = "file"
-"""What a file is called in a tree of its own."""
+FILE_NAME = "file"
+"""Name of the file in a tree of one file."""
 CHUNK = 64 * 1024
-MOST_REDIRECTS = 5
-LARGEST_TEXT = 64 * MIB
+MAX_REDIRECTS = 5
+MAX_TEXT_SIZE = 64 * MIB
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-UNAUTHORIZED, FORBIDDEN, MISSING = 401, 403, 404
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 401, 403, 404
 
 
-class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
-    """One file to ask for. With `into` it is written there, else it is given back.
-
-    `authorization` is sent to the host of `url`, and to others only with `shares`; `signed` are the
-    headers that belong to it.
-    """
+class DownloadRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One HTTP download."""
 
     url: str
     accept: str = "*/*"
     authorization: str = ""
-    signed: tuple[tuple[str, str], ...] = ()
-    shares: bool = False
-    limit: int = LARGEST_TEXT
-    into: Path | None = None
-    accepts: frozenset[int] = frozenset()
+    """Value of the `Authorization` header; only for the host of `url`."""
+    signed_headers: tuple[tuple[str, str], ...] = ()
+    """Headers that the authorization covers."""
+    shares_credentials: bool = False
+    """Whether other hosts get the authorization as well."""
+    limit: int = MAX_TEXT_SIZE
+    """Bytes that the response may have."""
+    target: Path | None = None
+    """File to write to; without one, the content is returned."""
+    accepted_statuses: frozenset[int] = frozenset()
+    """Error statuses that are returned instead of raised."""
 
     def __repr__(self) -> str:
-        return f"WebAsk({self.url})"
+        return f"DownloadRequest({self.url})"
 
 
-class Got(msgspec.Struct, frozen=True):
-    """An answer, with the digest of what was received."""
+class Download(msgspec.Struct, frozen=True):
+    """A response, with the digest of its content."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,138 +65,154 @@ class Got(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Web(msgspec.Struct, frozen=True):
-    """Connections that last as long as one fetch."""
+class HttpClient(msgspec.Struct, frozen=True):
+    """HTTP connections of one fetch."""
 
     session: ClientSession
 
-    async def get(self, ask: WebAsk) -> Got:
-        """Follow redirects to the file; anything but success is an error."""
-        from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (a local source must not pay)
+    async def get(self, request: DownloadRequest) -> Download:
+        """Follow redirects and return the response.
+
+        Raises SourceError for an error status that is not accepted.
+        """
+        from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (slow; local sources need none)
 
         try:
-            return await self._follow(ask)
+            return await self._follow(request)
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
-            raise _server_error("source.http.untrusted", ask.url, error) from error
+            raise _server_error("source.http.untrusted", request.url, error) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise _server_error("source.http.unreachable", ask.url, error) from error
+            raise _server_error("source.http.unreachable", request.url, error) from error
 
-    async def _follow(self, ask: WebAsk) -> Got:
-        url, secret = ask.url, ask.authorization
-        for _ in range(MOST_REDIRECTS + 1):
-            check_web_url(url)
-            headers = {"Accept": ask.accept, "Accept-Encoding": "identity"}
-            if secret:
-                headers |= {"Authorization": secret, **dict(ask.signed)}
-            async with self.session.get(url, headers=headers, allow_redirects=False) as reply:
-                if reply.status not in REDIRECTS or "Location" not in reply.headers:
-                    return await _receive(reply, ask)
-                following = urljoin(url, reply.headers["Location"])
-            if origin_of(following) != origin_of(url) and not ask.shares:
-                secret = ""
-            if url.startswith("https:") and not following.startswith("https:"):
+    async def _follow(self, request: DownloadRequest) -> Download:
+        url, authorization = request.url, request.authorization
+        for _ in range(MAX_REDIRECTS + 1):
+            check_http_url(url)
+            headers = {"Accept": request.accept, "Accept-Encoding": "identity"}
+            if authorization:
+                headers |= {"Authorization": authorization, **dict(request.signed_headers)}
+            async with self.session.get(url, headers=headers, allow_redirects=False) as response:
+                if response.status not in REDIRECTS or "Location" not in response.headers:
+                    return await _read_response(response, request)
+                redirect = urljoin(url, response.headers["Location"])
+            if url_origin(redirect) != url_origin(url) and not request.shares_credentials:
+                authorization = ""
+            if url.startswith("https:") and not redirect.startswith("https:"):
                 problem = "the server redirects to an address without TLS"
-                raise SourceError("source.http.redirect", problem, location=Location(shown(url)))
-            url = following
-        problem = f"there are more than {MOST_REDIRECTS} redirects"
-        raise SourceError("source.http.redirect", problem, location=Location(shown(ask.url)))
+                raise SourceError(
+                    "source.http.redirect", problem, location=Location(redact_url(url))
+                )
+            url = redirect
+        problem = f"there are more than {MAX_REDIRECTS} redirects"
+        raise SourceError(
+            "source.http.redirect", problem, location=Location(redact_url(request.url))
+        )
 
 
 @asynccontextmanager
-async def web_for(access: Access, credentials: Credentials) -> AsyncIterator[Web]:
+async def open_http_client(
+    options: FetchOptions, credentials: Credentials
+) -> AsyncIterator[HttpClient]:
+    """Open an HTTP client; it is closed at the end of the block."""
     from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (as above)
 
-    patience = access.patience / SECOND
-    timeout = aiohttp.ClientTimeout(total=patience, sock_connect=min(30, patience))
-    connector = aiohttp.TCPConnector(ssl=_tls(credentials))
+    seconds = options.timeout / SECOND
+    timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(30, seconds))
+    connector = aiohttp.TCPConnector(ssl=_tls_context(credentials))
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
-        yield Web(session)
+        yield HttpClient(session)
 
 
-def origin_of(url: str) -> str:
-    """Scheme, host and port, as credentials are bound to them."""
+def url_origin(url: str) -> str:
+    """Return the scheme, host and port of an address; credentials are bound to them."""
     parts = urlsplit(url)
-    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    default_port = {"https": 443, "http": 80}.get(parts.scheme)
     host = (parts.hostname or "").lower()
-    port = "" if parts.port in (None, usual) else f":{parts.port}"
+    port = "" if parts.port in (None, default_port) else f":{parts.port}"
     return f"{parts.scheme}://{host}{port}"
 
 
-def check_web_url(url: str) -> None:
-    """Refuse what is not plainly an address of a web server, or has a password in it."""
+def check_http_url(url: str) -> None:
+    """Raise SourceError if a text is no HTTP address, or contains a password."""
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
         _ = parts.port
     except ValueError:
-        fits = False
+        is_valid = False
         parts = urlsplit("")
-    if not fits:
+    if not is_valid:
         raise SourceError(
             "source.url",
-            f"`{shown(url)}` is not an address of a web server",
+            f"`{redact_url(url)}` is not an address of a web server",
             hint="write it as `https://host/path`",
         )
     if parts.password is not None:
-        problem = f"`{shown(url)}` is written with a password in it"
+        problem = f"`{redact_url(url)}` is written with a password in it"
         raise SourceError("source.url.password", problem, hint="give it as a Secret instead")
 
 
-def shown(url: str) -> str:
-    """An address for people: signed links have their secret behind the question mark."""
-    bare = url.partition("?")[0]
-    scheme, split, rest = bare.partition("://")
+def redact_url(url: str) -> str:
+    """Return an address without user and query, to be shown: signed links have secrets in the
+    query.
+    """
+    without_query = url.partition("?")[0]
+    scheme, separator, rest = without_query.partition("://")
     host, slash, path = rest.partition("/")
-    return sanitize(f"{scheme}{split}{host.rpartition('@')[2]}{slash}{path}")
+    return sanitize(f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}")
 
 
-async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
-    if not (reply.ok or reply.status in ask.accepts):
-        raise _refusal(reply.status, ask.url)
-    digest, size, kept = hashlib.sha256(), 0, bytearray()
-    target = ask.into.open("wb") if ask.into and reply.ok else None
+async def _read_response(response: ClientResponse, request: DownloadRequest) -> Download:
+    if not (response.ok or response.status in request.accepted_statuses):
+        raise _status_error(response.status, request.url)
+    digest, size, content = hashlib.sha256(), 0, bytearray()
+    target = request.target.open("wb") if request.target and response.ok else None
     try:
-        async for piece in reply.content.iter_chunked(CHUNK):
-            size += len(piece)
-            if size > ask.limit:
-                problem = f"the answer is larger than {ask.limit // MIB} MiB"
-                raise SourceError("source.http.size", problem, location=Location(shown(ask.url)))
-            digest.update(piece)
+        async for chunk in response.content.iter_chunked(CHUNK):
+            size += len(chunk)
+            if size > request.limit:
+                problem = f"the answer is larger than {request.limit // MIB} MiB"
+                raise SourceError(
+                    "source.http.size", problem, location=Location(redact_url(request.url))
+                )
+            digest.update(chunk)
             if target is None:
-                kept += piece
+                content += chunk
             else:
-                target.write(piece)
+                target.write(chunk)
     finally:
         if target is not None:
             target.close()
-    headers = {name.lower(): value for name, value in reply.headers.items()}
-    return Got(reply.status, headers, bytes(kept), f"sha256:{digest.hexdigest()}")
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Download(response.status, headers, bytes(content), f"sha256:{digest.hexdigest()}")
 
 
-def _refusal(status: int, url: str) -> SourceError:
-    where = Location(shown(url))
+def _status_error(status: int, url: str) -> SourceError:
+    location = Location(redact_url(url))
     if status in (UNAUTHORIZED, FORBIDDEN):
         return SourceError(
             "source.http.credentials",
             f"the server says no, with status {status}",
-            location=where,
+            location=location,
             hint="set TIDEGATE_TOKEN_<HOST>, or give a Secret",
         )
-    if status == MISSING:
-        return SourceError("source.http.missing", "there is no such file", location=where)
-    return SourceError("source.http.failed", f"the server answers with {status}", location=where)
+    if status == NOT_FOUND:
+        return SourceError("source.http.missing", "there is no such file", location=location)
+    return SourceError("source.http.failed", f"the server answers with {status}", location=location)
 
 
 def _server_error(code: str, url: str, error: Exception) -> SourceError:
-    told = _system_says(error)
-    reason = sanitize(told or str(error)) or "no answer in time"
-    return SourceError(code, f"the server cannot be asked: {reason}", location=Location(shown(url)))
+    system_error = _connection_error(error)
+    reason = sanitize(system_error or str(error)) or "no answer in time"
+    return SourceError(
+        code, f"the server cannot be asked: {reason}", location=Location(redact_url(url))
+    )
 
 
-def _system_says(error: Exception) -> str:
-    """Why there is no connection, without the address that it is told with."""
+def _connection_error(error: Exception) -> str:
+    """Return the system's reason for a failed connection, without the address; empty if unknown."""
     from tidegate.external.http_client import aiohttp  # noqa: PLC0415  (as above)
 
     if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(
@@ -204,35 +222,37 @@ def _system_says(error: Exception) -> str:
     return error.os_error.strerror or ""
 
 
-def _tls(credentials: Credentials) -> ssl.SSLContext:
+def _tls_context(credentials: Credentials) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=credentials.ca_certificate or None)
         if credentials.certificate and credentials.key is not None:
-            with tempfile.NamedTemporaryFile("w", prefix="tidegate-") as pair:
-                pair.write(f"{credentials.certificate}\n{credentials.key.reveal()}\n")
-                pair.flush()
-                context.load_cert_chain(pair.name)
+            with tempfile.NamedTemporaryFile("w", prefix="tidegate-") as pem_file:
+                pem_file.write(f"{credentials.certificate}\n{credentials.key.reveal()}\n")
+                pem_file.flush()
+                context.load_cert_chain(pem_file.name)
     except (ssl.SSLError, ValueError) as error:
         problem = "the certificate, its key or the certificate authority cannot be used"
         raise SourceError("source.certificate", problem) from error
     return context
 
 
-async def fetch_file(url: str, access: Access) -> CachedTree:
-    """A tree of one file. It may be another one tomorrow, so it is asked for each time."""
-    check_web_url(url)
+async def fetch_file(url: str, options: FetchOptions) -> CachedTree:
+    """Fetch one file as a tree. It may change, so it is fetched each time."""
+    check_http_url(url)
     name = f"file {url}"
-    async with access.cache.turn(name):
-        if access.offline:
-            known = access.cache.find(name)
-            if known is None:
-                raise not_at_hand(shown(url))
-            return known
-        credentials = access.keyring.find(origin_of(url))
-        async with web_for(access, credentials) as web:
-            got = await web.get(WebAsk(url=url, authorization=authorization(credentials)))
+    async with options.cache.lock(name):
+        if options.offline:
+            cached = options.cache.find(name)
+            if cached is None:
+                raise offline_error(redact_url(url))
+            return cached
+        credentials = options.credentials.find(url_origin(url))
+        async with open_http_client(options, credentials) as client:
+            download = await client.get(
+                DownloadRequest(url=url, authorization=authorization_header(credentials))
+            )
 
-        async def fill(place: Path) -> None:
-            await asyncio.to_thread((place / FILE).write_bytes, got.body)
+        async def fill(directory: Path) -> None:
+            await asyncio.to_thread((directory / FILE_NAME).write_bytes, download.body)
 
-        return await access.cache.keep(name, fill, shown=shown(url))
+        return await options.cache.store(name, fill, source_name=redact_url(url))

@@ -27,7 +27,7 @@ from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import LOOKUP_NOT_FOUND, LookupResult
 from tidegate.model.units.release_history import KnownRelease, ReleaseSpec
 from tidegate.model.units.unit import Unit
-from tidegate.render.helm.render import read_piece
+from tidegate.render.helm.render import read_rendered_text
 from tidegate.workers.rendering import ClusterDataResult
 from tidegate.workspace.rendering.sources import decode_data
 from tidegate.world.dispatcher import Dispatcher
@@ -264,7 +264,7 @@ def _documents(manifest: str) -> Iterator[Document]:
     """Yield the objects of a recorded manifest, which names the template before each object."""
     _, *parts = _SOURCE_COMMENT.split(manifest)
     for number, (path, piece) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
-        yield from read_piece(piece, path, number)
+        yield from read_rendered_text(piece, path, number)
 
 
 def _parse_revision(live: LiveObject, spec: ReleaseSpec) -> KnownRelease | None:

@@ -64,12 +64,12 @@ def configured_checkouts(config: Config) -> tuple[Checkout, ...]:
     """Return the checkouts of charts, and then of whole repositories: the first match counts."""
     folder = Path(config.folder)
     charts = (
-        Checkout(chart.repository, path, always=True, chart=chart.chart, version=chart.version)
+        Checkout(chart.repository, path, is_override=True, chart=chart.chart, version=chart.version)
         for chart in config.charts
         for path in [(folder / chart.path).resolve()]
     )
     repositories = (
-        Checkout(repository.address, (folder / repository.path).resolve(), always=True)
+        Checkout(repository.address, (folder / repository.path).resolve(), is_override=True)
         for repository in config.repositories
     )
     return (*charts, *repositories)

@@ -16,8 +16,8 @@ from tidegate.model.k8s.objects import FieldPath, Kind
 from tidegate.model.units.bands import Bands
 from tidegate.source.ignore import is_rule
 from tidegate.source.semver import read_version
-from tidegate.source.urls import without_password
-from tidegate.source.vendored import PACKED, read_chart
+from tidegate.source.urls import redact_password
+from tidegate.source.vendored import ARCHIVE_SUFFIX, read_chart
 
 
 class ClusterSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,7 +112,7 @@ def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
             problem = f"`{sanitize(server)}` is not the address of a server"
             yield _file_problem(field, problem, "write it like `https://host:6443`")
         if server in servers:
-            shown, owner = without_password(server), sanitize(servers[server])
+            shown, owner = redact_password(server), sanitize(servers[server])
             problem = f"`{shown}` is the server of `{owner}` already"
             yield _file_problem(field, problem, "remove one of the two")
         if server:
@@ -120,7 +120,7 @@ def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
 
 
 def _check_address(text: str, field: FieldPath) -> Iterator[FileProblem]:
-    shown = without_password(text)
+    shown = redact_password(text)
     if _has_password(text):
         problem = f"`{shown}` is written with a password in it"
         yield _file_problem(
@@ -166,8 +166,8 @@ def _check_chart(
         return
     chart_path = location.resolve(entry.path)
     chart = read_chart(chart_path, location.root)
-    if chart is None and not (chart_path.name.endswith(PACKED) and chart_path.is_file()):
-        hint = f"name a directory with a `Chart.yaml`, or a `{PACKED}`"
+    if chart is None and not (chart_path.name.endswith(ARCHIVE_SUFFIX) and chart_path.is_file()):
+        hint = f"name a directory with a `Chart.yaml`, or a `{ARCHIVE_SUFFIX}`"
         yield _file_problem((*field, "path"), f"`{sanitize(entry.path)}` is not a chart", hint)
     elif chart is not None and entry.version not in {"", chart.version}:
         problem = f"the chart at `{sanitize(entry.path)}` has version `{sanitize(chart.version)}`"

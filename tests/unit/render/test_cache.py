@@ -26,12 +26,12 @@ from tidegate.model.units.chart_request import (
     ValuesText,
 )
 from tidegate.render.cache.keys import program_version, release_key
-from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.local_key import LocalKey
 from tidegate.render.cache.store import RenderCache
 
-NO_KEY = OwnKey({"HOME": "/nowhere"})
-OWN = OwnKey({"TIDEGATE_KEY": "0123456789abcdef"})
-OTHER = OwnKey({"TIDEGATE_KEY": "fedcba9876543210"})
+NO_KEY = LocalKey({"HOME": "/nowhere"})
+OWN = LocalKey({"TIDEGATE_KEY": "0123456789abcdef"})
+OTHER = LocalKey({"TIDEGATE_KEY": "fedcba9876543210"})
 SECRET = {
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: hunter2}\n",
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: hunter2\n",
@@ -52,21 +52,21 @@ class Texts:
 
     kept: dict[str, bytes] = field(default_factory=dict)
 
-    def note(self, name: str, text: bytes) -> None:
+    def write(self, name: str, text: bytes) -> None:
         self.kept[name] = text
 
-    def recall(self, name: str) -> bytes | None:
+    def read(self, name: str) -> bytes | None:
         return self.kept.get(name)
 
 
 class FullDisk:
     """A store that can keep nothing."""
 
-    def note(self, name: str, text: bytes) -> None:
+    def write(self, name: str, text: bytes) -> None:
         del name, text
         raise SourceError("source.cache", "the disk is full")
 
-    def recall(self, name: str) -> bytes | None:
+    def read(self, name: str) -> bytes | None:
         del name
         return None
 
@@ -89,7 +89,7 @@ def test_objects_come_back_with_their_places() -> None:
     documents = read_documents(SOURCE, "shop.yaml")
     cache = RenderCache(Texts(), NO_KEY)
 
-    cache.keep("key", documents)
+    cache.store("key", documents)
 
     found = cache.find("key")
     assert found == documents
@@ -102,21 +102,21 @@ def test_objects_come_back_with_their_places() -> None:
 def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
     store = Texts()
     cache = RenderCache(store, NO_KEY)
-    cache.keep("key", read_documents(SOURCE, "shop.yaml"))
+    cache.store("key", read_documents(SOURCE, "shop.yaml"))
     store.kept = dict.fromkeys(store.kept, b"damaged")
 
     assert cache.find("key") is None
     assert cache.find("other") is None
-    assert cache.find_needs("key") == ()
+    assert cache.find_dependencies("key") == ()
 
 
 def test_what_a_chart_needs_is_remembered() -> None:
     needs = (ChartDependency("queue", "^1", "https://charts.example.com"),)
     cache = RenderCache(Texts(), NO_KEY)
 
-    cache.keep_needs("key", needs)
+    cache.store_dependencies("key", needs)
 
-    assert cache.find_needs("key") == needs
+    assert cache.find_dependencies("key") == needs
     assert cache.find("key") is None
 
 
@@ -140,7 +140,7 @@ def _unpacked(part: bytes) -> bytes:
 def test_what_holds_a_secret_is_sealed(text: str) -> None:
     store, documents = Texts(), read_documents(text, "secret.yaml")
 
-    RenderCache(store, OWN).keep("key", documents)
+    RenderCache(store, OWN).store("key", documents)
 
     assert RenderCache(store, OWN).find("key") == documents
     assert RenderCache(store, OTHER).find("key") is None
@@ -155,7 +155,7 @@ def test_what_holds_a_secret_is_not_kept_where_nothing_can_seal_it(
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
 
     for text in SECRET:
-        RenderCache(store, OWN).keep("key", read_documents(text, "secret.yaml"))
+        RenderCache(store, OWN).store("key", read_documents(text, "secret.yaml"))
 
     assert store.kept == {}
 
@@ -164,17 +164,17 @@ def test_a_repository_with_a_token_in_its_address_is_sealed() -> None:
     store = Texts()
     needs = (ChartDependency("queue", "^1", "https://hunter2@charts.example.com"),)
 
-    RenderCache(store, OWN).keep_needs("key", needs)
+    RenderCache(store, OWN).store_dependencies("key", needs)
 
-    assert RenderCache(store, OWN).find_needs("key") == needs
+    assert RenderCache(store, OWN).find_dependencies("key") == needs
     assert b"hunter2" not in contents(store)
 
 
 def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.render.cache.store.LARGEST", 1_000)
+    monkeypatch.setattr("tidegate.render.cache.store.MAX_SIZE", 1_000)
     store = Texts()
     cache = RenderCache(store, OWN)
-    cache.keep("key", [Document({"a": "x" * 100_000}, Location("a"))])
+    cache.store("key", [Document({"a": "x" * 100_000}, Location("a"))])
 
     assert cache.find("key") is None
 
@@ -182,11 +182,11 @@ def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
 
-    assert OwnKey(environment).peek() is None
-    made = OwnKey(environment).take()
+    assert LocalKey(environment).find() is None
+    made = LocalKey(environment).find_or_create()
 
     assert made is not None
-    assert OwnKey(environment).peek() == made
+    assert LocalKey(environment).find() == made
     (file,) = (tmp_path / "tidegate").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -194,13 +194,13 @@ def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
 def test_a_key_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path / "nowhere")}
 
-    assert OwnKey(environment).take() is None
+    assert LocalKey(environment).find_or_create() is None
     assert [*tmp_path.iterdir()] == []
 
 
 def test_a_key_that_could_be_guessed_is_refused() -> None:
     with pytest.raises(ConfigError) as raised:
-        OwnKey({"TIDEGATE_KEY": "hunter2"}).take()
+        LocalKey({"TIDEGATE_KEY": "hunter2"}).find_or_create()
 
     assert raised.value.code == "config.key"
     assert "hunter2" not in str(raised.value)
@@ -209,7 +209,7 @@ def test_a_key_that_could_be_guessed_is_refused() -> None:
 def test_a_store_that_is_full_stops_nothing() -> None:
     cache = RenderCache(FullDisk(), NO_KEY)
 
-    cache.keep("key", read_documents(SOURCE, "shop.yaml"))
+    cache.store("key", read_documents(SOURCE, "shop.yaml"))
 
     assert not cache.has_grown
 
@@ -217,7 +217,7 @@ def test_a_store_that_is_full_stops_nothing() -> None:
 def test_a_number_that_only_python_knows_is_not_kept() -> None:
     store = Texts()
 
-    RenderCache(store, NO_KEY).keep("key", [Document({"n": 2**70}, Location("a"))])
+    RenderCache(store, NO_KEY).store("key", [Document({"n": 2**70}, Location("a"))])
 
     assert store.kept == {}
 

@@ -15,28 +15,28 @@ from tidegate.errors import RenderError
 from tidegate.model.units.chart_request import ChartRequest, InlineValues, ValuesFile
 from tidegate.model.units.rendering import ArgoOverrides, FluxOverrides, Overlay
 from tidegate.render.cache.keys import overlay_key, release_key, request_text
-from tidegate.render.inputs import RACE, Footprint, KnownKeys, file_system_time
+from tidegate.render.inputs import TIME_GRANULARITY, CacheInputs, KeyCache, file_system_time
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 
 
 def later() -> int:
     """A moment at which all that was written now is long past."""
-    return file_system_time() + 2 * RACE
+    return file_system_time() + 2 * TIME_GRANULARITY
 
 
 @dataclass(slots=True)
 class Finder:
     """Finds one key after another, and counts how often it was made."""
 
-    make: Callable[[Footprint], str]
-    keys: KnownKeys = field(default_factory=lambda: KnownKeys(now=later))
+    make: Callable[[CacheInputs], str]
+    keys: KeyCache = field(default_factory=lambda: KeyCache(now=later))
     made: int = 0
 
     def find(self) -> str:
         return self.keys.find(b"asked", self._make)
 
-    def _make(self, looked: Footprint) -> str:
+    def _make(self, looked: CacheInputs) -> str:
         self.made += 1
         return self.make(looked)
 
@@ -153,7 +153,7 @@ def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) 
 
 def test_what_changed_just_now_is_read_again(tmp_path: Path) -> None:
     finder = a_chart(tmp_path)
-    finder.keys = KnownKeys(now=file_system_time)
+    finder.keys = KeyCache(now=file_system_time)
 
     finder.find()
     finder.find()
@@ -182,10 +182,10 @@ def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None
 
 
 def test_only_so_many_keys_are_known() -> None:
-    keys = KnownKeys(now=later, most=2)
+    keys = KeyCache(now=later, max_keys=2)
     made: list[bytes] = []
 
-    def make(name: bytes, _looked: Footprint) -> str:
+    def make(name: bytes, _looked: CacheInputs) -> str:
         made.append(name)
         return name.decode()
 

@@ -17,8 +17,8 @@ from tidegate.model.units.chart_request import (
     ValuesText,
 )
 from tidegate.model.units.rendering import ArgoOverrides, KustomizePatch, Overlay
-from tidegate.render.kustomize.collect import gather
-from tidegate.render.prescan import chart_may_hold, overlay_may_hold
+from tidegate.render.kustomize.collect import collect_inputs
+from tidegate.render.prescan import chart_may_contain, overlay_may_contain
 
 MARKS = re.compile(rb"sought")
 WEB = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
@@ -47,7 +47,9 @@ def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
         Parameter("c", "d"),
     )
 
-    assert not chart_may_hold(MARKS, chart(tmp_path, {}, layers=layers, api_versions=("sought",)))
+    assert not chart_may_contain(
+        MARKS, chart(tmp_path, {}, layers=layers, api_versions=("sought",))
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
 def test_a_chart_may_hold_what_its_files_hold_and_what_is_not_here(
     files: dict[str, str], tmp_path: Path
 ) -> None:
-    assert chart_may_hold(MARKS, chart(tmp_path, files))
+    assert chart_may_contain(MARKS, chart(tmp_path, files))
 
 
 @pytest.mark.parametrize(
@@ -74,14 +76,14 @@ def test_a_chart_may_hold_what_its_values_hold(
 ) -> None:
     release = chart(tmp_path, {"prod.yaml": "name: sought\n"}, layers=(layer,))
 
-    assert chart_may_hold(MARKS, release)
+    assert chart_may_contain(MARKS, release)
 
 
 def test_what_a_chart_links_to_is_not_known(tmp_path: Path) -> None:
     release = chart(tmp_path, {})
     (tmp_path / "chart" / "link").symlink_to("../prod.yaml")
 
-    assert chart_may_hold(MARKS, release)
+    assert chart_may_contain(MARKS, release)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_an_overlay_may_hold_what_it_names(
 ) -> None:
     OverlayCase(files={**OVERLAY, **files}).write(tmp_path)
 
-    assert overlay_may_hold(MARKS, gather(Overlay(root=tmp_path, path="app"))) is may
+    assert overlay_may_contain(MARKS, collect_inputs(Overlay(root=tmp_path, path="app"))) is may
 
 
 def test_an_overlay_may_hold_what_its_unit_patches_in(tmp_path: Path) -> None:
@@ -109,4 +111,6 @@ def test_an_overlay_may_hold_what_its_unit_patches_in(tmp_path: Path) -> None:
         patches=(KustomizePatch(patch="- sought", target={"kind": "ConfigMap"}),)
     )
 
-    assert overlay_may_hold(MARKS, gather(Overlay(root=tmp_path, path="app", overrides=overrides)))
+    assert overlay_may_contain(
+        MARKS, collect_inputs(Overlay(root=tmp_path, path="app", overrides=overrides))
+    )

@@ -6,7 +6,7 @@ import pytest
 
 from tidegate.errors import RenderError
 from tidegate.render.helm import helm_workers
-from tidegate.render.helm.go_templates import render_texts, translated
+from tidegate.render.helm.go_templates import render_texts, translate
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from tidegate.render.helm.go_templates import render_texts, translated
     ],
 )
 def test_what_argo_cd_adds_is_put_in_other_words(text: str, said: str) -> None:
-    assert translated(text) == said
+    assert translate(text) == said
 
 
 @pytest.mark.parametrize("name", ["env", "expandenv", "getHostByName", "include", "tpl", "lookup"])
 def test_what_argo_cd_does_not_have_is_refused(name: str) -> None:
     with pytest.raises(RenderError, match=f"no function `{name}`"):
-        translated(f'{{{{ {name} "x" }}}}')
+        translate(f'{{{{ {name} "x" }}}}')
 
 
 async def test_many_texts_are_rendered_with_many_parameters() -> None:
@@ -67,7 +67,7 @@ async def test_what_is_missing_is_an_error_where_the_set_says_so_unless_it_may_b
     ],
 )
 def test_a_field_of_a_field_is_asked_for_so_that_it_may_be_missing(text: str, said: str) -> None:
-    assert translated(text, patient=True) == said
+    assert translate(text, lenient=True) == said
 
 
 async def test_a_field_of_what_is_not_there_is_not_there_either() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from tidegate.errors import RenderError
 from tidegate.render.helm.worker import files
-from tidegate.render.helm.worker.files import check_chart, find, read_text
+from tidegate.render.helm.worker.files import check_chart, find_file, read_text
 
 
 def refused(root: Path, path: str) -> RenderError:
     with pytest.raises(RenderError) as caught:
-        read_text(find(path, root=str(root), start=root), shown=path)
+        read_text(find_file(path, root=str(root), start=root), display_path=path)
     return caught.value
 
 
@@ -35,9 +35,9 @@ def test_an_absolute_path_starts_at_the_root_of_the_source(root: Path) -> None:
     (root / "etc").mkdir()
     (root / "etc" / "hostname").write_text("ours")
 
-    path = find("/etc/hostname", root=str(root), start=root)
+    path = find_file("/etc/hostname", root=str(root), start=root)
 
-    assert read_text(path, shown="/etc/hostname") == "ours"
+    assert read_text(path, display_path="/etc/hostname") == "ours"
 
 
 def test_a_link_out_of_the_source_is_refused(root: Path) -> None:
@@ -50,9 +50,9 @@ def test_a_link_inside_the_source_is_followed(root: Path) -> None:
     (root / "real.yaml").write_text("a: 1")
     (root / "values.yaml").symlink_to("real.yaml")
 
-    path = find("values.yaml", root=str(root), start=root)
+    path = find_file("values.yaml", root=str(root), start=root)
 
-    assert read_text(path, shown="values.yaml") == "a: 1"
+    assert read_text(path, display_path="values.yaml") == "a: 1"
 
 
 def test_links_in_a_circle_are_refused(root: Path) -> None:
@@ -73,14 +73,14 @@ def test_a_pipe_and_a_directory_are_not_read(root: Path) -> None:
 
 def test_a_device_is_not_read() -> None:
     with pytest.raises(RenderError) as caught:
-        read_text(Path("/dev/zero"), shown="zero")
+        read_text(Path("/dev/zero"), display_path="zero")
 
     assert caught.value.code == "render.helm.irregular"
 
 
 def test_a_file_that_is_too_large_is_refused(root: Path) -> None:
     with (root / "large").open("wb") as file:
-        file.truncate(files.MAX_FILE + 1)
+        file.truncate(files.MAX_FILE_SIZE + 1)
 
     assert refused(root, "large").code == "render.helm.size"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.render.helm.parameters import Values, set_strings, set_typed
-from tidegate.render.helm.worker.integers import restore, template_below
+from tidegate.render.helm.worker.integers import integer_template, integer_template_path
 
 
 def test_without_an_integer_from_a_parameter_no_template_is_needed() -> None:
@@ -14,7 +14,7 @@ def test_without_an_integer_from_a_parameter_no_template_is_needed() -> None:
     set_typed("tag=v1,on=true,none=null", values)
     set_strings("port=8080", values)
 
-    assert restore(values) == ""
+    assert integer_template(values) == ""
 
 
 @pytest.mark.parametrize("line", ["a=1", "a.b=1", "a[0]=1", "a[0].b=1", "a[0][0]=1", "global.a=1"])
@@ -23,7 +23,7 @@ def test_an_integer_anywhere_needs_the_template(line: str) -> None:
 
     set_typed(line, values)
 
-    assert '(int64 "1")' in restore(values)
+    assert '(int64 "1")' in integer_template(values)
 
 
 def test_what_came_from_elsewhere_is_left_alone() -> None:
@@ -31,7 +31,7 @@ def test_what_came_from_elsewhere_is_left_alone() -> None:
 
     set_typed("map.ours=3456789", values)
 
-    text = restore(values)
+    text = integer_template(values)
     assert "3456789" in text
     assert "theirs" not in text
 
@@ -41,8 +41,8 @@ def test_a_key_cannot_break_out_of_its_quotes() -> None:
 
     set_typed('a" }}{{ fail "x=1', values)
 
-    assert '"a\\" }}{{ fail \\"x"' in restore(values)
+    assert '"a\\" }}{{ fail \\"x"' in integer_template(values)
 
 
 def test_it_lies_below_every_other_template() -> None:
-    assert template_below(3).count("/") > 3
+    assert integer_template_path(3).count("/") > 3

@@ -17,7 +17,7 @@ from tidegate.model.units.chart_request import (
     ValuesFile,
     ValuesLayer,
 )
-from tidegate.render.helm import Reference, argo_layers, flux_layers
+from tidegate.render.helm import ValuesReference, argo_layers, flux_layers
 from tidegate.render.helm.parameters import Values
 from tidegate.render.helm.worker.values import compose
 
@@ -85,8 +85,8 @@ def test_a_comma_does_not_end_a_parameter_of_argo(tmp_path: Path, value: str, me
 def test_flux_merges_references_in_order_and_inline_values_last(tmp_path: Path) -> None:
     layers = flux_layers(
         [
-            Reference("a: one\nb: one\nc: one\nm: {x: 1}\n", "ConfigMap one"),
-            Reference("b: two\nc: two\nm: {z: 2}\n", "Secret two"),
+            ValuesReference("a: one\nb: one\nc: one\nm: {x: 1}\n", "ConfigMap one"),
+            ValuesReference("b: two\nc: two\nm: {z: 2}\n", "Secret two"),
         ]
     )
 
@@ -98,10 +98,10 @@ def test_flux_merges_references_in_order_and_inline_values_last(tmp_path: Path) 
 def test_a_target_path_of_flux_reads_types_quotes_and_literals(tmp_path: Path) -> None:
     layers = flux_layers(
         [
-            Reference("5", "a", target_path="typed"),
-            Reference("'5'", "b", target_path="quoted"),
-            Reference("{a,b}", "c", target_path="list"),
-            Reference("{a,b}=c", "d", target_path="whole", literal=True),
+            ValuesReference("5", "a", target_path="typed"),
+            ValuesReference("'5'", "b", target_path="quoted"),
+            ValuesReference("{a,b}", "c", target_path="list"),
+            ValuesReference("{a,b}=c", "d", target_path="whole", literal=True),
         ]
     )
 
@@ -122,8 +122,8 @@ def test_a_target_path_of_flux_reads_types_quotes_and_literals(tmp_path: Path) -
 def test_a_target_path_beats_inline_values_only_where_flux_shares_the_mapping(
     tmp_path: Path, before: str, inline: dict[str, Json], path: str, after: Values
 ) -> None:
-    references = [Reference(before, "before")] if before else []
-    layers = flux_layers([*references, Reference("target", "it", target_path=path)])
+    references = [ValuesReference(before, "before")] if before else []
+    layers = flux_layers([*references, ValuesReference("target", "it", target_path=path)])
 
     assert composed(layers, tmp_path, inline) == after
 
@@ -160,7 +160,7 @@ def test_what_holds_values_does_not_show_them() -> None:
 
     shown = [
         repr(Parameter("password", secret)),
-        repr(Reference(secret, "Secret shop/web")),
+        repr(ValuesReference(secret, "Secret shop/web")),
         repr(ChartRequest(root="/", name="shop", values={"password": secret})),
     ]
 

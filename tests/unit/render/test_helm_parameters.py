@@ -13,8 +13,8 @@ from tidegate.errors import RenderError
 from tidegate.external.process import Command
 from tidegate.external.worker import Workers
 from tidegate.render.helm.parameters import (
+    SetInteger,
     Values,
-    Whole,
     set_content,
     set_literal,
     set_strings,
@@ -91,7 +91,7 @@ def test_digits_of_a_parameter_are_an_integer_and_say_so() -> None:
     set_typed("a=1234567,b={1,x},c=1.5,d=007", values)
 
     assert values == {"a": 1234567, "b": [1, "x"], "c": "1.5", "d": "007"}
-    assert isinstance(values["a"], Whole)
+    assert isinstance(values["a"], SetInteger)
 
 
 def test_a_line_changes_what_is_there() -> None:

@@ -21,9 +21,16 @@ from tidegate.model.units.rendering import (
     LoadRestriction,
     Overlay,
 )
-from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool
+from tidegate.render.kustomize import (
+    Builder,
+    DecryptableFile,
+    FileUse,
+    RemoteError,
+    build,
+    find_tool,
+)
 from tidegate.render.kustomize.build import inputs_digest
-from tidegate.render.kustomize.collect import gather
+from tidegate.render.kustomize.collect import collect_inputs
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 WEB = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
@@ -291,16 +298,16 @@ async def test_files_that_flux_decrypts_are_shown_to_whoever_decrypts(tmp_path: 
     )
     shown = []
 
-    async def decrypt(given: Input) -> bytes:
+    async def decrypt(given: DecryptableFile) -> bytes:
         shown.append((given.path, given.name, given.use))
         return given.content.replace(b"locked", b"open")
 
     documents = await build(Overlay(root=tmp_path), decrypt=decrypt)
 
     assert shown == [
-        ("secret.bin", "key.json", Use.FILE),
-        ("v.env", "v.env", Use.ENV),
-        ("p.yaml", "p.yaml", Use.PATCH),
+        ("secret.bin", "key.json", FileUse.FILE),
+        ("v.env", "v.env", FileUse.ENV),
+        ("p.yaml", "p.yaml", FileUse.PATCH),
     ]
     assert documents[0].body["data"] == {"plain.txt": "plain", "same": "open", "patched": "open"}
     assert documents[1].body["data"] == {"A": "b3Blbg==", "key.json": "b3Blbg=="}
@@ -353,19 +360,19 @@ async def test_a_build_that_takes_too_much_memory_is_refused(tmp_path: Path) -> 
 async def test_the_digest_follows_what_is_read_and_nothing_else(tmp_path: Path) -> None:
     put(tmp_path, {"kustomization.yaml": "resources: [a.yaml]", "a.yaml": SETTINGS, "b": "x"})
     overlay = Overlay(root=tmp_path)
-    first = inputs_digest(gather(overlay), tool_version="v1")
+    first = inputs_digest(collect_inputs(overlay), tool_version="v1")
 
     await asyncio.to_thread((tmp_path / "b").write_text, "changed")
-    same = inputs_digest(gather(overlay), tool_version="v1")
+    same = inputs_digest(collect_inputs(overlay), tool_version="v1")
     free = Overlay(root=tmp_path, restriction=LoadRestriction.NONE)
     prefixed = Overlay(root=tmp_path, overrides=ArgoOverrides(name_prefix="p-"))
     others = [
-        inputs_digest(gather(free), tool_version="v1"),
-        inputs_digest(gather(prefixed), tool_version="v1"),
-        inputs_digest(gather(overlay), tool_version="v2"),
+        inputs_digest(collect_inputs(free), tool_version="v1"),
+        inputs_digest(collect_inputs(prefixed), tool_version="v1"),
+        inputs_digest(collect_inputs(overlay), tool_version="v2"),
     ]
     await asyncio.to_thread((tmp_path / "a.yaml").write_text, WEB)
-    others.append(inputs_digest(gather(overlay), tool_version="v1"))
+    others.append(inputs_digest(collect_inputs(overlay), tool_version="v1"))
 
     assert same == first
     assert len({first, *others}) == 5

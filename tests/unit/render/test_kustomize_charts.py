@@ -20,7 +20,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.rendering import FetchedTree, HelmOptions, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import RemoteError, build
-from tidegate.render.kustomize.charts import read_words
+from tidegate.render.kustomize.charts import parse_helm_call
 from tidegate.render.scratch import MEMORY, PREFIX
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
@@ -209,6 +209,6 @@ async def test_a_chart_that_never_ends_is_ended_and_leaves_nothing(tmp_path: Pat
 )
 async def test_helm_is_asked_for_nothing_but_templates(words: list[str]) -> None:
     with pytest.raises(RenderError) as caught:
-        read_words(words, Path("/s"))
+        parse_helm_call(words, Path("/s"))
 
     assert caught.value.code == "render.kustomize.helm"

@@ -10,7 +10,7 @@ import pytest
 from tests.support.overlays import OverlayCase
 from tidegate.errors import DocumentError, RenderError
 from tidegate.model.units.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
-from tidegate.render.kustomize.collect import gather
+from tidegate.render.kustomize.collect import collect_inputs
 
 PLUGIN = "apiVersion: builtin\nkind: {kind}\nmetadata: {{name: p}}\n{rest}\n"
 SECRET = "hunter2-hunter2"
@@ -25,7 +25,7 @@ def tree(root: Path, files: dict[str, str], links: dict[str, str] | None = None)
 
 def refused(overlay: Overlay) -> RenderError:
     with pytest.raises(RenderError) as caught:
-        gather(overlay)
+        collect_inputs(overlay)
     assert SECRET not in str(caught.value)
     return caught.value
 
@@ -250,7 +250,7 @@ def test_aliases_that_never_end_are_not_written_out(tmp_path: Path, field: str, 
     overlay = tree(tmp_path, {"app/kustomization.yaml": field, "app/a.yaml": body})
 
     with pytest.raises(DocumentError, match=r"documents\.alias\."):
-        gather(overlay)
+        collect_inputs(overlay)
 
 
 def test_what_only_looks_like_an_alias_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -260,4 +260,4 @@ def test_what_only_looks_like_an_alias_is_taken_as_it_is(tmp_path: Path) -> None
         "app/b": "x: &a [*a]\n",
     }
 
-    assert len(gather(tree(tmp_path, files)).copy.files) == len(files)
+    assert len(collect_inputs(tree(tmp_path, files)).copy.files) == len(files)

@@ -18,7 +18,7 @@ from tidegate.model.units.rendering import (
     KustomizePatch,
 )
 from tidegate.render.kustomize import add_common_metadata
-from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
+from tidegate.render.kustomize.override import apply_overrides, generate_kustomization, read_image
 
 DIGEST = "sha256:0123"
 
@@ -35,7 +35,7 @@ class Around:
     def exists_below(self, text: str) -> bool:
         return text in self.present
 
-    def matching(self, pattern: str) -> list[str]:
+    def list_matches(self, pattern: str) -> list[str]:
         return [path for path in self.present if fnmatchcase(path, pattern)]
 
 
@@ -46,7 +46,7 @@ def changed(
     made: bool = False,
     present: tuple[str, ...] = (),
 ) -> JsonObject:
-    return apply_overrides(body, overrides, made=made, nearby=Around(present))
+    return apply_overrides(body, overrides, is_generated=made, directory=Around(present))
 
 
 def test_without_overrides_nothing_changes() -> None:
@@ -230,8 +230,8 @@ def test_the_build_metadata_of_the_unit_replaces_that_of_the_file() -> None:
 
 
 def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
-    assert made_kustomization(["a.yaml", "sub"])["resources"] == ["./a.yaml", "./sub"]
-    assert made_kustomization([])["namespace"] == "_placeholder"
+    assert generate_kustomization(["a.yaml", "sub"])["resources"] == ["./a.yaml", "./sub"]
+    assert generate_kustomization([])["namespace"] == "_placeholder"
 
 
 def test_common_metadata_wins_over_what_is_there() -> None:

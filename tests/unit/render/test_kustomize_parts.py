@@ -10,15 +10,15 @@ from tests.support.overlays import OverlayCase, both_outputs
 from tidegate.errors import RenderError
 from tidegate.model.units.rendering import FluxOverrides
 from tidegate.render.kustomize import build
-from tidegate.render.kustomize.collect import gather
-from tidegate.render.kustomize.file_parts import MOST, divide
+from tidegate.render.kustomize.collect import collect_inputs
+from tidegate.render.kustomize.file_parts import MAX_FILES, split_inputs
 
-LONG = MOST + 40
+LONG = MAX_FILES + 40
 ODD = {
     3: "# nothing\n",
     5: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n",
     7: "a: &a {x: 010, y: yes, z: 1e3}\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nb: *a\n",
-    MOST + 1: """\
+    MAX_FILES + 1: """\
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: own, annotations: {config.kubernetes.io/local-config: "true"}}
@@ -65,7 +65,7 @@ async def test_each_object_keeps_its_file_and_line(tmp_path: Path) -> None:
 
     built = await build(case.overlay(tmp_path))
 
-    parts = divide(gather(case.overlay(tmp_path)))
+    parts = split_inputs(collect_inputs(case.overlay(tmp_path)))
     last = [str(one.location) for one in built][-1]
     assert (len(parts), last) == (2, f"app/{LONG - 1:04}.yaml:1:1")
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from tidegate.model.units.rendering import Overlay
-from tidegate.render.kustomize.collect import Gathering
-from tidegate.render.kustomize.errors import refusal
-from tidegate.render.kustomize.tree import Copy
+from tidegate.render.kustomize.collect import OverlayInputs
+from tidegate.render.kustomize.errors import kustomize_error
+from tidegate.render.kustomize.tree import BuildCopy
 
 SCRATCH = "/dev/shm/tidegate-scratch-7-ab12_x/tree"  # noqa: S108  (nothing is written there)
 
 
-def gathering(*files: str) -> Gathering:
-    copy = Copy(files={f"tree/{path}": b"" for path in files})
+def gathering(*files: str) -> OverlayInputs:
+    copy = BuildCopy(files={f"tree/{path}": b"" for path in files})
     overlay = Overlay(root=Path("/nowhere"), path="app")
-    return Gathering(overlay, copy=copy, top="tree/app/kustomization.yaml")
+    return OverlayInputs(overlay, copy=copy, top_file="tree/app/kustomization.yaml")
 
 
 TOLD = {
@@ -66,14 +66,14 @@ def test_a_complaint_gets_a_code_and_a_place(answer: str) -> None:
     warning = "# Warning: 'bases' is deprecated. Please use 'resources' instead.\n"
     stderr = f"{warning}error: {TOLD[answer]}\n".encode()
 
-    error = refusal(stderr, gathering("app/b.yaml", "base/s/a.yaml"))
+    error = kustomize_error(stderr, gathering("app/b.yaml", "base/s/a.yaml"))
 
     assert f"{error.code} {error.location}" == answer
 
 
 @pytest.mark.parametrize("text", TOLD.values())
 def test_no_complaint_shows_a_document_or_where_we_work(text: str) -> None:
-    error = refusal(f"error: {text}\n".encode(), gathering("app/b.yaml"))
+    error = kustomize_error(f"error: {text}\n".encode(), gathering("app/b.yaml"))
 
     assert "hunter2" not in str(error)
     assert "tidegate-" not in str(error)
@@ -82,7 +82,7 @@ def test_no_complaint_shows_a_document_or_where_we_work(text: str) -> None:
 def test_the_names_are_those_of_the_resource() -> None:
     text = TOLD["render.kustomize.twice base"]
 
-    error = refusal(text.encode(), gathering())
+    error = kustomize_error(text.encode(), gathering())
 
     assert error.problem == "Deployment `a.b` is there twice"
 
@@ -90,7 +90,7 @@ def test_the_names_are_those_of_the_resource() -> None:
 def test_a_complaint_that_is_not_known_is_shown_without_its_wrapping() -> None:
     text = "accumulating resources: replace operation does not apply: doc is missing path: /spec/x"
 
-    error = refusal(text.encode(), gathering())
+    error = kustomize_error(text.encode(), gathering())
 
     assert error.problem == (
         "kustomize refuses the overlay:"

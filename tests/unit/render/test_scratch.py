@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.render.scratch import remove_left, scratch_directory
+from tidegate.render.scratch import remove_leftovers, scratch_directory
 
 
 def test_one_that_somebody_tidies_away_before_it_is_held_is_made_again(
@@ -20,14 +20,14 @@ def test_one_that_somebody_tidies_away_before_it_is_held_is_made_again(
         path = make(prefix=prefix, dir=dir)
         made.append(Path(path))
         if len(made) == 1:
-            remove_left(dir)
+            remove_leftovers(dir)
         return path
 
     monkeypatch.setattr(tempfile, "mkdtemp", quickly)
 
     with scratch_directory() as folder:
         assert folder.is_dir()
-        remove_left(folder.parent)
+        remove_leftovers(folder.parent)
         assert folder.is_dir()
 
     assert made[1:] == [folder]

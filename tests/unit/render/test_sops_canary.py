@@ -15,7 +15,7 @@ import pytest
 from tests.support.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import Document, read_documents
 from tidegate.errors import Location, TidegateError
-from tidegate.render.scratch import MEMORY, PREFIX, remove_left, scratch_directory
+from tidegate.render.scratch import MEMORY, PREFIX, remove_leftovers, scratch_directory
 from tidegate.render.sops import Keys, decrypt, decrypt_file
 from tidegate.render.substitute import Variables, substitute
 
@@ -56,7 +56,7 @@ async def test_a_decrypted_file_shows_nothing_of_itself(
     caplog.set_level(logging.DEBUG)
     encrypted = encrypt(tmp_path / name, FILES[name], key)
 
-    file = await decrypt_file(encrypted, key.keys, where=Location(name))
+    file = await decrypt_file(encrypted, key.keys, location=Location(name))
 
     shown = "".join([repr(file), str(file), caplog.text, *capfd.readouterr()])
     assert CANARY.encode() in file.content
@@ -82,7 +82,7 @@ async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: P
 
     for source, keys in ((encrypted, Keys()), (damaged, key.keys), (encrypted[:-9], key.keys)):
         try:
-            await decrypt_file(source, keys, where=Location(name))
+            await decrypt_file(source, keys, location=Location(name))
         except TidegateError as error:
             told += "".join(traceback.format_exception(error))
 
@@ -93,7 +93,7 @@ async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: P
 async def test_the_program_leaves_nothing_behind() -> None:
     source = (FOLDER / "pgp-secret.yaml").read_bytes()
 
-    file = await decrypt_file(source, PGP, where=Location("pgp.yaml"))
+    file = await decrypt_file(source, PGP, location=Location("pgp.yaml"))
 
     assert b"hunter2" in file.content
     assert left_behind() == set()
@@ -150,12 +150,12 @@ def test_what_a_kill_leaves_is_removed_by_the_next_process_and_nothing_else_is()
     ):
         assert other.stdout is not None
         theirs = Path(other.stdout.readline().strip())
-        remove_left(theirs.parent)
+        remove_leftovers(theirs.parent)
         in_use = theirs.exists()
         other.kill()
         other.wait()
         left = theirs.exists()
-        remove_left(theirs.parent)
+        remove_leftovers(theirs.parent)
 
         assert (in_use, left, theirs.exists()) == (True, True, False)
         assert ours.exists()
@@ -169,7 +169,7 @@ async def test_a_missing_extra_is_told(
     monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(TidegateError, match=f"package `{module.partition('.')[0]}`") as caught:
-        await decrypt_file(encrypted, key.keys, where=Location("a.yaml"))
+        await decrypt_file(encrypted, key.keys, location=Location("a.yaml"))
 
     assert caught.value.code == "render.sops.extra"
     assert "tidegate[sops]" in caught.value.hint

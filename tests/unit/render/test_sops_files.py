@@ -11,11 +11,11 @@ from tidegate.errors import Location, RenderError
 from tidegate.render.sops import (
     Format,
     Keys,
-    Seal,
+    MacStatus,
     decrypt_file,
     format_of,
     is_encrypted,
-    refuse_broken,
+    require_intact_mac,
 )
 
 YAML = r"""# about the whole
@@ -109,11 +109,11 @@ async def test_a_file_comes_back_as_sops_itself_would_write_it(
     types = ("--input-type", "json", "--output-type", "json") if "docker" in name else ()
     encrypted = encrypt(tmp_path / name, FILES[name], key, *types)
 
-    file = await decrypt_file(encrypted, key.keys, where=Location(name))
+    file = await decrypt_file(encrypted, key.keys, location=Location(name))
 
     plain_name = "plain.json" if "docker" in name else name
     assert file.content == decrypt_by_program(tmp_path / plain_name, encrypted, key)
-    assert file.seal is Seal.INTACT
+    assert file.mac_status is MacStatus.INTACT
     assert is_encrypted(encrypted, format_of(name))
     assert not is_encrypted(file.content, format_of(name))
 
@@ -153,10 +153,10 @@ async def test_what_is_encrypted_is_chosen_as_the_block_says(
 ) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", PLAIN, key, *options)
 
-    file = await decrypt_file(encrypted, key.keys, where=Location("a.yaml"))
+    file = await decrypt_file(encrypted, key.keys, location=Location("a.yaml"))
 
     assert file.content == decrypt_by_program(tmp_path / "b.yaml", encrypted, key)
-    assert file.seal is Seal.INTACT
+    assert file.mac_status is MacStatus.INTACT
 
 
 @pytest.mark.parametrize("rules", RULES, ids=" ".join)
@@ -165,23 +165,23 @@ async def test_rules_of_a_configuration_file_are_kept(
 ) -> None:
     encrypted = encrypt_by_rule(tmp_path / "a.yaml", PLAIN, key, *rules)
 
-    file = await decrypt_file(encrypted, key.keys, where=Location("a.yaml"))
+    file = await decrypt_file(encrypted, key.keys, location=Location("a.yaml"))
 
     assert file.content == decrypt_by_program(tmp_path / "b.yaml", encrypted, key)
-    assert file.seal is Seal.INTACT
+    assert file.mac_status is MacStatus.INTACT
 
 
 async def test_an_edited_plain_part_opens_but_breaks_the_seal(key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", PLAIN, key, "--encrypted-regex", "^stringData$")
 
     file = await decrypt_file(
-        encrypted.replace(b"name: db", b"name: dc"), key.keys, where=Location("a.yaml")
+        encrypted.replace(b"name: db", b"name: dc"), key.keys, location=Location("a.yaml")
     )
 
     assert b"name: dc" in file.content
-    assert file.seal is Seal.BROKEN
+    assert file.mac_status is MacStatus.BROKEN
     with pytest.raises(RenderError, match="changed after it was encrypted") as caught:
-        refuse_broken(file.seal, Location("a.yaml"))
+        require_intact_mac(file.mac_status, Location("a.yaml"))
     assert caught.value.code == "render.sops.mac"
 
 
@@ -192,21 +192,21 @@ async def test_an_edited_plain_part_is_fine_if_the_seal_leaves_it_out(
     encrypted = encrypt_by_rule(tmp_path / "a.yaml", PLAIN, key, *rules)
 
     file = await decrypt_file(
-        encrypted.replace(b"name: db", b"name: dc"), key.keys, where=Location("a.yaml")
+        encrypted.replace(b"name: db", b"name: dc"), key.keys, location=Location("a.yaml")
     )
 
-    assert file.seal is Seal.INTACT
-    refuse_broken(file.seal, Location("a.yaml"))
+    assert file.mac_status is MacStatus.INTACT
+    require_intact_mac(file.mac_status, Location("a.yaml"))
 
 
 async def test_a_removed_value_breaks_the_seal(key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.env", "A=1\nB=2\n", key)
     without = b"\n".join(line for line in encrypted.split(b"\n") if not line.startswith(b"B="))
 
-    file = await decrypt_file(without, key.keys, where=Location("a.env"))
+    file = await decrypt_file(without, key.keys, location=Location("a.env"))
 
     assert file.content == b"A=1\n"
-    assert file.seal is Seal.BROKEN
+    assert file.mac_status is MacStatus.BROKEN
 
 
 async def test_a_damaged_mac_breaks_the_seal(key: AgeKey, tmp_path: Path) -> None:
@@ -214,20 +214,20 @@ async def test_a_damaged_mac_breaks_the_seal(key: AgeKey, tmp_path: Path) -> Non
     head, mark, tail = encrypted.partition(b"mac: ENC[AES256_GCM,data:")
     other = b"B" if tail.startswith(b"A") else b"A"
 
-    file = await decrypt_file(head + mark + other + tail[1:], key.keys, where=Location("a.yaml"))
+    file = await decrypt_file(head + mark + other + tail[1:], key.keys, location=Location("a.yaml"))
 
-    assert file.seal is Seal.BROKEN
+    assert file.mac_status is MacStatus.BROKEN
 
 
 async def test_a_missing_mac_is_told(key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.env", "A=1\n", key)
     lines = [b"sops_mac=" if b"sops_mac" in line else line for line in encrypted.split(b"\n")]
 
-    file = await decrypt_file(b"\n".join(lines), key.keys, where=Location("a.env"))
+    file = await decrypt_file(b"\n".join(lines), key.keys, location=Location("a.env"))
 
-    assert file.seal is Seal.ABSENT
+    assert file.mac_status is MacStatus.ABSENT
     with pytest.raises(RenderError, match="has no MAC"):
-        refuse_broken(file.seal, Location("a.env"))
+        require_intact_mac(file.mac_status, Location("a.env"))
 
 
 async def test_a_damaged_value_is_refused_with_its_field(key: AgeKey, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ async def test_a_damaged_value_is_refused_with_its_field(key: AgeKey, tmp_path: 
     damaged = encrypted[:first] + other + encrypted[first + 1 :]
 
     with pytest.raises(RenderError, match="was changed, or moved") as caught:
-        await decrypt_file(damaged, key.keys, where=Location("a.yaml"))
+        await decrypt_file(damaged, key.keys, location=Location("a.yaml"))
 
     assert caught.value.code == "render.sops.value"
     assert str(caught.value.location) == "a.yaml (a.b[0])"
@@ -248,7 +248,7 @@ async def test_a_moved_value_is_refused(key: AgeKey, tmp_path: Path) -> None:
 
     with pytest.raises(RenderError) as caught:
         await decrypt_file(
-            encrypted.replace(b"user:", b"name:"), key.keys, where=Location("a.yaml")
+            encrypted.replace(b"user:", b"name:"), key.keys, location=Location("a.yaml")
         )
 
     assert caught.value.code == "render.sops.value"
@@ -260,7 +260,7 @@ async def test_a_plain_value_where_an_encrypted_one_must_stand_is_refused(
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
 
     with pytest.raises(RenderError, match="must be encrypted is not") as caught:
-        await decrypt_file(b"new: hello\n" + encrypted, key.keys, where=Location("a.yaml"))
+        await decrypt_file(b"new: hello\n" + encrypted, key.keys, location=Location("a.yaml"))
 
     assert caught.value.code == "render.sops.plain"
     assert "hello" not in str(caught.value)
@@ -270,7 +270,7 @@ async def test_a_wrong_key_names_the_file_and_its_recipients(key: AgeKey, tmp_pa
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
 
     with pytest.raises(RenderError, match="none of the keys opens it") as caught:
-        await decrypt_file(encrypted, AgeKey.generate().keys, where=Location("shop/a.yaml"))
+        await decrypt_file(encrypted, AgeKey.generate().keys, location=Location("shop/a.yaml"))
 
     assert caught.value.code == "render.sops.wrong-key"
     assert key.recipient in caught.value.problem
@@ -281,7 +281,7 @@ async def test_no_key_names_the_recipients_and_how_to_give_one(key: AgeKey, tmp_
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
 
     with pytest.raises(RenderError, match="there is no key for it") as caught:
-        await decrypt_file(encrypted, Keys(), where=Location("a.yaml"))
+        await decrypt_file(encrypted, Keys(), location=Location("a.yaml"))
 
     assert key.recipient in caught.value.problem
     assert "SOPS_AGE_KEY" in caught.value.hint
@@ -308,7 +308,7 @@ async def test_a_file_that_sops_would_refuse_is_refused(
     name: str, source: bytes, code: str, key: AgeKey
 ) -> None:
     with pytest.raises(RenderError) as caught:
-        await decrypt_file(source, key.keys, where=Location(name))
+        await decrypt_file(source, key.keys, location=Location(name))
 
     assert caught.value.code == code
 
@@ -317,7 +317,7 @@ async def test_a_bad_regular_expression_is_refused(key: AgeKey, tmp_path: Path) 
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key, "--encrypted-regex", "^a$")
 
     with pytest.raises(RenderError, match="regular expression") as caught:
-        await decrypt_file(encrypted.replace(b"^a$", b"'('"), key.keys, where=Location("a.yaml"))
+        await decrypt_file(encrypted.replace(b"^a$", b"'('"), key.keys, location=Location("a.yaml"))
 
     assert caught.value.code == "render.sops.metadata"
 
@@ -325,7 +325,9 @@ async def test_a_bad_regular_expression_is_refused(key: AgeKey, tmp_path: Path) 
 async def test_json_can_be_written_from_any_format(key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", "a: [1, x]\n", key)
 
-    file = await decrypt_file(encrypted, key.keys, where=Location("a.yaml"), writes=Format.JSON)
+    file = await decrypt_file(
+        encrypted, key.keys, location=Location("a.yaml"), output_format=Format.JSON
+    )
 
     assert file.content == b'{\n\t"a": [\n\t\t1,\n\t\t"x"\n\t]\n}\n'
 
@@ -333,7 +335,9 @@ async def test_json_can_be_written_from_any_format(key: AgeKey, tmp_path: Path) 
 async def test_flat_files_can_be_written_as_dotenv(key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.json", '{"A": "x\\ny", "B": true}', key)
 
-    file = await decrypt_file(encrypted, key.keys, where=Location("a.json"), writes=Format.DOTENV)
+    file = await decrypt_file(
+        encrypted, key.keys, location=Location("a.json"), output_format=Format.DOTENV
+    )
 
     assert file.content == b"A=x\\ny\nB=true\n"
 
@@ -342,6 +346,8 @@ async def test_what_cannot_be_written_in_a_format_is_refused(key: AgeKey, tmp_pa
     encrypted = encrypt(tmp_path / "a.yaml", "a: [1, x]\n", key)
 
     with pytest.raises(RenderError, match="cannot be written as DOTENV") as caught:
-        await decrypt_file(encrypted, key.keys, where=Location("a.yaml"), writes=Format.DOTENV)
+        await decrypt_file(
+            encrypted, key.keys, location=Location("a.yaml"), output_format=Format.DOTENV
+        )
 
     assert caught.value.code == "render.sops.format"

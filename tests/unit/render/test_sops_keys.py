@@ -10,7 +10,7 @@ from tests.support.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
 from tidegate.documents import read_documents
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.secret import SecretValue
-from tidegate.render.sops import Keys, Seal, decrypt, decrypt_file
+from tidegate.render.sops import Keys, MacStatus, decrypt, decrypt_file
 
 PGP_KEY = (FOLDER / "pgp-key.asc").read_bytes()
 PGP_SECRET = (FOLDER / "pgp-secret.yaml").read_bytes()
@@ -75,7 +75,7 @@ async def test_a_damaged_identity_is_told(tmp_path: Path) -> None:
         await decrypt_file(
             encrypted,
             Keys.from_environment({"SOPS_AGE_KEY": key.identity[:-2] + "QQ"}),
-            where=Location("a.yaml"),
+            location=Location("a.yaml"),
         )
 
     assert caught.value.code == "render.sops.identity"
@@ -88,7 +88,7 @@ async def test_any_of_many_keys_opens_a_file_for_many(tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", both)
     entries = {"identity.agekey": f"# two\n{other.identity}\n{ours.identity}\n".encode()}
 
-    file = await decrypt_file(encrypted, Keys.from_secret(entries), where=Location("a.yaml"))
+    file = await decrypt_file(encrypted, Keys.from_secret(entries), location=Location("a.yaml"))
 
     assert file.content == b"a: b\n"
 
@@ -120,12 +120,12 @@ def test_the_entries_of_a_secret_are_read_as_flux_names_them() -> None:
         "AZURE_CLIENT_SECRET": "s",
         "GOOGLE_CREDENTIALS": '{"type": "service_account"}',
     }
-    assert keys.passed_over == ("age.key", "other.vault-token")
+    assert keys.ignored_entries == ("age.key", "other.vault-token")
 
 
 def test_credentials_must_be_a_mapping() -> None:
     with pytest.raises(RenderError, match="not a YAML mapping") as caught:
-        Keys.from_secret({"sops.aws-kms": b"- x"}, where=Location("Secret flux-system/sops"))
+        Keys.from_secret({"sops.aws-kms": b"- x"}, location=Location("Secret flux-system/sops"))
 
     assert str(caught.value.location) == "Secret flux-system/sops (sops.aws-kms)"
 
@@ -136,7 +136,7 @@ async def test_a_key_under_a_name_that_flux_passes_over_is_told(tmp_path: Path) 
     keys = Keys.from_secret({"age.key": key.identity.encode()})
 
     with pytest.raises(RenderError) as caught:
-        await decrypt_file(encrypted, keys, where=Location("a.yaml"))
+        await decrypt_file(encrypted, keys, location=Location("a.yaml"))
 
     assert "passes over `age.key`" in caught.value.hint
 
@@ -157,25 +157,25 @@ async def test_a_pgp_key_is_used_by_the_program() -> None:
     decrypted = await decrypt(read_documents(PGP_SECRET, "pgp.yaml"), keys)
 
     assert decrypted.documents[0].body["stringData"] == {"password": "hunter2", "port": 5432}
-    assert decrypted.hidden == ((("stringData", "password"), ("stringData", "port")),)
+    assert decrypted.secret_fields == ((("stringData", "password"), ("stringData", "port")),)
 
 
 async def test_the_program_checks_the_seal_too() -> None:
     keys = Keys.from_secret({"sops.asc": PGP_KEY}, program=PROGRAM)
 
-    intact = await decrypt_file(PGP_SECRET, keys, where=Location("pgp.yaml"))
+    intact = await decrypt_file(PGP_SECRET, keys, location=Location("pgp.yaml"))
     edited = PGP_SECRET.replace(b"name: db", b"name: dc")
-    broken = await decrypt_file(edited, keys, where=Location("pgp.yaml"))
+    broken = await decrypt_file(edited, keys, location=Location("pgp.yaml"))
 
-    assert intact.seal is Seal.INTACT
-    assert broken.seal is Seal.BROKEN
+    assert intact.mac_status is MacStatus.INTACT
+    assert broken.mac_status is MacStatus.BROKEN
     assert broken.content == intact.content.replace(b"name: db", b"name: dc")
 
 
 async def test_what_the_program_cannot_open_names_the_recipients() -> None:
     with pytest.raises(RenderError, match="encrypted for `pgp ") as caught:
         await decrypt_file(
-            PGP_SECRET, Keys(program=PROGRAM, alone=True), where=Location("pgp.yaml")
+            PGP_SECRET, Keys(program=PROGRAM, is_isolated=True), location=Location("pgp.yaml")
         )
 
     assert caught.value.code == "render.sops.key"
@@ -183,7 +183,7 @@ async def test_what_the_program_cannot_open_names_the_recipients() -> None:
 
 async def test_a_missing_program_is_told() -> None:
     with pytest.raises(RenderError, match="program `no-such-sops` is not on PATH") as caught:
-        await decrypt_file(PGP_SECRET, Keys(program="no-such-sops"), where=Location("pgp.yaml"))
+        await decrypt_file(PGP_SECRET, Keys(program="no-such-sops"), location=Location("pgp.yaml"))
 
     assert caught.value.code == "render.sops.key"
     assert "install `sops`" in caught.value.hint
@@ -196,7 +196,7 @@ async def test_what_the_program_says_about_a_value_is_not_repeated() -> None:
     )
 
     with pytest.raises(RenderError, match="ended with exit code") as caught:
-        await decrypt_file(edited, keys, where=Location("pgp.yaml"))
+        await decrypt_file(edited, keys, location=Location("pgp.yaml"))
 
     assert caught.value.code == "render.sops.program"
     assert "canary-value" not in str(caught.value)

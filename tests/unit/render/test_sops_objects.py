@@ -10,7 +10,7 @@ import pytest
 from tests.support.sops_program import AgeKey, encrypt
 from tidegate.documents import Document, read_documents
 from tidegate.errors import RenderError
-from tidegate.render.sops import Keys, decrypt, find_encrypted, placeholders
+from tidegate.render.sops import Keys, decrypt, find_encrypted, replace_with_placeholders
 from tidegate.render.sops.objects import PLACEHOLDER
 
 SECRET = """apiVersion: v1
@@ -89,9 +89,9 @@ async def test_the_fields_that_were_encrypted_are_named(key: AgeKey, encrypted: 
 
     decrypted = await decrypt(documents, key.keys)
 
-    assert decrypted.hidden[0][:2] == (("stringData", "password"), ("stringData", "port"))
-    assert ("stringData", "list", 1, "b") in decrypted.hidden[0]
-    assert decrypted.hidden[1:] == ((("spec", "replicas"),), ())
+    assert decrypted.secret_fields[0][:2] == (("stringData", "password"), ("stringData", "port"))
+    assert ("stringData", "list", 1, "b") in decrypted.secret_fields[0]
+    assert decrypted.secret_fields[1:] == ((("spec", "replicas"),), ())
 
 
 async def test_an_object_may_be_changed_by_a_build_before_it_is_decrypted(
@@ -143,8 +143,8 @@ async def test_encrypted_files_inside_a_secret_are_decrypted(key: AgeKey, tmp_pa
         "tls.key": b"-----BEGIN",
         "plain": b"plain",
     }
-    assert ("data", "plain") not in decrypted.hidden[0]
-    assert len(decrypted.hidden[0]) == 5
+    assert ("data", "plain") not in decrypted.secret_fields[0]
+    assert len(decrypted.secret_fields[0]) == 5
 
 
 async def test_an_object_can_opt_out(key: AgeKey, tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ async def test_offline_placeholders_stand_in_and_it_is_told(key: AgeKey, encrypt
         "empty": "",
         "nothing": None,
     }
-    assert [error.code for error in decrypted.locked] == ["render.sops.key"] * 2
-    assert key.recipient in str(decrypted.locked[0])
+    assert [error.code for error in decrypted.errors] == ["render.sops.key"] * 2
+    assert key.recipient in str(decrypted.errors[0])
 
 
 @pytest.mark.parametrize("loses", ["all of it", "its seal"])
@@ -202,7 +202,7 @@ async def test_encrypted_values_that_no_block_speaks_of_are_no_plain_values(
 
     decrypted = await decrypt([document], key.keys, offline=True)
 
-    (lost,) = decrypted.locked
+    (lost,) = decrypted.errors
     assert lost.code == "render.sops.metadata"
     assert "(stringData." in str(lost)
     assert "ENC[" not in str(decrypted.documents[0].body)
@@ -226,7 +226,10 @@ def test_placeholders_in_data_are_base64(key: AgeKey, tmp_path: Path) -> None:
     )
     files = secret_of({"x.env": encrypt(tmp_path / "x.env", "A=b\n", key), "plain": b"plain"})
 
-    whole, inner = placeholders(document).body["data"], placeholders(files).body["data"]
+    whole, inner = (
+        replace_with_placeholders(document).body["data"],
+        replace_with_placeholders(files).body["data"],
+    )
 
     assert isinstance(whole, dict)
     assert isinstance(inner, dict)
@@ -238,4 +241,4 @@ def test_placeholders_in_data_are_base64(key: AgeKey, tmp_path: Path) -> None:
 def test_a_plain_document_has_no_placeholders() -> None:
     (document,) = read_documents(PLAIN, "plain.yaml")
 
-    assert placeholders(document) is document
+    assert replace_with_placeholders(document) is document

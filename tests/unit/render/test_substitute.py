@@ -15,7 +15,13 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.objects import Json
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
-from tidegate.render.substitute import OPT_OUT, Source, Variables, collect, substitute
+from tidegate.render.substitute import (
+    OPT_OUT,
+    Variables,
+    VariableSource,
+    collect_variables,
+    substitute,
+)
 
 FOLDER = Path(__file__).parents[2] / "data" / "envsubst"
 
@@ -113,7 +119,7 @@ def test_without_variables_nothing_is_done_unless_it_must_be_always() -> None:
     document = document_of(color="${color:=blue}")
 
     assert substitute(document, Variables()) is document
-    assert substitute(document, Variables(), always=True).body["color"] == "blue"
+    assert substitute(document, Variables(), even_without_variables=True).body["color"] == "blue"
 
 
 def test_an_object_without_a_dollar_is_left_as_it_is() -> None:
@@ -168,20 +174,23 @@ def test_an_object_that_is_no_yaml_any_more_is_refused(value: str) -> None:
 
 def test_later_sources_win_and_inline_values_over_all() -> None:
     sources = [
-        Source(kind="ConfigMap", name="a", values={"zone": "\naz-1a\n", "tier": "a", "x": "1"}),
-        Source(kind="Secret", name="b", values={"zone": "az-\n1b", "tier": "b"}),
-        Source(kind="Secret", name="c", values=None, optional=True),
+        VariableSource(
+            kind="ConfigMap", name="a", values={"zone": "\naz-1a\n", "tier": "a", "x": "1"}
+        ),
+        VariableSource(kind="Secret", name="b", values={"zone": "az-\n1b", "tier": "b"}),
+        VariableSource(kind="Secret", name="c", values=None, optional=True),
     ]
 
-    variables = collect(sources, inline={"tier": "inline\n"})
+    variables = collect_variables(sources, inline={"tier": "inline\n"})
 
     assert variables.values == {"zone": "az-1b", "tier": "inline", "x": "1"}
 
 
 def test_a_missing_source_is_refused_unless_it_is_optional() -> None:
     with pytest.raises(RenderError, match="no ConfigMap `cluster`") as caught:
-        collect(
-            [Source(kind="ConfigMap", name="cluster", values=None)], where=Location("ks.yaml", 4)
+        collect_variables(
+            [VariableSource(kind="ConfigMap", name="cluster", values=None)],
+            location=Location("ks.yaml", 4),
         )
 
     assert caught.value.code == "render.substitute.source"
@@ -191,13 +200,19 @@ def test_a_missing_source_is_refused_unless_it_is_optional() -> None:
 @pytest.mark.parametrize("name", ["my-key", "1st", "", "a.b", "é", "a\n"])
 def test_a_bad_name_is_refused_even_if_nothing_uses_it(name: str) -> None:
     with pytest.raises(RenderError, match="cannot be the name of a variable") as caught:
-        collect([Source(kind="ConfigMap", name="a", values={"good": "x", name: "x"})])
+        collect_variables(
+            [VariableSource(kind="ConfigMap", name="a", values={"good": "x", name: "x"})]
+        )
 
     assert caught.value.code == "render.substitute.name"
 
 
 def test_values_do_not_print() -> None:
-    variables = collect([Source(kind="Secret", name="a", values={"token": "hunter2"})])
+    variables = collect_variables(
+        [VariableSource(kind="Secret", name="a", values={"token": "hunter2"})]
+    )
 
     assert "hunter2" not in repr(variables)
-    assert "hunter2" not in repr(Source(kind="Secret", name="a", values={"token": "hunter2"}))
+    assert "hunter2" not in repr(
+        VariableSource(kind="Secret", name="a", values={"token": "hunter2"})
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.model.units.rendering import Tool
-from tidegate.render.tool_detection import ALL_TOOLS, detected_tool
+from tidegate.render.tool_detection import ALL_TOOLS, detect_tool
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,10 @@ from tidegate.render.tool_detection import ALL_TOOLS, detected_tool
     ],
 )
 def test_the_last_name_that_speaks_for_a_tool_wins(names: list[str], tool: Tool) -> None:
-    assert detected_tool(names) is tool
+    assert detect_tool(names) is tool
 
 
 def test_a_tool_that_is_switched_off_is_not_detected() -> None:
     enabled = ALL_TOOLS - {Tool.KUSTOMIZE}
 
-    assert detected_tool(["kustomization.yaml"], enabled=enabled) is Tool.DIRECTORY
+    assert detect_tool(["kustomization.yaml"], enabled=enabled) is Tool.DIRECTORY

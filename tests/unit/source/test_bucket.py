@@ -15,7 +15,7 @@ from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import BucketSource, Credentials, Snapshot
 from tidegate.source.bucket.signature import AccessKey, sign
-from tidegate.source.credentials import GivenKey, Keyring
+from tidegate.source.credentials import CredentialProvider, OriginCredentials
 from tidegate.source.fetch import fetch
 from tidegate.source.options import Checkout
 from tidegate.source.tree import TreeLimits
@@ -64,7 +64,7 @@ def a_source(url: str, **more: str | bool) -> BucketSource:
 
 
 async def had(
-    server: BucketServer, place: Path, keyring: Keyring | None = None, **more: str
+    server: BucketServer, place: Path, keyring: CredentialProvider | None = None, **more: str
 ) -> Snapshot:
     async with listening(server.app()) as url:
         return await fetch(a_source(url, **more), an_access(place, keyring=keyring))
@@ -120,7 +120,9 @@ async def test_who_has_a_key_signs_with_it_for_the_region_of_the_bucket(tmp_path
     server = BucketServer(objects={**OBJECTS}, key="ann", region="eu-west-1")
     key = Credentials(username="ann", password=SecretValue("sesame"))
     async with listening(server.app()) as url:
-        opened = await fetch(a_source(url), an_access(tmp_path, keyring=GivenKey(url, key)))
+        opened = await fetch(
+            a_source(url), an_access(tmp_path, keyring=OriginCredentials(url, key))
+        )
         with pytest.raises(SourceError) as caught:
             await fetch(a_source(url), an_access(tmp_path / "other"))
 
@@ -136,7 +138,7 @@ async def test_a_directory_can_stand_in_the_place_of_any_bucket(tmp_path: Path) 
         here.mkdir(exist_ok=True)
         (here / name).write_bytes(content)
     source = BucketSource("https://acme.blob.core.windows.net", "platform", provider="azure")
-    mapped = Checkout("https://acme.blob.core.windows.net/platform", here, always=True)
+    mapped = Checkout("https://acme.blob.core.windows.net/platform", here, is_override=True)
 
     with pytest.raises(SourceError) as caught:
         await fetch(source, an_access(tmp_path))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import cache_filler
 from tidegate.errors import SourceError
-from tidegate.source.cache import Cache, Holding, Kept, default_cache_root
+from tidegate.source.cache import Cache, CacheEntryKind, CacheStats, default_cache_root
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,8 +32,8 @@ def ages(cache: Cache, *, seconds: int) -> None:
         os.utime(path, (seen.st_atime - seconds, seen.st_mtime - seconds))
 
 
-def held(cache: Cache) -> dict[Kept, Holding]:
-    return {one.kind: one for one in cache.holdings()}
+def held(cache: Cache) -> dict[CacheEntryKind, CacheStats]:
+    return {one.kind: one for one in cache.stats()}
 
 
 def files_below(place: Path) -> list[Path]:
@@ -41,7 +41,7 @@ def files_below(place: Path) -> list[Path]:
 
 
 async def test_a_tree_is_found_again_by_its_name(tmp_path: Path) -> None:
-    made = await Cache(tmp_path).keep("shop", writes(a="1", b="2"), shown="shop")
+    made = await Cache(tmp_path).store("shop", writes(a="1", b="2"), source_name="shop")
 
     found = Cache(tmp_path).find("shop")
 
@@ -53,11 +53,11 @@ async def test_a_tree_is_found_again_by_its_name(tmp_path: Path) -> None:
 async def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    one = await cache.keep("one", writes(a="1"), shown="one")
-    two = await cache.keep("two", writes(a="1"), shown="two")
+    one = await cache.store("one", writes(a="1"), source_name="one")
+    two = await cache.store("two", writes(a="1"), source_name="two")
 
     assert one.root == two.root
-    assert held(cache)[Kept.SOURCES].count == 1
+    assert held(cache)[CacheEntryKind.SOURCES].count == 1
 
 
 async def test_a_tree_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_a_tree_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> N
         raise SourceError("source.size", "too large")
 
     with pytest.raises(SourceError):
-        await cache.keep("shop", fill, shown="shop")
+        await cache.store("shop", fill, source_name="shop")
 
     assert cache.find("shop") is None
     assert files_below(tmp_path) == []
@@ -79,21 +79,21 @@ async def test_a_link_out_of_the_tree_is_refused(tmp_path: Path) -> None:
         (place / "leak").symlink_to("/etc/passwd")
 
     with pytest.raises(SourceError) as caught:
-        await Cache(tmp_path).keep("shop", fill, shown="shop")
+        await Cache(tmp_path).store("shop", fill, source_name="shop")
 
     assert caught.value.code == "source.link"
 
 
 async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
     first = Cache(tmp_path, limit=2500)
-    await first.keep("old", writes(a="x" * 1000), shown="old")
-    await first.keep("used", writes(a="y" * 1000), shown="used")
+    await first.store("old", writes(a="x" * 1000), source_name="old")
+    await first.store("used", writes(a="y" * 1000), source_name="used")
     first.close()
     ages(first, seconds=1000)
     second = Cache(tmp_path, limit=2500)
     second.find("used")
 
-    await second.keep("new", writes(a="z" * 1000), shown="new")
+    await second.store("new", writes(a="z" * 1000), source_name="new")
 
     assert second.find("old") is None
     assert second.find("used") is not None
@@ -103,7 +103,7 @@ async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
 
 async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
     user = Cache(tmp_path)
-    tree = await user.keep("shop", writes(a="1"), shown="shop")
+    tree = await user.store("shop", writes(a="1"), source_name="shop")
 
     Cache(tmp_path).clear()
     kept = (tree.root / "a").read_text()
@@ -117,7 +117,7 @@ async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
 
 async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    await cache.keep("shop", writes(a="1"), shown="shop")
+    await cache.store("shop", writes(a="1"), source_name="shop")
     left = tmp_path / "v1" / "making" / "left"
     (left / "tree").mkdir(parents=True)
     (left / "lock").touch()
@@ -130,56 +130,62 @@ async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -
 def test_a_note_is_remembered_and_the_last_one_counts(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    cache.note("refs", b"one")
-    cache.note("refs", b"two")
+    cache.write_text("refs", b"one")
+    cache.write_text("refs", b"two")
 
-    assert cache.recall("refs") == b"two"
-    assert cache.recall("other") is None
+    assert cache.read_text("refs") == b"two"
+    assert cache.read_text("other") is None
 
 
 async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    await cache.keep("shop", writes(a="123"), shown="shop")
-    await cache.keep("web", writes(a="12345"), shown="web", kind=Kept.CHARTS)
-    cache.renders.note("web", b"1234567")
+    await cache.store("shop", writes(a="123"), source_name="shop")
+    await cache.store("web", writes(a="12345"), source_name="web", kind=CacheEntryKind.CHARTS)
+    cache.renders.write("web", b"1234567")
 
     found = held(cache)
 
-    sizes = {kind: (one.count, one.size) for kind, one in found.items() if kind != Kept.ANSWERS}
-    assert sizes == {Kept.SOURCES: (1, 3), Kept.CHARTS: (1, 5), Kept.RENDERS: (1, 7)}
-    assert found[Kept.ANSWERS].count == 2
-    assert 0 < found[Kept.CHARTS].longest_unused == found[Kept.CHARTS].last_used
+    sizes = {
+        kind: (one.count, one.size) for kind, one in found.items() if kind != CacheEntryKind.ANSWERS
+    }
+    assert sizes == {
+        CacheEntryKind.SOURCES: (1, 3),
+        CacheEntryKind.CHARTS: (1, 5),
+        CacheEntryKind.RENDERS: (1, 7),
+    }
+    assert found[CacheEntryKind.ANSWERS].count == 2
+    assert 0 < found[CacheEntryKind.CHARTS].oldest_use == found[CacheEntryKind.CHARTS].last_used
 
 
 async def test_one_kind_can_be_cleared_and_the_others_stay(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    await cache.keep("shop", writes(a="123"), shown="shop")
-    cache.renders.note("web", b"1234567")
+    await cache.store("shop", writes(a="123"), source_name="shop")
+    cache.renders.write("web", b"1234567")
     cache.close()
 
-    freed = cache.clear(kinds=frozenset({Kept.RENDERS}))
+    freed = cache.clear(kinds=frozenset({CacheEntryKind.RENDERS}))
 
     assert freed == 7
-    assert cache.renders.recall("web") is None
+    assert cache.renders.read("web") is None
     assert cache.find("shop") is not None
 
 
 async def test_renders_count_against_the_limit(tmp_path: Path) -> None:
     cache = Cache(tmp_path, limit=1500)
-    cache.renders.note("old", b"x" * 1000)
+    cache.renders.write("old", b"x" * 1000)
     ages(cache, seconds=1000)
-    cache.renders.note("new", b"y" * 1000)
+    cache.renders.write("new", b"y" * 1000)
 
     cache.shrink()
 
-    assert cache.renders.recall("old") is None
-    assert cache.renders.recall("new") == b"y" * 1000
+    assert cache.renders.read("old") is None
+    assert cache.renders.read("new") == b"y" * 1000
 
 
 def test_texts_are_for_nobody_else(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
 
-    cache.renders.note("web", b"password: x")
+    cache.renders.write("web", b"password: x")
 
     (text,) = files_below(tmp_path)
     assert text.stat().st_mode & 0o077 == 0
@@ -190,7 +196,7 @@ async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SourceError) as caught:
-        await Cache(tmp_path / "file").keep("shop", writes(a="1"), shown="shop")
+        await Cache(tmp_path / "file").store("shop", writes(a="1"), source_name="shop")
 
     assert caught.value.code == "source.cache"
 

@@ -12,37 +12,37 @@ from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import Credentials
 from tidegate.source.credentials import (
-    NOTHING,
-    Environment,
-    GivenKey,
-    Keyrings,
-    authorization,
-    keyring_of,
+    NO_CREDENTIALS,
+    CredentialChain,
+    EnvironmentCredentials,
+    OriginCredentials,
+    authorization_header,
+    credentials_from_environment,
+    host_variable_suffix,
     read_docker_logins,
-    variable_part,
 )
 
 
 def test_a_token_is_found_by_its_host() -> None:
-    keys = Environment({"TIDEGATE_TOKEN_GIT_EXAMPLE_COM": "abc"})
+    keys = EnvironmentCredentials({"TIDEGATE_TOKEN_GIT_EXAMPLE_COM": "abc"})
 
     found = keys.find("https://git.example.com")
 
     assert found == Credentials(username="git", password=SecretValue("abc"))
-    assert keys.find("https://example.com") == NOTHING
-    assert keys.find("https://git-example.com") == NOTHING
+    assert keys.find("https://example.com") == NO_CREDENTIALS
+    assert keys.find("https://git-example.com") == NO_CREDENTIALS
 
 
 def test_no_token_is_sent_without_tls() -> None:
-    keys = Environment({"TIDEGATE_TOKEN_HOST": "abc"})
+    keys = EnvironmentCredentials({"TIDEGATE_TOKEN_HOST": "abc"})
 
-    assert keys.find("http://host") == NOTHING
+    assert keys.find("http://host") == NO_CREDENTIALS
 
 
 def test_hosts_that_look_alike_have_variables_of_their_own() -> None:
     hosts = ["a.b", "a-b", "a:1", "a.1", "ab"]
 
-    assert len({variable_part(host) for host in hosts}) == len(hosts)
+    assert len({host_variable_suffix(host) for host in hosts}) == len(hosts)
 
 
 def test_a_docker_configuration_is_read_in_both_forms() -> None:
@@ -57,13 +57,13 @@ def test_a_docker_configuration_is_read_in_both_forms() -> None:
     hub = keys.find("https://registry-1.docker.io")
     assert hub == Credentials(username="ann", password=SecretValue("sesame"))
     assert keys.find("https://example.com").username == "bob"
-    assert keys.find("https://other.com") == NOTHING
+    assert keys.find("https://other.com") == NO_CREDENTIALS
 
 
 def test_a_login_that_a_helper_keeps_is_no_login() -> None:
     keys = read_docker_logins(b'{"auths": {"example.com": {}}}', "config.json")
 
-    assert keys.find("https://example.com") == NOTHING
+    assert keys.find("https://example.com") == NO_CREDENTIALS
 
 
 def test_a_user_has_variables_and_the_logins_of_docker_and_helm(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_user_has_variables_and_the_logins_of_docker_and_helm(tmp_path: Path) 
         login = {"auths": {host: {"username": "ann", "password": "x"}}}
         (place / "config.json").write_text(json.dumps(login))
 
-    keys = keyring_of({"HOME": str(tmp_path), "TIDEGATE_TOKEN_HOST": "abc"})
+    keys = credentials_from_environment({"HOME": str(tmp_path), "TIDEGATE_TOKEN_HOST": "abc"})
 
     hosts = ("one.example.com", "two.example.com", "three.example.com", "host")
     assert [keys.find(f"https://{host}").username for host in hosts] == ["ann", "ann", "", "git"]
@@ -82,7 +82,9 @@ def test_a_user_has_variables_and_the_logins_of_docker_and_helm(tmp_path: Path) 
 def test_logins_that_cannot_be_read_are_told_when_they_are_needed(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
 
-    keys = keyring_of({"DOCKER_CONFIG": str(tmp_path), "TIDEGATE_TOKEN_HOST": "abc"})
+    keys = credentials_from_environment(
+        {"DOCKER_CONFIG": str(tmp_path), "TIDEGATE_TOKEN_HOST": "abc"}
+    )
 
     assert keys.find("https://host").username == "git"
     with pytest.raises(SourceError) as caught:
@@ -100,16 +102,18 @@ def test_a_docker_configuration_that_cannot_be_read_is_told_without_its_text(tex
 
 def test_the_first_keyring_that_knows_the_address_counts() -> None:
     token = Credentials(token=SecretValue("t"))
-    keys = Keyrings((GivenKey("https://a", NOTHING), GivenKey("https://b", token)))
+    keys = CredentialChain(
+        (OriginCredentials("https://a", NO_CREDENTIALS), OriginCredentials("https://b", token))
+    )
 
-    assert authorization(keys.find("https://b")) == "Bearer t"
-    assert authorization(keys.find("https://a")) == ""
+    assert authorization_header(keys.find("https://b")) == "Bearer t"
+    assert authorization_header(keys.find("https://a")) == ""
 
 
 def test_nothing_secret_is_printed() -> None:
     keys = (
-        Environment({"TIDEGATE_TOKEN_HOST": "sesame"}),
-        GivenKey("https://a", Credentials(password=SecretValue("sesame"))),
+        EnvironmentCredentials({"TIDEGATE_TOKEN_HOST": "sesame"}),
+        OriginCredentials("https://a", Credentials(password=SecretValue("sesame"))),
     )
 
     assert "sesame" not in repr(keys)

@@ -12,7 +12,7 @@ from tidegate.model.operators.placeholders import (
     placeholder_regex,
 )
 from tidegate.model.units.source import ArtifactDiscovery, SourceObject
-from tidegate.source.artifact_directories import find_directory
+from tidegate.source.artifact_directories import find_artifact_directory
 
 REPO = SourceObject("GitRepository", "flux-system", "platform")
 FILES = ("apps/Auth/envs/dev/a.yaml", "apps/pay/envs/prod/deep/b.yaml", "apps/pay/c.yaml", "d.yaml")
@@ -25,13 +25,17 @@ def looking(pattern: str, name: str) -> ArtifactDiscovery:
 def test_a_directory_is_known_by_the_name_that_it_makes() -> None:
     both = looking("apps/{app}/envs/{env}", "{app}-{env}")
 
-    assert find_directory(both, FILES, "auth-dev") == {"app": "Auth", "env": "dev"}
-    assert find_directory(both, FILES, "pay-prod") == {"app": "pay", "env": "prod"}
-    assert find_directory(both, FILES, "pay-dev") is None
-    assert find_directory(looking("apps", "all"), FILES, "all") == {}, "nothing is in braces"
-    assert find_directory(looking("{top}", "{top}"), FILES, "apps") == {"top": "apps"}
-    assert find_directory(looking("{top}", "{top}"), FILES, "d.yaml") is None, "it is a file"
-    assert find_directory(looking("a+s/{app}", "{app}"), FILES, "pay") is None
+    assert find_artifact_directory(both, FILES, "auth-dev") == {"app": "Auth", "env": "dev"}
+    assert find_artifact_directory(both, FILES, "pay-prod") == {"app": "pay", "env": "prod"}
+    assert find_artifact_directory(both, FILES, "pay-dev") is None
+    assert find_artifact_directory(looking("apps", "all"), FILES, "all") == {}, (
+        "nothing is in braces"
+    )
+    assert find_artifact_directory(looking("{top}", "{top}"), FILES, "apps") == {"top": "apps"}
+    assert find_artifact_directory(looking("{top}", "{top}"), FILES, "d.yaml") is None, (
+        "it is a file"
+    )
+    assert find_artifact_directory(looking("a+s/{app}", "{app}"), FILES, "pay") is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,9 @@ def test_one_directory_that_cannot_be_keeps_all_from_being_made(
     files: tuple[str, ...], told: str
 ) -> None:
     with pytest.raises(SourceError, match=told):
-        find_directory(looking("apps/{app}", "{app}"), (*files, "apps/fine/c.yaml"), "fine")
+        find_artifact_directory(
+            looking("apps/{app}", "{app}"), (*files, "apps/fine/c.yaml"), "fine"
+        )
 
 
 def test_names_in_braces() -> None:

@@ -22,16 +22,16 @@ from tidegate.model.units.source import (
     SourceRef,
 )
 from tidegate.source import (
+    apply_ignore_rules,
     fetch,
     fetch_file,
     find_checkouts,
-    leave_out,
     with_digest,
 )
 from tidegate.source.fetch import uses_working_tree
 from tidegate.source.local import read_repository_map
 from tidegate.source.options import Checkout
-from tidegate.source.web import FILE
+from tidegate.source.web import FILE_NAME
 
 OURS = "https://example.com/acme/shop"
 
@@ -147,7 +147,7 @@ async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_
 def test_a_working_tree_stands_for_the_branches_that_it_can_be(
     at: GitRef, branch: str, default: str, *, expected: bool
 ) -> None:
-    checkout = Checkout(OURS, Path("/srv"), branch=branch, default=default)
+    checkout = Checkout(OURS, Path("/srv"), branch=branch, default_branch=default)
 
     assert uses_working_tree(GitSource(OURS, at), checkout) is expected
 
@@ -201,12 +201,12 @@ async def test_what_is_left_out_is_not_in_the_tree(tmp_path: Path) -> None:
     access = an_access(tmp_path)
     whole = await fetch(LocalSource(str(place)), access)
 
-    part = await leave_out(whole, "/docs/\n", access)
+    part = await apply_ignore_rules(whole, "/docs/\n", access)
 
     assert part.files == ("app.yaml", "logo.png", "run.sh")
     assert not (part.root / "docs").exists()
     assert (part.root / "run.sh").stat().st_mode & 0o100
-    assert (await leave_out(whole, "/docs/\n", access)).root == part.root
+    assert (await apply_ignore_rules(whole, "/docs/\n", access)).root == part.root
 
 
 async def test_the_digest_follows_names_contents_links_and_bits(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ async def test_a_file_of_a_web_server_is_asked_for_each_time_and_kept_for_offlin
     async with listening(app) as url:
         address = f"{url}/a.yaml"
         read = [
-            (await fetch_file(address, an_access(tmp_path))).root.joinpath(FILE).read_bytes()
+            (await fetch_file(address, an_access(tmp_path))).root.joinpath(FILE_NAME).read_bytes()
             for _ in range(2)
         ]
 
@@ -294,5 +294,5 @@ async def test_a_file_of_a_web_server_is_asked_for_each_time_and_kept_for_offlin
         await fetch_file(f"{address}?other", an_access(tmp_path, offline=True))
 
     assert read == [b"one", b"two"]
-    assert (kept.root / FILE).read_bytes() == b"two"
+    assert (kept.root / FILE_NAME).read_bytes() == b"two"
     assert caught.value.code == "source.offline"

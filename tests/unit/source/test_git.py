@@ -15,7 +15,7 @@ from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import Credentials, GitRef, GitRefKind, GitSource
-from tidegate.source.credentials import GivenKey
+from tidegate.source.credentials import OriginCredentials
 from tidegate.source.git.fetch import fetch_git
 from tidegate.source.tree import TreeLimits
 
@@ -142,7 +142,9 @@ async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served", password="open sesame")
     async with listening(server.app()) as origin:
-        keys = GivenKey(origin, Credentials(username="git", password=SecretValue("open sesame")))
+        keys = OriginCredentials(
+            origin, Credentials(username="git", password=SecretValue("open sesame"))
+        )
 
         found = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -165,7 +167,7 @@ async def test_credentials_of_one_host_are_not_sent_to_another(tmp_path: Path) -
     repo = await Repository.create(tmp_path / "served" / "shop")
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served")
-    keys = GivenKey(
+    keys = OriginCredentials(
         "https://elsewhere", Credentials(username="git", password=SecretValue("sesame"))
     )
     async with listening(server.app()) as origin:
@@ -185,7 +187,7 @@ async def test_a_redirect_to_another_host_does_not_take_the_password_along(tmp_p
         honest = web.Application()
         honest.router.add_get("/{path:.*}", send_on)
         async with listening(honest) as origin:
-            keys = GivenKey(
+            keys = OriginCredentials(
                 origin, Credentials(username="git", password=SecretValue("open sesame"))
             )
             with pytest.raises(SourceError):
@@ -200,7 +202,7 @@ async def test_a_bearer_token_is_sent_as_a_header(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served")
     async with listening(server.app()) as origin:
-        keys = GivenKey(origin, Credentials(token=SecretValue("t")))
+        keys = OriginCredentials(origin, Credentials(token=SecretValue("t")))
         await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
     assert set(server.seen) == {"Bearer t"}

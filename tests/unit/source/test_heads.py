@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.source import Access, Cache, read_head
+from tidegate.source import Cache, FetchOptions, read_local_revision
 
 
 @pytest.fixture
-def access(tmp_path: Path) -> Access:
-    return Access(cache=Cache(tmp_path / "cache"))
+def access(tmp_path: Path) -> FetchOptions:
+    return FetchOptions(cache=Cache(tmp_path / "cache"))
 
 
 def git(root: Path, *words: str) -> str:
@@ -32,37 +32,37 @@ def a_checkout(root: Path) -> str:
 
 
 async def test_what_is_committed_is_known_by_its_branch_and_commit(
-    tmp_path: Path, access: Access
+    tmp_path: Path, access: FetchOptions
 ) -> None:
     root = tmp_path / "platform"
     commit = a_checkout(root)
 
-    assert str(await read_head(root, access)) == f"main@sha1:{commit}"
+    assert str(await read_local_revision(root, access)) == f"main@sha1:{commit}"
     git(root, "checkout", "-q", "--detach")
-    assert str(await read_head(root, access)) == f"sha1:{commit}"
+    assert str(await read_local_revision(root, access)) == f"sha1:{commit}"
 
 
 @pytest.mark.parametrize("file", ["apps/web.yaml", "apps/new.yaml"])
 async def test_what_no_commit_has_is_known_by_its_content(
-    tmp_path: Path, access: Access, file: str
+    tmp_path: Path, access: FetchOptions, file: str
 ) -> None:
     root = tmp_path / "platform"
     a_checkout(root)
     (root / file).write_text("a: 2\n")
 
-    first = await read_head(root, access)
+    first = await read_local_revision(root, access)
 
     assert str(first).startswith("working-tree@sha256:")
-    assert await read_head(root, access) == first
+    assert await read_local_revision(root, access) == first
     (root / file).write_text("a: 3\n")
-    assert await read_head(root, access) != first
+    assert await read_local_revision(root, access) != first
 
 
 async def test_a_directory_without_a_repository_is_known_by_its_content(
-    tmp_path: Path, access: Access
+    tmp_path: Path, access: FetchOptions
 ) -> None:
     root = tmp_path / "plain"
     root.mkdir()
     (root / "web.yaml").write_text("a: 1\n")
 
-    assert str(await read_head(root, access)).startswith("working-tree@sha256:")
+    assert str(await read_local_revision(root, access)).startswith("working-tree@sha256:")

@@ -18,7 +18,7 @@ from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import ChartSource, Credentials, Revision
-from tidegate.source.credentials import GivenKey
+from tidegate.source.credentials import OriginCredentials
 from tidegate.source.helm_repository import fetch_chart, join_url, read_index
 from tidegate.source.tree import CHART_LAYER
 
@@ -108,7 +108,7 @@ async def test_credentials_go_to_another_host_only_when_told_to(
     async with listening(elsewhere.app()) as other, listening(shelf.app()) as origin:
         shelf.lists(("1.0.0", f"{other}/x.tgz", DIGEST))
         source = ChartSource(f"{origin}/charts", "web", shares_credentials=shares)
-        await fetch_chart(source, an_access(tmp_path, keyring=GivenKey(origin, KEY)))
+        await fetch_chart(source, an_access(tmp_path, keyring=OriginCredentials(origin, KEY)))
 
     assert shelf.asked == [("/charts/index.yaml", "Basic YW5uOnNlc2FtZQ==")]
     assert elsewhere.asked == [("/x.tgz", sent)]
@@ -120,7 +120,7 @@ async def test_a_redirect_to_another_host_loses_the_credentials(tmp_path: Path) 
     async with listening(elsewhere.app()) as other, listening(shelf.app()) as origin:
         shelf.moved["/charts/x.tgz"] = f"{other}/x.tgz"
         source = ChartSource(f"{origin}/charts", "web")
-        await fetch_chart(source, an_access(tmp_path, keyring=GivenKey(origin, KEY)))
+        await fetch_chart(source, an_access(tmp_path, keyring=OriginCredentials(origin, KEY)))
 
     assert shelf.asked[-1] == ("/charts/x.tgz", "Basic YW5uOnNlc2FtZQ==")
     assert elsewhere.asked == [("/x.tgz", "")]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.support.git_server import AUTHOR, run_git
-from tidegate.source.ignore import is_ignored, kept_files, read_rules
+from tidegate.source.ignore import filter_files, is_ignored, read_rules
 
 RECORDED = Path(__file__).parents[2] / "data" / "source" / "ignore-rules.json"
 
@@ -74,8 +74,8 @@ def test_unlike_in_git_a_file_can_be_taken_back_from_a_directory_that_is_left_ou
 def test_defaults_count_only_where_there_are_no_rules(tmp_path: Path) -> None:
     files = (".gitignore", ".github/ci.yml", ".sops.yaml", "app.yaml", "logo.png")
 
-    without = kept_files(tmp_path, files)
-    with_one = kept_files(tmp_path, files, extra="/nothing\n")
+    without = filter_files(tmp_path, files)
+    with_one = filter_files(tmp_path, files, extra="/nothing\n")
 
     assert without == ("app.yaml",)
     assert with_one == (".github/ci.yml", ".sops.yaml", "app.yaml", "logo.png")
@@ -86,14 +86,14 @@ def test_a_rule_file_counts_below_its_own_directory(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/.sourceignore").write_text("/x.yaml\n")
 
-    assert kept_files(tmp_path, files) == ("a/.sourceignore", "b/x.yaml")
+    assert filter_files(tmp_path, files) == ("a/.sourceignore", "b/x.yaml")
 
 
 def test_rules_given_with_the_source_have_the_last_word(tmp_path: Path) -> None:
     files = (".sourceignore", "a.yaml", "b.yaml")
     (tmp_path / ".sourceignore").write_text("*.yaml\n")
 
-    assert kept_files(tmp_path, files, extra="!b.yaml\n") == (".sourceignore", "b.yaml")
+    assert filter_files(tmp_path, files, extra="!b.yaml\n") == (".sourceignore", "b.yaml")
 
 
 def test_a_rule_of_many_stars_is_judged_at_once() -> None:

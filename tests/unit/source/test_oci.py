@@ -14,7 +14,7 @@ from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import ChartSource, Credentials, OciSource
-from tidegate.source.credentials import GivenKey
+from tidegate.source.credentials import OriginCredentials
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
 from tidegate.source.tree import CHART_LAYER
 
@@ -54,7 +54,9 @@ async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> Non
     registry = FakeRegistry(password="sesame")
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(registry.app()) as origin:
-        keys = GivenKey(origin, Credentials(username="ann", password=SecretValue("sesame")))
+        keys = OriginCredentials(
+            origin, Credentials(username="ann", password=SecretValue("sesame"))
+        )
         found = await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert found.files == ("app.yaml",)
@@ -77,7 +79,9 @@ async def test_storage_on_another_host_gets_no_token(tmp_path: Path) -> None:
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(storage.app()) as other, listening(registry.app()) as origin:
         registry.storage = f"{other}/v2/charts/web/blobs"
-        keys = GivenKey(origin, Credentials(username="ann", password=SecretValue("sesame")))
+        keys = OriginCredentials(
+            origin, Credentials(username="ann", password=SecretValue("sesame"))
+        )
         await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert [secret for _, secret in storage.asked] == [""]

@@ -15,7 +15,7 @@ from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.units.source import Credentials, GitSource
-from tidegate.source import keyring_of_secret
+from tidegate.source import credentials_from_secret
 from tidegate.source.git.fetch import fetch_git
 
 # Notes how it was called and what it was given, and does what the other side would do.
@@ -60,7 +60,7 @@ eval "$word"
 def test_entries_are_known_by_their_usual_names(
     entries: dict[str, bytes], expected: Credentials
 ) -> None:
-    keys = keyring_of_secret(entries, "https://host", name="Secret a/b")
+    keys = credentials_from_secret(entries, "https://host", name="Secret a/b")
 
     assert keys.find("https://host") == expected
     assert keys.find("https://other") == Credentials()
@@ -70,7 +70,7 @@ def test_a_docker_configuration_says_itself_for_whom_it_is() -> None:
     pair = base64.b64encode(b"ann:sesame").decode()
     entries = {".dockerconfigjson": json.dumps({"auths": {"far": {"auth": pair}}}).encode()}
 
-    keys = keyring_of_secret(entries, "https://host", name="Secret a/b")
+    keys = credentials_from_secret(entries, "https://host", name="Secret a/b")
 
     assert keys.find("https://far") == Credentials(username="ann", password=SecretValue("sesame"))
     assert keys.find("https://host") == Credentials()
@@ -79,7 +79,7 @@ def test_a_docker_configuration_says_itself_for_whom_it_is() -> None:
 @pytest.mark.parametrize("entries", [{}, {"age.agekey": b"x"}, {"username": b"\xff"}])
 def test_a_secret_that_opens_nothing_is_told(entries: dict[str, bytes]) -> None:
     with pytest.raises(SourceError) as caught:
-        keyring_of_secret(entries, "https://host", name="Secret a/b")
+        credentials_from_secret(entries, "https://host", name="Secret a/b")
 
     assert caught.value.code == "source.login"
     assert "Secret a/b" in str(caught.value.location)
@@ -91,7 +91,7 @@ async def test_a_secret_opens_a_repository_over_http(tmp_path: Path) -> None:
     server = GitServer(tmp_path / "served", password="open sesame")
     entries = {"username": b"git", "password": b"open sesame"}
     async with listening(server.app()) as origin:
-        keys = keyring_of_secret(entries, origin, name="Secret a/b")
+        keys = credentials_from_secret(entries, origin, name="Secret a/b")
 
         found = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -109,7 +109,7 @@ async def test_a_secret_opens_a_repository_over_ssh(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     entries = {"identity": b"the key", "known_hosts": b"example.com ssh-ed25519 AAAA"}
-    keys = keyring_of_secret(entries, "ssh://example.com", name="Secret a/b")
+    keys = credentials_from_secret(entries, "ssh://example.com", name="Secret a/b")
 
     source = GitSource(f"ssh://git@example.com{repo.path}")
     found = await fetch_git(source, an_access(tmp_path, keyring=keys))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import SourceError
-from tidegate.source.urls import read_git_url, same_repository
+from tidegate.source.urls import is_same_repository, read_git_url
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     ],
 )
 def test_forms_of_one_address_are_the_same_repository(one: str, other: str) -> None:
-    assert same_repository(one, other)
+    assert is_same_repository(one, other)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_forms_of_one_address_are_the_same_repository(one: str, other: str) -> N
     ],
 )
 def test_other_addresses_are_other_repositories(one: str, other: str) -> None:
-    assert not same_repository(one, other)
+    assert not is_same_repository(one, other)

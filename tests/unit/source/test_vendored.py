@@ -11,7 +11,7 @@ from tests.support.chart_archives import a_chart
 from tests.support.fetching import an_access
 from tidegate.errors import SourceError
 from tidegate.model.units.source import ChartSource, GitSource, OciSource, SourceRef
-from tidegate.source import Access, Checkout, VendoredCharts, fetch
+from tidegate.source import Checkout, FetchOptions, VendoredCharts, fetch
 from tidegate.source.vendored import VendoredChart, pick_vendored
 
 CHARTS = "https://charts.example.com/stable"
@@ -27,7 +27,7 @@ def write_chart(place: Path, name: str, version: str, more: str = "") -> Path:
 def found_in(root: Path) -> list[tuple[str, str, str]]:
     return [
         (one.name, one.version, one.path.relative_to(root).as_posix())
-        for one in charts_of(root).found
+        for one in charts_of(root).charts
     ]
 
 
@@ -110,13 +110,13 @@ def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None
     assert (str(found.path) if found else None) == path
 
 
-def having(tmp_path: Path, checkouts: tuple[Checkout, ...] = ()) -> Access:
+def having(tmp_path: Path, checkouts: tuple[Checkout, ...] = ()) -> FetchOptions:
     return an_access(tmp_path, offline=True, checkouts=checkouts)
 
 
-def having_all(tmp_path: Path) -> Access:
+def having_all(tmp_path: Path) -> FetchOptions:
     """An access to all charts that lie there."""
-    return msgspec.structs.replace(having(tmp_path), vendored=charts_of(tmp_path))
+    return msgspec.structs.replace(having(tmp_path), vendored_charts=charts_of(tmp_path))
 
 
 @pytest.mark.parametrize("repository", [CHARTS, "oci://registry.example.com/acme"])
@@ -144,7 +144,7 @@ async def test_a_packed_chart_is_its_own_directory(tmp_path: Path) -> None:
 
 
 def mapped(path: Path, version: str = "", url: str = CHARTS) -> Checkout:
-    return Checkout(url, path, always=True, chart="redis", version=version)
+    return Checkout(url, path, is_override=True, chart="redis", version=version)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ async def test_what_is_mapped_and_is_no_chart_is_told(tmp_path: Path) -> None:
 
 
 async def test_of_several_maps_the_first_that_fits_counts(tmp_path: Path) -> None:
-    whole = Checkout(CHARTS, tmp_path / "flag", always=True)
+    whole = Checkout(CHARTS, tmp_path / "flag", is_override=True)
     write_chart(tmp_path / "flag" / "redis", "redis", "1.0.0")
     own = mapped(write_chart(tmp_path / "own", "redis", "1.0.0"))
 

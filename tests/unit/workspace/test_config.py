@@ -46,9 +46,9 @@ def test_maps_become_checkouts_charts_before_repositories(tmp_path: Path) -> Non
 
     redis, packed = tmp_path / "vendor" / "redis", tmp_path / "packed.tgz"
     assert configured_checkouts(config) == (
-        Checkout("https://charts", redis, always=True, chart="redis", version="17.0.1"),
-        Checkout("https://charts", packed, always=True, chart="web"),
-        Checkout("https://charts", tmp_path / "vendor", always=True),
+        Checkout("https://charts", redis, is_override=True, chart="redis", version="17.0.1"),
+        Checkout("https://charts", packed, is_override=True, chart="web"),
+        Checkout("https://charts", tmp_path / "vendor", is_override=True),
     )
     assert configured_checkouts(Config()) == ()
 

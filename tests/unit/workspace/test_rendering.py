@@ -18,7 +18,7 @@ from tidegate.external.process import MIB
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.rendering import Directory, Overlay
 from tidegate.render.kustomize import Builder, build
-from tidegate.source import Cache, Kept
+from tidegate.source import Cache, CacheEntryKind
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.decryption import Decryption
@@ -42,7 +42,7 @@ def setting(tmp_path: Path) -> RenderSettings:
 
 
 def kept(setting: RenderSettings) -> int:
-    return next(one.count for one in setting.cache.holdings() if one.kind is Kept.RENDERS)
+    return next(one.count for one in setting.cache.stats() if one.kind is CacheEntryKind.RENDERS)
 
 
 def is_gone(place: str) -> bool:
@@ -212,7 +212,7 @@ async def render_each(releases: list[ChartRequest], workshop: RenderContext) -> 
     """Anew each time: what is kept is thrown away."""
     for release in releases:
         await render_request(release, workshop)
-    workshop.settings.cache.clear(kinds=frozenset({Kept.RENDERS}))
+    workshop.settings.cache.clear(kinds=frozenset({CacheEntryKind.RENDERS}))
 
 
 def own_memory() -> int:

@@ -21,7 +21,7 @@ def test_it_is_one_that_the_range_takes(wanted: str) -> None:
 
     assert version is not None
     assert bounds is not None
-    assert bounds.takes(version)
+    assert bounds.matches(version)
 
 
 def test_for_what_is_no_range_it_is_some_version() -> None:

@@ -1,4 +1,4 @@
-"""Which renders must not lie in clear, and how those are sealed with the user's own key."""
+"""Encryption of cached renders that contain secrets, with the user's local key."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from collections.abc import Iterable
 from tidegate.documents import Document
 from tidegate.model.k8s.secret import leaf_texts, secret_field_paths, value_at_path
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.sops.tree import type_of
+from tidegate.render.sops.tree import encrypted_type
 
-NONCE = 12
+NONCE_SIZE = 12
 _USER_IN_ADDRESS = lazy_regex(rb"://[^/\s\x00-\x1f]*@")
 
 
-def is_open(documents: Iterable[Document], encoded: bytes) -> bool:
-    """Whether nothing in there is secret: no value of a Secret in clear, no address with a user."""
+def has_no_secrets(documents: Iterable[Document], encoded: bytes) -> bool:
+    """Whether no value of a Secret is in plain text, and no address has a user."""
     if _USER_IN_ADDRESS.search(encoded):
         return False
     return all(
-        bool(type_of(text))
+        bool(encrypted_type(text))
         for document in documents
         for path in secret_field_paths(document.body)
         for text in leaf_texts(value_at_path(document.body, path))
     )
 
 
-def hide_name(name: str, key: bytes) -> str:
-    """A name that nobody can try out values on."""
+def hash_name(name: str, key: bytes) -> str:
+    """Return a keyed hash of a name, so that values in it cannot be guessed."""
     return hashlib.blake2b(name.encode(), key=key, digest_size=32).hexdigest()
 
 
-def seal(text: bytes, key: bytes) -> bytes | None:
-    """None where the library for it is not installed: then nothing is kept."""
+def encrypt(text: bytes, key: bytes) -> bytes | None:
+    """Encrypt a text; None if `cryptography` is not installed."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
     except ImportError:
         return None
-    nonce = secrets.token_bytes(NONCE)
+    nonce = secrets.token_bytes(NONCE_SIZE)
     return nonce + AESGCM(key).encrypt(nonce, text, None)
 
 
-def unseal(sealed: bytes, key: bytes) -> bytes | None:
-    """None for what another key has sealed, or somebody has changed."""
+def decrypt(encrypted: bytes, key: bytes) -> bytes | None:
+    """Decrypt a text; None if the key does not fit, or the text was changed."""
     try:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
     except ImportError:
         return None
     try:
-        return AESGCM(key).decrypt(sealed[:NONCE], sealed[NONCE:], None)
+        return AESGCM(key).decrypt(encrypted[:NONCE_SIZE], encrypted[NONCE_SIZE:], None)
     except (InvalidTag, ValueError):
         return None

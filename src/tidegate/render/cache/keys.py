@@ -1,7 +1,6 @@
-"""What a render depends on, as one digest: files, values, options, and the tools' versions.
+"""Cache keys of renders: one digest of files, values, options and tool versions.
 
-Two renders with one key must come to the same objects. Paths of this machine are no part of a key;
-what lies there is.
+Equal keys mean equal objects. Paths on this machine are not part of a key; the files there are.
 """
 
 from __future__ import annotations
@@ -21,73 +20,76 @@ from tidegate.files import PathEscapeError, resolve_within
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import ChartRequest, FileParameter, ValuesFile, ValuesLayer
 from tidegate.model.units.rendering import Overlay
-from tidegate.render.helm.worker.files import MAX_FILES, check_chart, find, inside
-from tidegate.render.inputs import Closeness, Footprint
+from tidegate.render.helm.worker.files import MAX_FILES, check_chart, find_file, resolve_inside
+from tidegate.render.inputs import CacheInputs, StatLevel
 from tidegate.render.kustomize.build import inputs_digest
-from tidegate.render.kustomize.collect import Gathering, gather
+from tidegate.render.kustomize.collect import OverlayInputs, collect_inputs
 
 SDK = "helm-python-sdk"
-SMALL = 64 * 1024
+SMALL_FILE = 64 * 1024
 """Bytes that one call reads."""
-CHART_FILES = ("Chart.yaml", "requirements.yaml")
-_LOCAL = lazy_regex(r"""file://([^\s'"#]+)""")
-_PATTERN = lazy_regex(r"[*?\[{]")
+DEPENDENCY_FILES = ("Chart.yaml", "requirements.yaml")
+_LOCAL_REPOSITORY = lazy_regex(r"""file://([^\s'"#]+)""")
+_WILDCARD = lazy_regex(r"[*?\[{]")
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
-def release_key(release: ChartRequest, looked: Footprint | None = None) -> str:
-    """The key of a chart with its values. Raises for what could not be rendered either.
+def release_key(release: ChartRequest, inputs: CacheInputs | None = None) -> str:
+    """Return the key of a chart with its values. All files that are read are recorded in `inputs`.
 
-    Whatever is looked at is noted in `looked`.
+    Raises RenderError for a chart that cannot be rendered.
     """
-    looked = looked or Footprint()
-    looked.note(release.root, Closeness.PLACE)
-    top = Path(release.root).resolve()
-    digests = _Digests(top, looked)
-    chart = digests.find(top / release.chart.lstrip("/"), shown=release.chart)
+    inputs = inputs or CacheInputs()
+    inputs.record(release.root, StatLevel.IDENTITY)
+    root = Path(release.root).resolve()
+    digests = _Digests(root, inputs)
+    chart = digests.find(root / release.chart.lstrip("/"), display_path=release.chart)
     start = chart if chart.is_dir() else chart.parent
-    brought = (Path(one.path).resolve() for one in release.fetched)
-    whole = hashlib.sha256(sdk_version().encode())
+    fetched = (Path(chart.path).resolve() for chart in release.fetched)
+    digest = hashlib.sha256(sdk_version().encode())
     for part in (
-        _encode(_without_places(release)),
-        digests.of_chart(chart),
-        *(digests.of_layer(layer, start) for layer in (*release.layers, *release.defaults)),
-        *(digests.of_tree(one, one) for one in brought),
-        *(digests.of_chart(one) for one in digests.neighbours(chart)),
+        _encode(_without_paths(release)),
+        digests.digest_chart(chart),
+        *(digests.digest_layer(layer, start) for layer in (*release.layers, *release.defaults)),
+        *(digests.digest_tree(path, path) for path in fetched),
+        *(digests.digest_chart(path) for path in digests.local_dependencies(chart)),
     ):
-        whole.update(hashlib.sha256(part).digest())
-    return f"helm {whole.hexdigest()}"
+        digest.update(hashlib.sha256(part).digest())
+    return f"helm {digest.hexdigest()}"
 
 
-def overlay_key(overlay: Overlay, program: str, looked: Footprint | None = None) -> str:
-    """The key of an overlay that this version of a program builds. Raises for what it could not."""
-    return gathered_key(gather(overlay, looked), program)
+def overlay_key(overlay: Overlay, program: str, inputs: CacheInputs | None = None) -> str:
+    """Return the key of an overlay, built by this version of a program.
+
+    Raises RenderError for an overlay that cannot be built.
+    """
+    return inputs_key(collect_inputs(overlay, inputs), program)
 
 
-def gathered_key(gathering: Gathering, program: str) -> str:
-    """The same, where all that is read is known."""
+def inputs_key(inputs: OverlayInputs, program: str) -> str:
+    """Return the key of an overlay whose inputs are collected."""
     version = f"{program} {sdk_version()}"
-    return f"kustomize {inputs_digest(gathering, tool_version=version)}"
+    return f"kustomize {inputs_digest(inputs, tool_version=version)}"
 
 
-def request_text(asked: ChartRequest | Overlay) -> bytes:
-    """All that is asked for, places too: the same text asks for the same."""
-    kinds = [type(asked).__name__]
-    if isinstance(asked, Overlay):
-        kinds += [type(asked.overrides).__name__]
-    return _encode((kinds, asked))
+def request_text(request: ChartRequest | Overlay) -> bytes:
+    """Return the whole request as text, with paths: equal texts are equal requests."""
+    kinds = [type(request).__name__]
+    if isinstance(request, Overlay):
+        kinds += [type(request.overrides).__name__]
+    return _encode((kinds, request))
 
 
 def program_version(argv: tuple[str, ...]) -> str:
-    """Which program it is, without starting it: what changes when another one is installed."""
+    """Return a text that changes when another version of a program is installed."""
     program = find_program(argv[0], path=os.environ.get("PATH", os.defpath)).resolve()
-    seen = program.stat()
-    return f"{program.name} {' '.join(argv[1:])} {seen.st_size} {seen.st_mtime_ns}"
+    status = program.stat()
+    return f"{program.name} {' '.join(argv[1:])} {status.st_size} {status.st_mtime_ns}"
 
 
 @cache
 def sdk_version() -> str:
-    """Which Helm SDK is here; empty if there is none."""
+    """Return the version of the Helm SDK; empty if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow
 
     try:
@@ -96,14 +98,14 @@ def sdk_version() -> str:
         return ""
 
 
-def _without_places(release: ChartRequest) -> ChartRequest:
+def _without_paths(release: ChartRequest) -> ChartRequest:
     return msgspec.structs.replace(
         release,
         root="",
         chart="",
         layers=tuple(_without_root(layer) for layer in release.layers),
-        defaults=tuple(msgspec.structs.replace(one, root="") for one in release.defaults),
-        fetched=tuple(msgspec.structs.replace(one, path="") for one in release.fetched),
+        defaults=tuple(msgspec.structs.replace(item, root="") for item in release.defaults),
+        fetched=tuple(msgspec.structs.replace(item, path="") for item in release.fetched),
     )
 
 
@@ -114,106 +116,106 @@ def _without_root(layer: ValuesLayer) -> ValuesLayer:
 
 
 class _Digests:
-    """Digests of what lies in a source. Everything is noted before it is read."""
+    """Digests of the files of a source. Each path is recorded before it is read."""
 
-    def __init__(self, top: Path, looked: Footprint) -> None:
-        self._top = top
-        self._looked = looked
+    def __init__(self, root: Path, inputs: CacheInputs) -> None:
+        self._root = root
+        self._inputs = inputs
 
-    def find(self, wanted: Path, *, shown: str) -> Path:
-        self._looked.note(wanted, Closeness.PLACE)
-        return inside(wanted, self._top, shown=shown)
+    def find(self, path: Path, *, display_path: str) -> Path:
+        self._inputs.record(path, StatLevel.IDENTITY)
+        return resolve_inside(path, self._root, display_path=display_path)
 
-    def of_chart(self, chart: Path) -> bytes:
+    def digest_chart(self, chart: Path) -> bytes:
         if chart.is_dir():
-            check_chart(chart, str(self._top))
-        return self.of_tree(chart, self._top)
+            check_chart(chart, str(self._root))
+        return self.digest_tree(chart, self._root)
 
-    def neighbours(self, chart: Path) -> Iterator[Path]:
-        """Charts of the same source that the chart names as its dependencies."""
-        for name in CHART_FILES:
+    def local_dependencies(self, chart: Path) -> Iterator[Path]:
+        """Yield the charts of the same source that the chart depends on."""
+        for name in DEPENDENCY_FILES:
             file = chart / name
-            self._looked.note(file)
+            self._inputs.record(file)
             text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-            for path in _LOCAL.findall(text):
-                there = self.find(chart / path.lstrip("/"), shown=path)
-                if there.is_dir():
-                    yield there
+            for path in _LOCAL_REPOSITORY.findall(text):
+                dependency = self.find(chart / path.lstrip("/"), display_path=path)
+                if dependency.is_dir():
+                    yield dependency
 
-    def of_layer(self, layer: ValuesLayer, start: Path) -> bytes:
+    def digest_layer(self, layer: ValuesLayer, start: Path) -> bytes:
         if not isinstance(layer, ValuesFile | FileParameter):
             return b""
-        top = self._top
+        root = self._root
         if layer.root:
-            self._looked.note(layer.root, Closeness.PLACE)
-            top = start = Path(layer.root).resolve()
-        path = _fixed_part(layer.path)
-        self._looked.note(top / path.lstrip("/") if path.startswith("/") else start / path)
-        return self.of_tree(find(path, root=str(top), start=start), top)
+            self._inputs.record(layer.root, StatLevel.IDENTITY)
+            root = start = Path(layer.root).resolve()
+        path = _literal_prefix(layer.path)
+        self._inputs.record(root / path.lstrip("/") if path.startswith("/") else start / path)
+        return self.digest_tree(find_file(path, root=str(root), start=start), root)
 
-    def of_tree(self, place: Path, top: Path) -> bytes:
-        """Of a directory, of one file, or of nothing where there is nothing."""
-        self._looked.note(place)
-        whole = hashlib.sha256()
-        files = self._files(str(place), (str(place),), top) if place.is_dir() else (str(place),)
-        for number, path in enumerate(files):
+    def digest_tree(self, path: Path, root: Path) -> bytes:
+        """Return the digest of a directory or a file; an empty digest if nothing is there."""
+        self._inputs.record(path)
+        digest = hashlib.sha256()
+        files = self._files(str(path), (str(path),), root) if path.is_dir() else (str(path),)
+        for number, file in enumerate(files):
             if number > MAX_FILES:
-                problem = f"`{place.name}` has more than {MAX_FILES} files"
+                problem = f"`{path.name}` has more than {MAX_FILES} files"
                 raise RenderError("render.helm.size", problem)
-            content = _digest_of_file(path)
+            content = _digest_file(file)
             if content:
-                name = os.fsencode(path[len(str(place)) + 1 :])
-                whole.update(hashlib.sha256(name).digest() + content)
-        return whole.digest()
+                name = os.fsencode(file[len(str(path)) + 1 :])
+                digest.update(hashlib.sha256(name).digest() + content)
+        return digest.digest()
 
-    def _files(self, directory: str, above: tuple[str, ...], top: Path) -> Iterator[str]:
-        """Paths below a directory, by name; links are followed if they lead to new places.
+    def _files(self, directory: str, ancestors: tuple[str, ...], root: Path) -> Iterator[str]:
+        """Yield the sorted paths below a directory; links to an ancestor are not followed.
 
-        Paths are plain text here: a chart has many files.
+        Paths are strings here for speed: a chart has many files.
         """
-        self._looked.note(directory)
-        with os.scandir(directory) as listed:
-            entries = sorted(listed, key=lambda entry: entry.name)
+        self._inputs.record(directory)
+        with os.scandir(directory) as children:
+            entries = sorted(children, key=lambda entry: entry.name)
         for entry in entries:
             if entry.name == ".git":
                 continue
-            self._looked.note(entry.path)
-            if entry.is_symlink() and not _is_new(entry.path, above, top):
+            self._inputs.record(entry.path)
+            if entry.is_symlink() and not _is_followed(entry.path, ancestors, root):
                 continue
             if entry.is_dir():
-                yield from self._files(entry.path, (*above, os.path.realpath(entry.path)), top)
+                yield from self._files(entry.path, (*ancestors, os.path.realpath(entry.path)), root)
             else:
                 yield entry.path
 
 
-def _fixed_part(path: str) -> str:
-    """The path, or the directory of all files that a pattern could take."""
-    pattern = _PATTERN.search(path)
-    if pattern is None:
+def _literal_prefix(path: str) -> str:
+    """Return the path, or the directory of all files that a pattern could match."""
+    wildcard = _WILDCARD.search(path)
+    if wildcard is None:
         return path
-    head, slash, _ = path[: pattern.start()].rpartition("/")
+    head, slash, _ = path[: wildcard.start()].rpartition("/")
     return head + slash
 
 
-def _is_new(link: str, above: tuple[str, ...], top: Path) -> bool:
+def _is_followed(link: str, ancestors: tuple[str, ...], root: Path) -> bool:
     try:
-        return str(resolve_within(Path(link), top)) not in above
+        return str(resolve_within(Path(link), root)) not in ancestors
     except PathEscapeError:
         return False
 
 
-def _digest_of_file(path: str) -> bytes:
-    """Nothing for what is no file."""
+def _digest_file(path: str) -> bytes:
+    """Return the digest of a file; empty if there is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     try:
-        seen = os.fstat(handle)
-        if not stat.S_ISREG(seen.st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             return b""
-        if seen.st_size < SMALL:
-            return hashlib.sha256(os.read(handle, SMALL)).digest()
+        if status.st_size < SMALL_FILE:
+            return hashlib.sha256(os.read(handle, SMALL_FILE)).digest()
         with os.fdopen(handle, "rb", closefd=False) as file:
             return hashlib.file_digest(file, "sha256").digest()
     finally:

@@ -1,8 +1,8 @@
-"""A key of the user's own: what this machine keeps or hands out for later is sealed with it.
+"""The user's local key, which encrypts what is stored on this machine or saved for later.
 
-It is 32 random bytes in a file that only its user can read, made when it is first needed, or
-whatever `TIDEGATE_KEY` says, so that several machines can share one. Without it nothing is lost:
-what was sealed is made anew.
+It is 32 random bytes in a file that only the user can read, made on first use, or derived from
+`TIDEGATE_KEY`, so that several machines can share one. If the key is lost, nothing is lost:
+encrypted data is made again.
 """
 
 from __future__ import annotations
@@ -18,61 +18,61 @@ from pathlib import Path
 from tidegate.errors import ConfigError
 
 VARIABLE = "TIDEGATE_KEY"
-SIZE = 32
-LEAST = 16
-"""Characters of a key that somebody gives: fewer could be tried out."""
+KEY_SIZE = 32
+MIN_LENGTH = 16
+"""Characters of `TIDEGATE_KEY`: fewer could be guessed."""
 
 
-class OwnKey:
-    """Found or made when it is asked for. Nothing is made in a home that is not there."""
+class LocalKey:
+    """The local key, read or made on first use; not made without a home directory."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._given = environment.get(VARIABLE, "")
+        self._variable = environment.get(VARIABLE, "")
         base = environment.get("XDG_STATE_HOME", "")
-        self._home = Path(environment.get("HOME") or Path.home())
-        state = Path(base) if Path(base).is_absolute() else self._home / ".local" / "state"
+        self._user_home = Path(environment.get("HOME") or Path.home())
+        state = Path(base) if Path(base).is_absolute() else self._user_home / ".local" / "state"
         self._path = state / "tidegate" / "key"
 
-    def peek(self) -> bytes | None:
-        """The key, if there is one already."""
-        return self._given_key or self._read()
+    def find(self) -> bytes | None:
+        """Return the key; None without one."""
+        return self._variable_key or self._read()
 
-    def take(self) -> bytes | None:
-        """The key, made where there is none yet; None where it cannot be kept."""
-        known = self.peek()
-        if known is None:
-            self._write(secrets.token_bytes(SIZE))
-            known = self._read()
-        return known
+    def find_or_create(self) -> bytes | None:
+        """Return the key, made if there is none; None if it cannot be stored."""
+        key = self.find()
+        if key is None:
+            self._write(secrets.token_bytes(KEY_SIZE))
+            key = self._read()
+        return key
 
     @cached_property
-    def _given_key(self) -> bytes | None:
-        if not self._given:
+    def _variable_key(self) -> bytes | None:
+        if not self._variable:
             return None
-        if len(self._given) < LEAST:
-            problem = f"`{VARIABLE}` has fewer than {LEAST} characters, and could be guessed"
+        if len(self._variable) < MIN_LENGTH:
+            problem = f"`{VARIABLE}` has fewer than {MIN_LENGTH} characters, and could be guessed"
             hint = "take something random, such as what `openssl rand -hex 32` prints"
             raise ConfigError("config.key", problem, hint=hint)
-        return hashlib.blake2b(self._given.encode(), digest_size=SIZE).digest()
+        return hashlib.blake2b(self._variable.encode(), digest_size=KEY_SIZE).digest()
 
     def _read(self) -> bytes | None:
         try:
             with self._path.open("rb") as file:
-                found = file.read(SIZE)
+                key = file.read(KEY_SIZE)
         except OSError:
             return None
-        return found if len(found) == SIZE else None
+        return key if len(key) == KEY_SIZE else None
 
     def _write(self, key: bytes) -> None:
-        """Whole or not at all; who comes second keeps what the first one wrote."""
-        fresh = self._path.with_name(f".{secrets.token_hex(8)}")
-        if not (self._home.is_dir() or self._path.parent.parent.is_dir()):
+        """Write the key atomically; a key that another process wrote first stays."""
+        temporary = self._path.with_name(f".{secrets.token_hex(8)}")
+        if not (self._user_home.is_dir() or self._path.parent.parent.is_dir()):
             return
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(key)
             with suppress(FileExistsError):
-                os.link(fresh, self._path)
-        fresh.unlink(missing_ok=True)
+                os.link(temporary, self._path)
+        temporary.unlink(missing_ok=True)

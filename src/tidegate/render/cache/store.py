@@ -1,8 +1,8 @@
-"""Objects that were rendered before, found again by the content they were rendered from.
+"""Cache of rendered objects, by the content that they were rendered from.
 
-What is kept is as it was before decryption: nothing that SOPS has opened is ever handed in here.
-What holds a secret all the same is sealed with the user's own key, or not kept.
-Where it is kept is the caller's business; what cannot be kept costs time and nothing else.
+Objects are cached as they were before decryption: nothing that SOPS decrypted is stored here.
+Renders that contain secrets are encrypted with the user's local key, or not stored. The caller
+chooses the text store. An entry that cannot be stored costs only time.
 """
 
 from __future__ import annotations
@@ -18,117 +18,124 @@ from tidegate.documents import Document, DuplicateKey
 from tidegate.errors import Location, TidegateError
 from tidegate.model.k8s.objects import FieldPath
 from tidegate.model.units.chart_request import ChartDependency
-from tidegate.render.cache.encryption import hide_name, is_open, seal, unseal
-from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.encryption import decrypt, encrypt, has_no_secrets, hash_name
+from tidegate.render.cache.local_key import LocalKey
 
 FORMAT = "1"
-"""Changed with whatever changes what the same input comes to."""
+"""Changed whenever the same input renders to something else."""
 COMPRESSION = 1
-LARGEST = 512 * 1024 * 1024
-"""Bytes of one render, unpacked."""
-Shape = TypeVar("Shape")
+MAX_SIZE = 512 * 1024 * 1024
+"""Bytes of one render, uncompressed."""
+EntryT = TypeVar("EntryT")
 
 
 class TextStore(Protocol):
-    """Keeps texts by name, for as long as there is room."""
+    """Storage of texts by name, limited in size."""
 
-    def note(self, name: str, text: bytes) -> None: ...
-    def recall(self, name: str) -> bytes | None: ...
+    def write(self, name: str, text: bytes) -> None: ...
+    def read(self, name: str) -> bytes | None: ...
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _CachedDocument(msgspec.Struct, frozen=True, array_like=True):
+    """A document as it is stored."""
+
     body: dict[str, object]
-    place: Location
-    part: int
-    inside: FieldPath
+    location: Location
+    document_index: int
+    list_path: FieldPath
     duplicates: tuple[DuplicateKey, ...]
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[_Kept, ...]).decode
+_decode = msgspec.msgpack.Decoder(tuple[_CachedDocument, ...]).decode
 _decode_rows = msgspec.msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
-_decode_needs = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
+_decode_dependencies = msgspec.msgpack.Decoder(tuple[ChartDependency, ...]).decode
 
 
-def unpack(kept: bytes) -> bytes:
-    """No more than what could be rendered: a file in the cache may be anybody's."""
-    machine = zlib.decompressobj()
-    text = machine.decompress(kept, LARGEST)
-    if machine.unconsumed_tail or not machine.eof:
+def unpack(packed: bytes) -> bytes:
+    """Decompress an entry, up to the size limit: a file in the cache is untrusted."""
+    decompressor = zlib.decompressobj()
+    text = decompressor.decompress(packed, MAX_SIZE)
+    if decompressor.unconsumed_tail or not decompressor.eof:
         raise zlib.error("it is too large, or not whole")
     return text
 
 
 class RenderCache:
-    """What a key was rendered to, and what it turned out to need."""
+    """Cache of objects, chart dependencies and template results by key."""
 
-    def __init__(self, store: TextStore, key: OwnKey) -> None:
+    def __init__(self, store: TextStore, key: LocalKey) -> None:
         self._store = store
         self._key = key
         self.has_grown = False
 
     @cached_property
-    def _series(self) -> str:
+    def _format_version(self) -> str:
         from importlib.metadata import version  # noqa: PLC0415 - slow, and rarely needed
 
         return f"{version('tidegate')} {FORMAT}"
 
     def find(self, key: str) -> tuple[Document, ...] | None:
-        """The objects with their places, in their order."""
-        found = self._recall("objects", key, _decode)
-        if found is None:
+        """Return the objects with their locations, in order; None if they are not cached."""
+        entries = self._read("objects", key, _decode)
+        if entries is None:
             return None
-        return tuple(Document(*msgspec.structs.astuple(one)) for one in found)
+        return tuple(Document(*msgspec.structs.astuple(entry)) for entry in entries)
 
-    def keep(self, key: str, documents: Iterable[Document]) -> None:
+    def store(self, key: str, documents: Iterable[Document]) -> None:
+        """Store the objects of a key."""
         try:
             documents = tuple(documents)
-            text = _encode([_Kept(*msgspec.structs.astuple(one)) for one in documents])
+            text = _encode(
+                [_CachedDocument(*msgspec.structs.astuple(document)) for document in documents]
+            )
         except (OverflowError, UnicodeEncodeError):
-            return  # a number or a character that only Python knows
-        self._note(self._name("objects", key), text, is_open=is_open(documents, text))
+            return  # a number or a character that msgpack cannot store
+        self._write(self._name("objects", key), text, is_public=has_no_secrets(documents, text))
 
-    def find_needs(self, key: str) -> tuple[ChartDependency, ...]:
-        """What a chart turned out to need from elsewhere."""
-        return self._recall("needs", key, _decode_needs) or ()
+    def find_dependencies(self, key: str) -> tuple[ChartDependency, ...]:
+        """Return the charts that a chart needs from elsewhere; empty if unknown."""
+        return self._read("needs", key, _decode_dependencies) or ()
 
-    def keep_needs(self, key: str, needs: Iterable[ChartDependency]) -> None:
-        text = _encode(tuple(needs))
-        self._note(self._name("needs", key), text, is_open=is_open((), text))
+    def store_dependencies(self, key: str, dependencies: Iterable[ChartDependency]) -> None:
+        """Store the charts that a chart needs from elsewhere."""
+        text = _encode(tuple(dependencies))
+        self._write(self._name("needs", key), text, is_public=has_no_secrets((), text))
 
     def find_rows(self, key: str) -> tuple[tuple[str, ...], ...] | None:
-        """What templates came to, for each set of parameters."""
-        return self._recall("rows", key, _decode_rows)
+        """Return what templates render to, for each set of parameters; None if not cached."""
+        return self._read("rows", key, _decode_rows)
 
-    def keep_rows(self, key: str, rows: tuple[tuple[str, ...], ...]) -> None:
+    def store_rows(self, key: str, rows: tuple[tuple[str, ...], ...]) -> None:
+        """Store what templates render to."""
         text = _encode(rows)
-        self._note(self._name("rows", key), text, is_open=is_open((), text))
+        self._write(self._name("rows", key), text, is_public=has_no_secrets((), text))
 
-    def _recall(self, what: str, key: str, decode: Callable[[bytes], Shape]) -> Shape | None:
-        name = self._name(what, key)
-        kept = self._store.recall(name) or self._recall_sealed(name)
+    def _read(self, kind: str, key: str, decode: Callable[[bytes], EntryT]) -> EntryT | None:
+        name = self._name(kind, key)
+        packed = self._store.read(name) or self._read_encrypted(name)
         try:
-            return None if kept is None else decode(unpack(kept))
+            return None if packed is None else decode(unpack(packed))
         except (zlib.error, msgspec.MsgspecError):
             return None
 
-    def _recall_sealed(self, name: str) -> bytes | None:
-        key = self._key.peek()
-        kept = self._store.recall(hide_name(name, key)) if key else None
-        return unseal(kept, key) if kept and key else None
+    def _read_encrypted(self, name: str) -> bytes | None:
+        key = self._key.find()
+        encrypted = self._store.read(hash_name(name, key)) if key else None
+        return decrypt(encrypted, key) if encrypted and key else None
 
-    def _note(self, name: str, text: bytes, *, is_open: bool) -> None:
+    def _write(self, name: str, text: bytes, *, is_public: bool) -> None:
         packed: bytes | None = zlib.compress(text, COMPRESSION)
-        if packed and not is_open:
-            key = self._key.take()
-            name, packed = (hide_name(name, key), seal(packed, key)) if key else (name, None)
+        if packed and not is_public:
+            key = self._key.find_or_create()
+            name, packed = (hash_name(name, key), encrypt(packed, key)) if key else (name, None)
         if packed is None:
             return
         try:
-            self._store.note(name, packed)
+            self._store.write(name, packed)
         except TidegateError:
             return
         self.has_grown = True
 
-    def _name(self, what: str, key: str) -> str:
-        return f"{what} {self._series} {key}"
+    def _name(self, kind: str, key: str) -> str:
+        return f"{kind} {self._format_version} {key}"

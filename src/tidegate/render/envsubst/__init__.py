@@ -1,1 +1,1 @@
-"""The substitution language of Flux: `${name}`, and what may stand behind the name."""
+"""The substitution language of Flux: `${name}` with its operators."""

@@ -1,8 +1,8 @@
-"""A body as the YAML text in which Flux looks for `${…}`.
+"""YAML text of an object, in which Flux looks for `${…}`.
 
-How a string is quoted in this text decides what a variable can do: in `${count}` without quotes
-the value `3` becomes a number, in `'*.${domain}'` a value stays part of the string. The file's own
-quotes are long forgotten by then, so the rules here are those of the library Flux writes with.
+The quotes of a string in this text decide what a variable can do: in `${count}` without quotes the
+value `3` becomes a number, in `'*.${domain}'` a value stays part of the string. The quotes of the
+file are lost by then, so the rules here are those of the YAML library that Flux writes with.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _NOT_PRINTED = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff"
 )
 _SPECIAL = lazy_regex(f"[\t{_NOT_PRINTED}]")
-_SPECIAL_BUT_TAB = lazy_regex(f"[{_NOT_PRINTED}]")
+_SPECIAL_EXCEPT_TAB = lazy_regex(f"[{_NOT_PRINTED}]")
 _ESCAPED = lazy_regex(f'[{_NOT_PRINTED}\t\n"\\\\]')
 _INDICATOR = lazy_regex(
     r"""---|\.\.\.|[#,\[\]{}&*!|>'"%@`]|[?:-](?=[ \t]|$)|.*(?::(?:[ \t]|$)|[ \t]\#)""",
     re.DOTALL,
 )
-_TIMED = lazy_regex(
+_TIME_LIKE = lazy_regex(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?.*)?"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|<<"
 )
-_NAMED = {
+_NAMED_ESCAPES = {
     "\0": "0",
     "\a": "a",
     "\b": "b",
@@ -47,7 +47,7 @@ _NAMED = {
 
 
 def to_flux_yaml(body: Json) -> str:
-    """The whole text. Reading it gives the same body again."""
+    """Return the YAML text of an object. Reading it gives the same object."""
     lines = block_lines(body, write_string, lambda key: write_string(key, is_key=True)[0])
     return "\n".join(lines) + "\n"
 
@@ -55,40 +55,40 @@ def to_flux_yaml(body: Json) -> str:
 def write_string(
     text: str, *, indent: int = 2, modern: bool = False, is_key: bool = False
 ) -> list[str]:
-    """The text of a string: one line, or the head of a block and its lines.
+    """Return the YAML of a string: one line, or the header of a block and its lines.
 
-    SOPS writes with a `modern` version of the library: tabs may stand in a block, and whatever
+    SOPS uses a `modern` version of the library: tabs are allowed in a block, and anything that
     looks like a time is quoted.
     """
-    special = (_SPECIAL_BUT_TAB if modern else _SPECIAL).search(text)
+    has_special = (_SPECIAL_EXCEPT_TAB if modern else _SPECIAL).search(text)
     if "\n" in text:
-        is_block = not is_key and not special and not re.search(r" (\n|\Z)", text)
-        return _block(text, indent) if is_block else [_double(text)]
-    is_text = isinstance(resolve(text), str) and not (modern and _TIMED.fullmatch(text))
-    if not is_text or special or "\t" in text:
-        return [_double(text)]
+        is_block = not is_key and not has_special and not re.search(r" (\n|\Z)", text)
+        return _block_scalar(text, indent) if is_block else [_double_quoted(text)]
+    is_text = isinstance(resolve(text), str) and not (modern and _TIME_LIKE.fullmatch(text))
+    if not is_text or has_special or "\t" in text:
+        return [_double_quoted(text)]
     if text != text.strip(" ") or _INDICATOR.match(text):
         return ["'" + text.replace("'", "''") + "'"]
     return [text]
 
 
-def _double(text: str) -> str:
-    return '"' + _ESCAPED.sub(lambda found: "\\" + _escape(found[0]), text) + '"'
+def _double_quoted(text: str) -> str:
+    return '"' + _ESCAPED.sub(lambda match: "\\" + _escape(match[0]), text) + '"'
 
 
-def _escape(sign: str) -> str:
-    if sign in _NAMED:
-        return _NAMED[sign]
-    number = ord(sign)
+def _escape(character: str) -> str:
+    if character in _NAMED_ESCAPES:
+        return _NAMED_ESCAPES[character]
+    number = ord(character)
     for letter, digits in (("x", 2), ("u", 4)):
         if number < 16**digits:
             return f"{letter}{number:0{digits}X}"
     return f"U{number:08X}"
 
 
-def _block(text: str, indent: int) -> list[str]:
+def _block_scalar(text: str, indent: int) -> list[str]:
     body = text.rstrip("\n")
     breaks = len(text) - len(body)
-    hint = indent if text[0] in " \n" else ""
-    keep = "-" if not breaks else "" if breaks == 1 and body else "+"
-    return [f"|{hint}{keep}", *body.split("\n"), *[""] * (breaks - 1)]
+    indent_indicator = indent if text[0] in " \n" else ""
+    chomping = "-" if not breaks else "" if breaks == 1 and body else "+"
+    return [f"|{indent_indicator}{chomping}", *body.split("\n"), *[""] * (breaks - 1)]

@@ -1,8 +1,8 @@
-"""Trim what a pattern matches: `*`, `?`, `[a-z]`, `[^a-z]`, and `\\` before a sign.
+"""Trimming of what a pattern matches: `*`, `?`, `[a-z]`, `[^a-z]`, and `\\\\` before a character.
 
-Three oddities are Flux' own and are kept. A `*` also matches `/`. Prefixes grow byte by byte, so a
-trim may cut a character in two. For a suffix the value and the pattern are both turned round, sign
-by sign, so a class such as `[ab]` means nothing there.
+Three oddities of Flux are kept. A `*` also matches `/`. Prefixes grow byte by byte, so a trim may
+split a character. For a suffix, value and pattern are both reversed character by character, so a
+class such as `[ab]` does not work there.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ class _BadPatternError(ValueError):
 
 
 def trim_prefix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
-    """Cut off the longest or the shortest beginning that matches. A bad pattern cuts nothing."""
+    """Remove the longest or the shortest prefix that matches.
+
+    An invalid pattern removes nothing.
+    """
     ends = range(len(value), 0, -1)
     try:
-        # The order shows where a pattern is bad: Flux finds out only on the way.
+        # The order matters for invalid patterns: Flux notices them only while matching.
         if longest:
             end = next((end for end in ends if _matches(pattern, value[:end])), 0)
         else:
@@ -34,30 +37,30 @@ def trim_prefix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
 
 
 def trim_suffix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
-    """Cut off the longest or the shortest end that matches."""
-    return _turn(trim_prefix(_turn(value), _turn(pattern), longest=longest))
+    """Remove the longest or the shortest suffix that matches."""
+    return _reverse(trim_prefix(_reverse(value), _reverse(pattern), longest=longest))
 
 
-def _turn(text: bytes) -> bytes:
+def _reverse(text: bytes) -> bytes:
     return replace_invalid_bytes(text.decode("utf-8", "surrogateescape"))[::-1].encode()
 
 
 def _matches(pattern: bytes, name: bytes) -> bool:
     while pattern:
-        found = _CHUNK.match(pattern)
-        stars, chunk = (found[1], found[2]) if found else (b"", pattern)
+        match = _CHUNK.match(pattern)
+        stars, chunk = (match[1], match[2]) if match else (b"", pattern)
         pattern = pattern[len(stars) + len(chunk) :]
         if stars and not chunk:
             return True
-        rest = _find(chunk, name, anywhere=bool(stars), to_the_end=not pattern)
+        rest = _find_chunk(chunk, name, anywhere=bool(stars), to_the_end=not pattern)
         if rest is None:
             return False
         name = rest
     return not name
 
 
-def _find(chunk: bytes, name: bytes, *, anywhere: bool, to_the_end: bool) -> bytes | None:
-    """What is left behind the first place where a chunk matches."""
+def _find_chunk(chunk: bytes, name: bytes, *, anywhere: bool, to_the_end: bool) -> bytes | None:
+    """Return what follows the first match of a chunk; None without a match."""
     for start in range(len(name) + 1 if anywhere else 1):
         rest = _match_chunk(chunk, name[start:])
         if rest is not None and not (to_the_end and rest):
@@ -71,12 +74,12 @@ def _match_chunk(chunk: bytes, name: bytes) -> bytes | None:
             return None
         match chunk[:1]:
             case b"[":
-                sign, name = _first(name)
-                matched, chunk = _match_class(chunk[1:], sign)
+                character, name = _first_character(name)
+                matched, chunk = _match_class(chunk[1:], character)
                 if not matched:
                     return None
             case b"?":
-                _, name = _first(name)
+                _, name = _first_character(name)
                 chunk = chunk[1:]
             case _:
                 chunk = _unescape(chunk)
@@ -86,28 +89,28 @@ def _match_chunk(chunk: bytes, name: bytes) -> bytes | None:
     return name
 
 
-def _match_class(chunk: bytes, sign: int) -> tuple[bool, bytes]:
-    """Whether a sign is in the class, and what follows the class."""
+def _match_class(chunk: bytes, character: int) -> tuple[bool, bytes]:
+    """Return whether a character is in the class, and what follows the class."""
     negated = chunk.startswith(b"^")
     chunk = chunk[1:] if negated else chunk
     matched, empty = False, True
     while empty or not chunk.startswith(b"]"):
-        low, chunk = _class_sign(chunk)
+        low, chunk = _class_character(chunk)
         high = low
         if chunk.startswith(b"-"):
-            high, chunk = _class_sign(chunk[1:])
-        matched = matched or low <= sign <= high
+            high, chunk = _class_character(chunk[1:])
+        matched = matched or low <= character <= high
         empty = False
     return matched != negated, chunk[1:]
 
 
-def _class_sign(chunk: bytes) -> tuple[int, bytes]:
+def _class_character(chunk: bytes) -> tuple[int, bytes]:
     if chunk[:1] in (b"", b"-", b"]"):
         raise _BadPatternError
-    sign, rest = _first(_unescape(chunk))
-    if sign < 0 or not rest:
+    character, rest = _first_character(_unescape(chunk))
+    if character < 0 or not rest:
         raise _BadPatternError
-    return sign, rest
+    return character, rest
 
 
 def _unescape(chunk: bytes) -> bytes:
@@ -118,8 +121,8 @@ def _unescape(chunk: bytes) -> bytes:
     return chunk[1:]
 
 
-def _first(text: bytes) -> tuple[int, bytes]:
-    """The first character and the rest; a byte that starts none counts as -1."""
+def _first_character(text: bytes) -> tuple[int, bytes]:
+    """Return the first character and the rest; an invalid byte counts as -1."""
     for size in range(1, 5):
         try:
             return ord(text[:size].decode()), text[size:]

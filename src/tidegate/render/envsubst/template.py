@@ -1,12 +1,12 @@
-"""The substitution language of Flux: literal text and expansions, which may hold expansions again.
+"""The substitution language of Flux: literal text and expansions, which may be nested.
 
-    ${name}  ${name:-default}  ${name:offset:length}  ${name/old/new}  ${name##pattern}  ${#name}
+${name}  ${name:-default}  ${name:offset:length}  ${name/old/new}  ${name##pattern}  ${#name}
 
-Only `${` opens an expansion; outside of them `$$` means `$`. The first `}` closes, whatever it was
-meant for. Values are bytes, as they are for Flux: `${name:0:1}` may well cut a character in two.
+Only `${` starts an expansion; outside of them `$$` means `$`. The first `}` closes it. Values are
+bytes, as in Flux: `${name:0:1}` may split a character.
 
-It looks like bash and is not. Every rule was asked of Flux' own library; tests/data/envsubst holds
-its answers.
+It is similar to bash, not equal. Every rule was tested with Flux' own library; tests/data/envsubst
+contains the results.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from tidegate.documents.scalars import replace_invalid_bytes
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.envsubst.pattern import trim_prefix, trim_suffix
 
-NESTING_LIMIT = 100
-_DEFAULT_SIGNS = "=-?+"
+MAX_NESTING = 100
+_DEFAULT_OPERATORS = "=-?+"
 _NUMBER = lazy_regex(rb"[+-]?[0-9]+")
 _INT64 = 2**63
 _Function: TypeAlias = Callable[[bytes, list[bytes]], bytes]
-_DEFAULTS = frozenset({"=", ":=", ":-", ":?", ":+"})
+_OPERATORS_WITH_DEFAULT = frozenset({"=", ":=", ":-", ":?", ":+"})
 
 
 class SubstitutionError(ValueError):
-    """Why an expansion cannot be read. What stands in it is not told: it may be secret."""
+    """An expansion is invalid. The message does not quote it, as it may contain a secret."""
 
 
 class UnsetVariableError(ValueError):
-    """The name of a variable that nobody set, where one must be."""
+    """A required variable is not set; the message is its name."""
 
 
 class Expansion(msgspec.Struct, frozen=True):
-    """One `${…}`: the variable, what is done with its value, and with which arguments."""
+    """One `${…}`: the variable, the operator, and the arguments."""
 
     name: str
     operator: str = ""
@@ -48,62 +48,67 @@ Node: TypeAlias = str | Expansion
 
 
 class _Parser:
+    """Parser of a text into literals and expansions."""
+
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
         self._depth = 0
 
     def parse(self) -> tuple[Node, ...]:
         nodes: list[Node] = []
-        while self._at < len(self._text):
-            nodes.append(self._nested() if self._opens() else self._literal("", ("$$",)))
+        while self._position < len(self._text):
+            nodes.append(self._nested() if self._starts_expansion() else self._literal("", ("$$",)))
         return tuple(nodes)
 
-    def _opens(self) -> bool:
-        return self._text.startswith("${", self._at)
+    def _starts_expansion(self) -> bool:
+        return self._text.startswith("${", self._position)
 
     def _next(self, ahead: int = 0) -> str:
-        """The character to come; empty at the end."""
-        return self._text[self._at + ahead : self._at + ahead + 1]
+        """Return the next character; empty at the end."""
+        return self._text[self._position + ahead : self._position + ahead + 1]
 
-    def _take(self, signs: str, most: int) -> str:
-        start = self._at
-        while self._at - start < most and self._next() and self._next() in signs:
-            self._at += 1
-        return self._text[start : self._at]
+    def _take(self, characters: str, limit: int) -> str:
+        start = self._position
+        while self._position - start < limit and self._next() and self._next() in characters:
+            self._position += 1
+        return self._text[start : self._position]
 
     def _literal(self, stops: str, escapes: tuple[str, ...]) -> str:
-        """Text up to an expansion, a stop or the end; of an escape the second sign is left."""
+        """Return the text up to an expansion, a stop or the end.
+
+        Of an escape, the second character stays.
+        """
         pieces = []
-        while (sign := self._next()) and not self._opens():
-            if self._text.startswith(escapes, self._at):
+        while (character := self._next()) and not self._starts_expansion():
+            if self._text.startswith(escapes, self._position):
                 pieces.append(self._next(1))
-                self._at += 2
-            elif sign in stops:
+                self._position += 2
+            elif character in stops:
                 break
             else:
-                pieces.append(sign)
-                self._at += 1
+                pieces.append(character)
+                self._position += 1
         return "".join(pieces)
 
     def _nested(self) -> Expansion:
-        if self._depth >= NESTING_LIMIT:
-            raise SubstitutionError(f"expansions are nested more than {NESTING_LIMIT} deep")
+        if self._depth >= MAX_NESTING:
+            raise SubstitutionError(f"expansions are nested more than {MAX_NESTING} deep")
         self._depth += 1
-        self._at += 2
+        self._position += 2
         expansion = self._length() if self._next() == "#" else self._expansion()
         self._depth -= 1
         return expansion
 
     def _length(self) -> Expansion:
-        self._at += 1
+        self._position += 1
         return self._close(Expansion(self._name(), "length"))
 
     def _expansion(self) -> Expansion:
         name = self._name()
         match self._next():
-            case ":" if self._next(1) and self._next(1) in _DEFAULT_SIGNS:
-                return self._default(name, self._take(":", 1) + self._take(_DEFAULT_SIGNS, 1))
+            case ":" if self._next(1) and self._next(1) in _DEFAULT_OPERATORS:
+                return self._default(name, self._take(":", 1) + self._take(_DEFAULT_OPERATORS, 1))
             case "=":
                 return self._default(name, self._take("=", 1))
             case ":":
@@ -112,8 +117,8 @@ class _Parser:
                 return self._close(Expansion(name, self._take(",^", 2)))
             case "/":
                 return self._replacement(name, self._take("/", 1) + self._take("/#%", 1))
-            case "#" | "%" as sign:
-                operator = self._take(sign, 2)
+            case "#" | "%" as operator_character:
+                operator = self._take(operator_character, 2)
                 return self._close(Expansion(name, operator, (self._argument("}"),)))
             case _:
                 return self._close(Expansion(name))
@@ -125,9 +130,9 @@ class _Parser:
         return self._close(Expansion(name, operator, tuple(arguments)))
 
     def _substring(self, name: str) -> Expansion:
-        self._at += 1
+        self._position += 1
         if not self._next().isascii():
-            # Flux steps back over the character's bytes and loses its place.
+            # Flux steps back by the bytes of the character and misses the position.
             raise SubstitutionError("no offset stands behind the `:`")
         offset = self._argument(":}")
         if not self._take(":", len(self._text)):
@@ -144,27 +149,29 @@ class _Parser:
         return self._close(Expansion(name, operator, (old, new)))
 
     def _argument(self, stops: str, escapes: tuple[str, ...] = ()) -> Node:
-        """One expansion, or text: never both, which is why `${a/${b}c/d}` cannot be read."""
-        if self._opens():
+        """Return one expansion or literal text, never both: `${a/${b}c/d}` is invalid."""
+        if self._starts_expansion():
             return self._nested()
-        start = self._at
+        start = self._position
         text = self._literal(stops, escapes)
-        if self._at == start:
+        if self._position == start:
             raise SubstitutionError("an argument is missing, or the closing `}`")
         return text
 
     def _name(self) -> str:
-        start = self._at
-        while (sign := self._next()) and (sign == "_" or sign.isalpha() or sign.isdecimal()):
-            self._at += 1
-        if self._at == start:
+        start = self._position
+        while (character := self._next()) and (
+            character == "_" or character.isalpha() or character.isdecimal()
+        ):
+            self._position += 1
+        if self._position == start:
             raise SubstitutionError("no variable name follows")
-        return self._text[start : self._at]
+        return self._text[start : self._position]
 
     def _close(self, expansion: Expansion) -> Expansion:
         if self._next() != "}":
             raise SubstitutionError("no closing `}` stands where it must")
-        self._at += 1
+        self._position += 1
         return expansion
 
 
@@ -176,23 +183,23 @@ def expand(text: str, variables: Mapping[str, str], *, strict: bool) -> bytes:
 def _evaluate(node: Node, variables: Mapping[str, str], *, strict: bool) -> bytes:
     if isinstance(node, str):
         return node.encode()
-    # Arguments come first, so a variable missing in a default counts even where it is not used.
-    arguments = [_evaluate(part, variables, strict=strict) for part in node.arguments]
-    if strict and node.name not in variables and node.operator not in _DEFAULTS:
+    # Arguments are evaluated first: a missing variable in an unused default is an error.
+    arguments = [_evaluate(argument, variables, strict=strict) for argument in node.arguments]
+    if strict and node.name not in variables and node.operator not in _OPERATORS_WITH_DEFAULT:
         raise UnsetVariableError(node.name)
     value = variables.get(node.name, "").encode("utf-8", "surrogateescape")
     return _apply(node, value, arguments)
 
 
 def _apply(node: Expansion, value: bytes, arguments: list[bytes]) -> bytes:
-    if node.operator in _DEFAULTS:
+    if node.operator in _OPERATORS_WITH_DEFAULT:
         return value or b"".join(arguments)
     function = _FUNCTIONS.get(node.operator)
     return function(value, arguments) if function else value
 
 
 def _substring(value: bytes, arguments: list[bytes]) -> bytes:
-    """What cannot be read as a number leaves the value as it is, as in bash."""
+    """Return a substring; arguments that are no numbers leave the value unchanged, as in bash."""
     numbers = [_read_number(text) for text in arguments]
     start, size = numbers[0], numbers[1] if numbers[1:] else len(value)
     if start is None or size is None:
@@ -207,18 +214,18 @@ def _read_number(text: bytes) -> int | None:
     return number if -_INT64 <= number < _INT64 else None
 
 
-def _replace(value: bytes, arguments: list[bytes], *, most: int) -> bytes:
+def _replace(value: bytes, arguments: list[bytes], *, count: int) -> bytes:
     old, new = arguments[0], b"".join(arguments[1:])
     if old:
-        return value.replace(old, new, most)
-    # An empty text is found between characters, not between bytes.
-    found = value.decode("utf-8", "surrogateescape")
+        return value.replace(old, new, count)
+    # An empty text matches between characters, not between bytes.
+    text = value.decode("utf-8", "surrogateescape")
     new_text = new.decode("utf-8", "surrogateescape")
-    return found.replace("", new_text, most).encode("utf-8", "surrogateescape")
+    return text.replace("", new_text, count).encode("utf-8", "surrogateescape")
 
 
 def _replace_prefix(value: bytes, arguments: list[bytes]) -> bytes:
-    """Nothing is no replacement here: `${name/#old/}` leaves the value as it is."""
+    """Replace a prefix; `${name/#old/}` without a replacement leaves the value unchanged."""
     old, *new = arguments
     return new[0] + value[len(old) :] if new and value.startswith(old) else value
 
@@ -228,7 +235,7 @@ def _replace_suffix(value: bytes, arguments: list[bytes]) -> bytes:
     return value.removesuffix(old) + new[0] if new and value.endswith(old) else value
 
 
-def _case(change: Callable[[str], str], *, first_only: bool) -> _Function:
+def _case_function(change: Callable[[str], str], *, first_only: bool) -> _Function:
     def function(value: bytes, _: list[bytes]) -> bytes:
         text = value.decode("utf-8", "surrogateescape")
         head, rest = (text[:1], text[1:]) if first_only else (text, "")
@@ -238,24 +245,26 @@ def _case(change: Callable[[str], str], *, first_only: bool) -> _Function:
     return function
 
 
-def _upper(sign: str) -> str:
-    """One character for one: `ß` stays, where Python would write `SS`."""
-    return next((form for form in (sign.upper(), sign.title()) if len(form) == 1), sign)
+def _upper(character: str) -> str:
+    """Return one character in upper case: `ß` stays, where Python would write `SS`."""
+    return next(
+        (form for form in (character.upper(), character.title()) if len(form) == 1), character
+    )
 
 
-def _lower(sign: str) -> str:
-    return sign.lower()[:1]
+def _lower(character: str) -> str:
+    return character.lower()[:1]
 
 
 _FUNCTIONS: dict[str, _Function] = {
     "length": lambda value, _: str(len(value)).encode(),
     ":": _substring,
-    "^": _case(_upper, first_only=True),
-    "^^": _case(_upper, first_only=False),
-    ",": _case(_lower, first_only=True),
-    ",,": _case(_lower, first_only=False),
-    "/": lambda value, arguments: _replace(value, arguments, most=1),
-    "//": lambda value, arguments: _replace(value, arguments, most=-1),
+    "^": _case_function(_upper, first_only=True),
+    "^^": _case_function(_upper, first_only=False),
+    ",": _case_function(_lower, first_only=True),
+    ",,": _case_function(_lower, first_only=False),
+    "/": lambda value, arguments: _replace(value, arguments, count=1),
+    "//": lambda value, arguments: _replace(value, arguments, count=-1),
     "/#": _replace_prefix,
     "/%": _replace_suffix,
     "#": lambda value, arguments: trim_prefix(value, arguments[0], longest=False),

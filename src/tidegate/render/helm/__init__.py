@@ -1,16 +1,16 @@
-"""Helm charts become objects, in worker processes that are kept warm and can be killed.
+"""Helm charts, rendered in worker processes that stay warm and can be killed.
 
 layers = argo_layers([ValuesFile("values-prod.yaml")], parameters=[Parameter("tag", "v1")])
-release = Release(root="/srv/shop", chart="web", name="web", layers=layers)
+request = ChartRequest(root="/srv/shop", chart="web", name="web", layers=layers)
 async with helm_workers() as workers:
-    documents = await render(release, workers)
+    documents = await render(request, workers)
 """
 
 from tidegate.render.helm.render import helm_workers, render
 from tidegate.render.helm.value_files import (
-    Reference,
     RemoteValuesError,
     ValueFiles,
+    ValuesReference,
     argo_layers,
     find_file_parameter,
     find_value_files,
@@ -21,9 +21,9 @@ from tidegate.render.helm.worker_replies import DependencyError, LookupsError
 __all__ = [
     "DependencyError",
     "LookupsError",
-    "Reference",
     "RemoteValuesError",
     "ValueFiles",
+    "ValuesReference",
     "argo_layers",
     "find_file_parameter",
     "find_value_files",

@@ -1,9 +1,11 @@
-"""Many Go templates with many sets of parameters, as an ApplicationSet has them.
+"""Go templates with many sets of parameters, as ApplicationSets have them.
 
-    texts = await render_texts(("{{ .name | slugify }}",), ({"name": "Web"},), workers)
+texts = await render_texts(("{{ .name
 
-The Helm SDK has the same language and the same functions. What Argo CD adds is put in other words
-here, and what only Helm has is refused.
+slugify }}",), ({"name": "Web"},), workers)
+
+The Helm SDK has the same language and functions. Functions that Argo CD adds are translated here,
+and functions that only Helm has are rejected.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ from tidegate.errors import ProcessError, RenderError, sanitize
 from tidegate.external.worker import Workers
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import GoTemplateRequest
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.workers import WorkerError
 
 STRICT = "missingkey=error"
 ZERO = "missingkey=zero"
 LENIENT = ("missingkey=default", "missingkey=invalid", ZERO)
 NORMALIZE, SLUGIFY = "normalize", "slugify"
-RENAMED = {"fromJson": "mustFromJson", NORMALIZE: f'include "tidegate.{NORMALIZE}"'}
-FOREIGN = frozenset(
+TRANSLATED_FUNCTIONS = {"fromJson": "mustFromJson", NORMALIZE: f'include "tidegate.{NORMALIZE}"'}
+HELM_FUNCTIONS = frozenset(
     [
         "env",
         "expandenv",
@@ -45,8 +47,10 @@ FOREIGN = frozenset(
     ]
 )
 """Functions that Argo CD does not have."""
-_OWN = lazy_regex(r"(?:.*/)?templates/_(\d+)\.tpl")
-MISSING = lazy_regex("map has no entry for key|nil data; no entry for key|can't evaluate field")
+_TEMPLATE_PATH = lazy_regex(r"(?:.*/)?templates/_(\d+)\.tpl")
+MISSING_PARAMETER = lazy_regex(
+    "map has no entry for key|nil data; no entry for key|can't evaluate field"
+)
 _ACTION = lazy_regex(
     r"(\{\{-?\s*/\*.*?\*/\s*-?\}\})"
     r"""|\{\{((?>"(?:\\.|[^"\\])*"|`[^`]*`|(?!\s-\}\}|\}\}).)*)(?:\s-)?\}\}""",
@@ -58,15 +62,15 @@ _TOKEN = lazy_regex(
     re.DOTALL,
 )
 _CHAIN = lazy_regex(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
-"""A field of a field: of what is at hand, of a variable, or of `$`, which is a token of its own."""
+"""A field of a field: of the dot, of a variable, or of `$`, which is a token of its own."""
 _encode = msgspec.json.Encoder().encode
 Params: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = tuple[tuple[str, ...], ...]
-_decode: Callable[[bytes], Rows | EngineRefusal] = msgspec.json.Decoder(Rows | EngineRefusal).decode
+_decode: Callable[[bytes], Rows | WorkerError] = msgspec.json.Decoder(Rows | WorkerError).decode
 
 
 class GoTextError(RenderError):
-    """One of the templates cannot be rendered."""
+    """A template cannot be rendered."""
 
     def __init__(self, text: str, problem: str, hint: str = "") -> None:
         super().__init__("render.template", problem, hint=hint)
@@ -81,130 +85,135 @@ async def render_texts(
     *,
     lenient: bool = False,
 ) -> Rows:
-    """For each set of parameters what the templates come to.
+    """Return what the templates render to, for each set of parameters.
 
-    Raises a GoTextError for the first that cannot be rendered. If `lenient`, one that names a
-    parameter which is not there is given back as it is.
+    Raises GoTextError for the first template that cannot be rendered. With `lenient`, a template
+    that names a missing parameter is returned as it is.
     """
     strict, zero = _is_strict(options), bool(options) and options[-1] == ZERO
-    asked = GoTemplateRequest(
-        tuple(_translated(text, patient=not (strict or zero)) for text in texts),
+    request = GoTemplateRequest(
+        tuple(_translate_text(text, lenient=not (strict or zero)) for text in texts),
         tuple(map(dict, params)),
         strict=strict,
     )
     try:
-        return await _ask(asked, texts, workers)
+        return await _request(request, texts, workers)
     except RenderError as error:
-        if not lenient or not MISSING.search(error.problem):
+        if not lenient or not MISSING_PARAMETER.search(error.problem):
             raise
-    return tuple([await _one_by_one(asked, row, texts, workers) for row in asked.params])
+    return tuple([await _render_separately(request, row, texts, workers) for row in request.params])
 
 
-async def _one_by_one(
-    asked: GoTemplateRequest, params: Params, texts: Sequence[str], workers: Workers
+async def _render_separately(
+    request: GoTemplateRequest, params: Params, texts: Sequence[str], workers: Workers
 ) -> tuple[str, ...]:
-    made = []
-    for text, written in zip(asked.texts, texts, strict=True):
-        one = msgspec.structs.replace(asked, texts=(text,), params=(dict(params),))
+    """Render the templates one by one; those with a missing parameter stay as they are."""
+    results = []
+    for text, original in zip(request.texts, texts, strict=True):
+        single = msgspec.structs.replace(request, texts=(text,), params=(dict(params),))
         try:
-            made.append((await _ask(one, (written,), workers))[0][0])
+            results.append((await _request(single, (original,), workers))[0][0])
         except RenderError as error:
-            if not MISSING.search(error.problem):
+            if not MISSING_PARAMETER.search(error.problem):
                 raise
-            made.append(written)
-    return tuple(made)
+            results.append(original)
+    return tuple(results)
 
 
-async def _ask(asked: GoTemplateRequest, written: Sequence[str], workers: Workers) -> Rows:
+async def _request(request: GoTemplateRequest, originals: Sequence[str], workers: Workers) -> Rows:
     try:
-        answer = _decode(await workers.request(_encode(asked)))
+        reply = _decode(await workers.request(_encode(request)))
     except ProcessError as error:
         problem = f"the templates cannot be rendered: {error.problem}"
         raise RenderError("render.template", problem, hint=error.hint) from error
-    if isinstance(answer, EngineRefusal):
-        found = _OWN.fullmatch(answer.where.name) if answer.where else None
-        if found is None:
-            raise _refused(answer.problem, "")
-        text = written[int(found[1])]
-        raise GoTextError(text, f"`{sanitize(text)}`: {answer.problem}")
-    return answer
+    if isinstance(reply, WorkerError):
+        match = _TEMPLATE_PATH.fullmatch(reply.location.name) if reply.location else None
+        if match is None:
+            raise _template_error(reply.problem, "")
+        text = originals[int(match[1])]
+        raise GoTextError(text, f"`{sanitize(text)}`: {reply.problem}")
+    return reply
 
 
 def _is_strict(options: Sequence[str]) -> bool:
-    for one in options:
-        if one != STRICT and one not in LENIENT:
-            hint = format_suggestion(one, (STRICT, *LENIENT))
-            raise _refused(f"there is no option `{sanitize(one)}` for templates", hint)
+    for option in options:
+        if option != STRICT and option not in LENIENT:
+            hint = format_suggestion(option, (STRICT, *LENIENT))
+            raise _template_error(f"there is no option `{sanitize(option)}` for templates", hint)
     return bool(options) and options[-1] == STRICT
 
 
-def _translated(text: str, *, patient: bool) -> str:
+def _translate_text(text: str, *, lenient: bool) -> str:
     try:
-        return translated(text, patient=patient)
+        return translate(text, lenient=lenient)
     except RenderError as error:
         raise GoTextError(text, error.problem, error.hint) from None
 
 
-def translated(text: str, *, patient: bool = False) -> str:
-    """The template in words that the SDK knows. Raises a RenderError for what Argo CD refuses.
+def translate(text: str, *, lenient: bool = False) -> str:
+    """Return the template with functions of the SDK.
 
-    `patient`: a field of what is not there is not there either.
+    Raises RenderError for functions that Argo CD does not have. With `lenient`, a field of a
+    missing value is missing as well.
     """
-    return _ACTION.sub(partial(_action, patient), text)
+    return _ACTION.sub(partial(_translate_action, lenient), text)
 
 
-def _action(patient: bool, found: re.Match[str]) -> str:  # noqa: FBT001 - one of two
-    whole, inner = found[0], found[2]
+def _translate_action(lenient: bool, match: re.Match[str]) -> str:  # noqa: FBT001 - bound by `partial`
+    action, inner = match[0], match[2]
     if inner is None:
-        return whole
-    start = found.start(2) - found.start()
-    made = "".join(_pieces(_patient(inner) if patient else inner))
-    return whole[:start] + made + whole[start + len(inner) :]
+        return action
+    start = match.start(2) - match.start()
+    translated = "".join(_translate_tokens(_dig_fields(inner) if lenient else inner))
+    return action[:start] + translated + action[start + len(inner) :]
 
 
-def _patient(action: str) -> str:
-    """An action for Helm, which asks templates for zero values: those have no fields."""
-    made, before = [], ""
+def _dig_fields(action: str) -> str:
+    """Replace fields of fields by `dig`, as a missing value has no fields in Helm."""
+    tokens, previous = [], ""
     for token in _TOKEN.finditer(action):
-        one, chain = token[0], _CHAIN.fullmatch(token[0])
-        if chain is None or token["text"] or before in {")", "]"}:
-            made.append(one)
+        text, chain = token[0], _CHAIN.fullmatch(token[0])
+        if chain is None or token["text"] or previous in {")", "]"}:
+            tokens.append(text)
         else:
             root = chain["root"] or "."
-            if before == "$" and not chain["root"]:
-                made.pop()
+            if previous == "$" and not chain["root"]:
+                tokens.pop()
                 root = "$"
             keys = " ".join(f'"{key}"' for key in chain["keys"][1:].split("."))
-            made.append(f"(dig {keys} nil {root})")
-        before = one
-    return "".join(made)
+            tokens.append(f"(dig {keys} nil {root})")
+        previous = text
+    return "".join(tokens)
 
 
-def _pieces(action: str) -> Iterator[str]:
-    """`slugify` takes what stands before it in its command, too: it is put behind the command."""
-    waiting = [False]
+def _translate_tokens(action: str) -> Iterator[str]:
+    """Yield the translated tokens.
+
+    `slugify` also gets the piped value as an argument, so it is moved behind the command.
+    """
+    pending = [False]
     for token in _TOKEN.finditer(action):
         if token["ends"]:
-            yield from _slug(waiting, closes=token[0] == ")")
+            yield from _end_command(pending, closes=token[0] == ")")
         if token["opens"]:
-            waiting.append(False)
+            pending.append(False)
         name = token["name"] or ""
-        if name in FOREIGN:
+        if name in HELM_FUNCTIONS:
             hint = "use one of sprig's, or one that Argo CD adds"
-            raise _refused(f"Argo CD has no function `{name}` for templates", hint)
+            raise _template_error(f"Argo CD has no function `{name}` for templates", hint)
         if name == SLUGIFY:
-            waiting[-1] = True
-        yield "list" if name == SLUGIFY else RENAMED.get(name, token[0])
-    yield from _slug(waiting, closes=False)
+            pending[-1] = True
+        yield "list" if name == SLUGIFY else TRANSLATED_FUNCTIONS.get(name, token[0])
+    yield from _end_command(pending, closes=False)
 
 
-def _slug(waiting: list[bool], *, closes: bool) -> Iterator[str]:
-    if waiting[-1]:
+def _end_command(pending: list[bool], *, closes: bool) -> Iterator[str]:
+    if pending[-1]:
         yield f' | include "tidegate.{SLUGIFY}" '
-    waiting[-1] = False
-    if closes and len(waiting) > 1:
-        waiting.pop()
+    pending[-1] = False
+    if closes and len(pending) > 1:
+        pending.pop()
 
 
-def _refused(problem: str, hint: str) -> RenderError:
+def _template_error(problem: str, hint: str) -> RenderError:
     return RenderError("render.template", problem, hint=hint)

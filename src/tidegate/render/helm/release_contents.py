@@ -1,6 +1,4 @@
-"""What a record of a release keeps of its chart, besides the objects: the chart itself, the values
-of the user, the notes, and the hooks that are only run by `helm test`.
-"""
+"""Contents of a Helm release record: the chart, the values, the manifest and the hooks."""
 
 from __future__ import annotations
 
@@ -16,16 +14,23 @@ from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.release_history import ReleaseContents, ReleaseHook
-from tidegate.render.helm.render import NOTES, TEST_EVENTS, ask, hook_events, pieces_of, read_piece
-from tidegate.render.helm.worker_replies import Templated
+from tidegate.render.helm.render import (
+    NOTES,
+    TEST_EVENTS,
+    hook_events,
+    read_rendered_text,
+    request_render,
+    split_templates,
+)
+from tidegate.render.helm.worker_replies import RenderedChart
 
 WEIGHT = "helm.sh/hook-weight"
 POLICY = "helm.sh/hook-delete-policy"
 TEST = "test"
 
 
-class ChartSheet(msgspec.Struct, frozen=True):
-    """What is the same whatever becomes of the objects behind the build."""
+class ChartDescription(msgspec.Struct, frozen=True):
+    """The parts of a release record that do not depend on the objects after the build."""
 
     chart: dict[str, Json]
     config: dict[str, Json]
@@ -33,37 +38,42 @@ class ChartSheet(msgspec.Struct, frozen=True):
     tests: tuple[ReleaseHook, ...]
 
     def __repr__(self) -> str:
-        return "ChartSheet()"
+        return "ChartDescription()"
 
 
-async def describe(release: ChartRequest, workers: Workers) -> ChartSheet:
-    """Raises what rendering raises."""
-    told = await ask(msgspec.structs.replace(release, described=True), workers)
-    chart: dict[str, Json] = msgspec.json.decode(told.chart)
-    config: dict[str, Json] = msgspec.json.decode(told.config)
-    name = get_text(chart, "metadata", "name")
-    return ChartSheet(chart, config, _notes(told), tuple(_tests(told, name)))
+async def describe_release(release: ChartRequest, workers: Workers) -> ChartDescription:
+    """Return the chart, the user's values, the notes and the tests of a release.
 
-
-def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> ReleaseContents:
-    """The whole sheet, with the objects as they are applied.
-
-    Definitions of `crds/` are no part of a release.
+    Raises the errors of rendering.
     """
-    name = get_text(described.chart, "metadata", "name")
-    members = [one for one in documents if not is_crd_path(one.location.name)]
-    ordinary = [one for one in members if hook_events(one) is None]
-    ordinary.sort(key=lambda one: install_rank(get_text(one.body, "kind")))
-    hooks = [_hook(one, name) for one in members if hook_events(one) is not None]
-    known = {(one.kind, one.name) for one in hooks}
-    others = [one for one in described.tests if (one.kind, one.name) not in known]
+    rendered = await request_render(msgspec.structs.replace(release, described=True), workers)
+    chart: dict[str, Json] = msgspec.json.decode(rendered.chart)
+    config: dict[str, Json] = msgspec.json.decode(rendered.config)
+    name = get_text(chart, "metadata", "name")
+    return ChartDescription(chart, config, _notes(rendered), tuple(_tests(rendered, name)))
+
+
+def build_release_contents(
+    key: str, description: ChartDescription, documents: Iterable[Document]
+) -> ReleaseContents:
+    """Return the contents of a release record, with the objects as they are applied.
+
+    CRDs of `crds/` are not part of a release.
+    """
+    name = get_text(description.chart, "metadata", "name")
+    members = [document for document in documents if not is_crd_path(document.location.name)]
+    ordinary = [document for document in members if hook_events(document) is None]
+    ordinary.sort(key=lambda document: install_rank(get_text(document.body, "kind")))
+    hooks = [_hook(document, name) for document in members if hook_events(document) is not None]
+    hook_names = {(hook.kind, hook.name) for hook in hooks}
+    others = [test for test in description.tests if (test.kind, test.name) not in hook_names]
     return ReleaseContents(
         key=key,
-        chart=described.chart,
-        config=described.config,
-        manifest="".join(f"---\n{_text(one, name)}" for one in ordinary),
+        chart=description.chart,
+        config=description.config,
+        manifest="".join(f"---\n{_text(document, name)}" for document in ordinary),
         hooks=(*hooks, *others),
-        notes=described.notes,
+        notes=description.notes,
     )
 
 
@@ -71,37 +81,37 @@ def _text(document: Document, chart: str) -> str:
     return f"# Source: {chart}/{document.location.name}\n{to_yaml(document.body)}"
 
 
-def _notes(told: Templated) -> str:
-    """Those of the chart itself; what charts inside it have to say is not shown by Helm either."""
-    return next((one.text for one in told.templates if one.path == f"templates/{NOTES}"), "")
+def _notes(rendered: RenderedChart) -> str:
+    """Return the notes of the chart itself; Helm does not show those of subcharts."""
+    return next((file.text for file in rendered.templates if file.path == f"templates/{NOTES}"), "")
 
 
-def _tests(told: Templated, chart: str) -> Iterator[ReleaseHook]:
-    for path, number, piece in pieces_of(told.templates):
-        for document in read_piece(piece, path, number):
+def _tests(rendered: RenderedChart, chart: str) -> Iterator[ReleaseHook]:
+    for path, number, text in split_templates(rendered.templates):
+        for document in read_rendered_text(text, path, number):
             events = hook_events(document)
             if events is not None and events & TEST_EVENTS:
                 yield _hook(document, chart)
 
 
 def _hook(document: Document, chart: str) -> ReleaseHook:
-    notes = get_mapping(document.body, "metadata", "annotations")
+    annotations = get_mapping(document.body, "metadata", "annotations")
     events = sorted(hook_events(document) or ())
-    policies = (one.strip() for one in str(notes.get(POLICY) or "").split(","))
+    policies = (policy.strip() for policy in str(annotations.get(POLICY) or "").split(","))
     return ReleaseHook(
         name=get_text(document.body, "metadata", "name"),
         kind=get_text(document.body, "kind"),
         path=f"{chart}/{document.location.name}",
         manifest=_text(document, chart),
-        events=tuple(TEST if one in TEST_EVENTS else one for one in events),
-        weight=hook_weight(notes),
-        policies=tuple(one for one in policies if one),
+        events=tuple(TEST if event in TEST_EVENTS else event for event in events),
+        weight=hook_weight(annotations),
+        policies=tuple(policy for policy in policies if policy),
     )
 
 
-def hook_weight(notes: dict[str, Json]) -> int:
-    """What is no number counts as none."""
+def hook_weight(annotations: dict[str, Json]) -> int:
+    """Return the weight of a hook; 0 if it is no number."""
     try:
-        return int(str(notes.get(WEIGHT) or "0"))
+        return int(str(annotations.get(WEIGHT) or "0"))
     except ValueError:
         return 0

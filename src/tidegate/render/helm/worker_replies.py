@@ -1,4 +1,4 @@
-"""A worker's answers: texts, or what it must be brought first."""
+"""Replies of a Helm worker: rendered texts, or what must be fetched first."""
 
 from __future__ import annotations
 
@@ -9,67 +9,67 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.units.chart_request import ChartDependency
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.workers import WorkerError
 
-NOTHING = msgspec.Raw(b"{}")
+EMPTY_OBJECT = msgspec.Raw(b"{}")
 
 
-class Text(msgspec.Struct, frozen=True, gc=False):
-    """What one template, or one file of CRDs, came to."""
+class RenderedFile(msgspec.Struct, frozen=True, gc=False):
+    """Output of one template, or one file of CRDs."""
 
     path: str
     text: str
 
 
-class Templated(msgspec.Struct, frozen=True, tag="rendered", gc=False):
-    """A worker's good answer: templates by their path inside the chart, and CRDs apart.
+class RenderedChart(msgspec.Struct, frozen=True, tag="rendered", gc=False):
+    """Reply of a worker: output of the templates by their path in the chart, and CRDs."""
 
-    `chart` and `config` where they are asked for: the chart itself, and the values of the user.
-    """
+    templates: tuple[RenderedFile, ...]
+    crds: tuple[RenderedFile, ...] = ()
+    chart: msgspec.Raw = EMPTY_OBJECT
+    """The chart itself, if requested."""
+    config: msgspec.Raw = EMPTY_OBJECT
+    """The values of the user, if requested."""
 
-    templates: tuple[Text, ...]
-    crds: tuple[Text, ...] = ()
-    chart: msgspec.Raw = NOTHING
-    config: msgspec.Raw = NOTHING
 
-
-Answer: TypeAlias = Templated | EngineRefusal
+Reply: TypeAlias = RenderedChart | WorkerError
 
 
 class DependencyError(RenderError):
-    """The chart needs charts that are not in its source. `dependencies` says which, all of them."""
+    """The chart needs charts that are not in its source."""
 
     dependencies: tuple[ChartDependency, ...] = ()
+    """All of the missing charts."""
 
 
 class LookupsError(RenderError):
-    """Templates look up what nobody has asked the cluster for yet: its paths, all that are known.
-
-    More may come to light when these are answered.
-    """
+    """Templates look up objects that the request does not contain."""
 
     paths: tuple[str, ...] = ()
+    """All known API paths. Their responses may lead to further ones."""
 
 
-def needs_lookups(paths: Iterable[str], *, where: Location) -> LookupsError:
-    """The error that names what somebody has to ask a cluster for."""
+def lookups_error(paths: Iterable[str], *, location: Location) -> LookupsError:
+    """Return the error that names the API paths to read from a cluster."""
     problem = "templates look up something else in the cluster each time that they are rendered"
     hint = "look for a `lookup` with a name that is random"
-    error = LookupsError("render.helm.lookup", problem, location=where, hint=hint)
+    error = LookupsError("render.helm.lookup", problem, location=location, hint=hint)
     error.paths = tuple(paths)
     return error
 
 
-def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Location) -> DependencyError:
-    """The error that names what somebody has to bring."""
-    wanted = tuple(dependencies)
-    first = wanted[0]
-    more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
+def dependency_error(
+    dependencies: Iterable[ChartDependency], *, location: Location
+) -> DependencyError:
+    """Return the error that names the charts to fetch."""
+    missing = tuple(dependencies)
+    first = missing[0]
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     error = DependencyError(
         "render.helm.remote",
         f"the chart needs `{sanitize(str(first))}`{more}, which must be fetched first",
-        location=where,
+        location=location,
         hint="allow the network, or put the chart into `charts`",
     )
-    error.dependencies = wanted
+    error.dependencies = missing
     return error

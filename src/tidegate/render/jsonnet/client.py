@@ -1,11 +1,11 @@
-"""Jsonnet files in plain directories, evaluated as Argo CD evaluates them, in workers.
+"""Jsonnet files in plain directories, evaluated by workers as Argo CD evaluates them.
 
-    async with jsonnet_workers() as workers:
-        directory = Directory(root=root, jsonnet=Jsonnet(libraries=("vendor",)))
+async with jsonnet_workers() as workers:
+        directory = Directory(root=root, jsonnet=JsonnetOptions(libraries=("vendor",)))
         documents = await render_directory(directory, workers)
 
-The engine is go-jsonnet, which is also Argo CD's. A file may import what lies in its source: from
-beside itself, from the libraries, the last one first, or from the directory of the Application.
+The engine is go-jsonnet, as in Argo CD. A file may import files of its source: from its own
+directory, from the libraries, the last one first, or from the directory of the Application.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tidegate.external.worker import Workers
 from tidegate.files import RootedFiles
 from tidegate.model.units.rendering import Directory, JsonnetOptions, JsonnetVariable
 from tidegate.render.argocd_variables import expand
-from tidegate.render.plain import is_jsonnet, manifest_files, read_directory
-from tidegate.render.workers import LIMITS, EngineRefusal, engine_workers
+from tidegate.render.plain import is_jsonnet, list_manifest_files, read_directory
+from tidegate.render.workers import LIMITS, WorkerError, open_workers
 
 
-class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is asked: to evaluate one file of a source."""
+class JsonnetRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Request to a worker: evaluate one file of a source."""
 
     root: str
     directory: str
@@ -37,70 +37,76 @@ class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
     jsonnet: JsonnetOptions
 
 
-class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
-    """A worker's good answer: what the file comes to, as JSON."""
+class JsonnetResult(msgspec.Struct, frozen=True, tag="evaluated"):
+    """Reply of a worker: the JSON of the file."""
 
     text: str
 
 
-Answer: TypeAlias = Evaluated | EngineRefusal
+Reply: TypeAlias = JsonnetResult | WorkerError
 _encode = msgspec.json.Encoder().encode
-_decode: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
+_decode: Callable[[bytes], Reply] = msgspec.json.Decoder(Reply).decode
 
 
 def jsonnet_workers(
     *, count: int = 1, limits: Limits = LIMITS
 ) -> AbstractAsyncContextManager[Workers]:
-    """Workers that evaluate Jsonnet."""
-    return engine_workers("tidegate.render.jsonnet.worker", {}, count=count, limits=limits)
+    """Open workers that evaluate Jsonnet."""
+    return open_workers("tidegate.render.jsonnet.worker", {}, count=count, limits=limits)
 
 
 async def render_directory(
     directory: Directory,
     workers: Workers,
-    within: RootedFiles | None = None,
+    rooted_files: RootedFiles | None = None,
     read: DocumentReader = read_documents,
 ) -> tuple[Document, ...]:
-    """As `read_directory`, with what Jsonnet files come to in their places.
+    """Return the objects of a directory, with its Jsonnet files evaluated.
 
     Files are read here and not in a thread: two threads that read small files at once wait for each
     other at every file, and take twice as long.
     """
-    within = within or RootedFiles(directory.root)
-    files = manifest_files(directory, within)
+    rooted_files = rooted_files or RootedFiles(directory.root)
+    files = list_manifest_files(directory, rooted_files)
     names = [name for name in files if directory.jsonnet and is_jsonnet(name)]
     if names and find_spec("_gojsonnet") is None:
         problem = f"`{sanitize(names[0])}` is Jsonnet, and go-jsonnet is not installed"
         hint = "install `tidegate[jsonnet]`"
         raise RenderError("render.jsonnet.missing", problem, location=Location(names[0]), hint=hint)
-    evaluated = {name: await _evaluate(name, directory, workers) for name in names}
-    return read_directory(directory, evaluated=evaluated, files=files, within=within, read=read)
+    jsonnet_results = {name: await _evaluate(name, directory, workers) for name in names}
+    return read_directory(
+        directory,
+        jsonnet_results=jsonnet_results,
+        files=files,
+        rooted_files=rooted_files,
+        read=read,
+    )
 
 
 async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
     jsonnet = directory.jsonnet or JsonnetOptions()
     external, arguments = (
         tuple(
-            JsonnetVariable(one.name, expand(one.value, jsonnet.variables), one.code)
-            for one in values
+            JsonnetVariable(variable.name, expand(variable.value, jsonnet.variables), variable.code)
+            for variable in values
         )
         for values in (jsonnet.external, jsonnet.arguments)
     )
-    question = JsonnetQuestion(
+    request = JsonnetRequest(
         root=str(directory.root.resolve()),
         directory=directory.path,
         file=name,
         jsonnet=JsonnetOptions(external=external, arguments=arguments, libraries=jsonnet.libraries),
     )
     try:
-        answer = _decode(await workers.request(_encode(question)))
+        reply = _decode(await workers.request(_encode(request)))
     except ProcessError as error:
         problem = f"`{sanitize(name)}` cannot be evaluated: {error.problem}"
         raise RenderError(
             "render.jsonnet.limit", problem, location=Location(name), hint=error.hint
         ) from error
-    match answer:
-        case Evaluated(text):
+    match reply:
+        case JsonnetResult(text):
             return text
-        case EngineRefusal():
-            raise answer.error()
+        case WorkerError():
+            raise reply.to_error()

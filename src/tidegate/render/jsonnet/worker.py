@@ -1,8 +1,8 @@
-"""The worker's own program: a Jsonnet file in, JSON or the parts of an error out.
+"""Main program of a Jsonnet worker: a file in, JSON or an error out.
 
-    python -m tidegate.render.jsonnet.worker
+python -m tidegate.render.jsonnet.worker
 
-What a file imports is read by us and not by the library: from inside its source, and nothing else.
+Imports are read here and not by the library: only from inside the source.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tidegate.external.worker_main import serve
 from tidegate.files import PathEscapeError, PathViolation, open_file, resolve_within
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import JsonnetVariable
-from tidegate.render.jsonnet.client import Answer, Evaluated, JsonnetQuestion
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.jsonnet.client import JsonnetRequest, JsonnetResult, Reply
+from tidegate.render.workers import WorkerError
 
-MAX_FILE = 16 * 1024 * 1024
+MAX_FILE_SIZE = 16 * 1024 * 1024
 
 # `app/a.jsonnet:3:5-9`, or `app/a.jsonnet:(3:5)-(7:2)`.
-_AT = lazy_regex(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
-_decode = msgspec.json.Decoder(JsonnetQuestion).decode
+_POSITION = lazy_regex(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
+_decode = msgspec.json.Decoder(JsonnetRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 
 class _Library(Protocol):
-    """As much of go-jsonnet as we use."""
+    """The function of go-jsonnet that is used here."""
 
     def evaluate_snippet(
         self,
@@ -48,80 +48,83 @@ class _Library(Protocol):
 
 
 def answer(request: bytes) -> bytes:
-    """One request of the worker's line."""
-    question = _decode(request)
-    reply: Answer
+    """Return the reply to one request."""
+    jsonnet_request = _decode(request)
+    reply: Reply
     try:
-        reply = Evaluated(evaluate(question))
+        reply = JsonnetResult(evaluate(jsonnet_request))
     except RenderError as error:
-        where = error.location or Location(question.file)
-        reply = EngineRefusal(error.code, error.problem, where, error.hint)
+        location = error.location or Location(jsonnet_request.file)
+        reply = WorkerError(error.code, error.problem, location, error.hint)
     return _encode(reply)
 
 
-def evaluate(question: JsonnetQuestion) -> str:
-    """The JSON that a file comes to."""
-    imports = _Imports(question)
-    source = imports.read(question.file)
+def evaluate(request: JsonnetRequest) -> str:
+    """Return the JSON of a file."""
+    importer = _Importer(request)
+    source = importer.read(request.file)
     if source is None:
-        problem = f"`{sanitize(question.file)}` is not there"
-        raise RenderError("render.jsonnet.import", problem, location=Location(question.file))
+        problem = f"`{sanitize(request.file)}` is not there"
+        raise RenderError("render.jsonnet.import", problem, location=Location(request.file))
     library = cast("_Library", import_module("_gojsonnet"))
     try:
         text = library.evaluate_snippet(
-            question.file,
+            request.file,
             source.decode(errors="replace"),
-            ext_vars=_pairs(question.jsonnet.external, code=False),
-            ext_codes=_pairs(question.jsonnet.external, code=True),
-            tla_vars=_pairs(question.jsonnet.arguments, code=False),
-            tla_codes=_pairs(question.jsonnet.arguments, code=True),
-            import_callback=imports.find,
+            ext_vars=_variables(request.jsonnet.external, code=False),
+            ext_codes=_variables(request.jsonnet.external, code=True),
+            tla_vars=_variables(request.jsonnet.arguments, code=False),
+            tla_codes=_variables(request.jsonnet.arguments, code=True),
+            import_callback=importer.find,
         )
     except RuntimeError as error:
-        raise imports.refused or _explain(str(error), question.file) from None
-    if imports.refused:
-        raise imports.refused
+        raise importer.error or _evaluation_error(str(error), request.file) from None
+    if importer.error:
+        raise importer.error
     return text
 
 
-def _pairs(values: Iterable[JsonnetVariable], *, code: bool) -> dict[str, str]:
-    return {one.name: one.value for one in values if one.code is code}
+def _variables(values: Iterable[JsonnetVariable], *, code: bool) -> dict[str, str]:
+    return {variable.name: variable.value for variable in values if variable.code is code}
 
 
-class _Imports:
-    """Finds what files import. Paths are those inside the source."""
+class _Importer:
+    """Finds imported files. Paths are relative to the source."""
 
-    def __init__(self, question: JsonnetQuestion) -> None:
-        self._root = Path(question.root).resolve()
-        self._searched = (*reversed(question.jsonnet.libraries), question.directory)
-        self.refused: RenderError | None = None
+    def __init__(self, request: JsonnetRequest) -> None:
+        self._root = Path(request.root).resolve()
+        self._search_directories = (*reversed(request.jsonnet.libraries), request.directory)
+        self.error: RenderError | None = None
 
-    def find(self, base: str, wanted: str) -> tuple[str, bytes]:
-        """Called by the library, which does not survive exceptions: errors are kept for later."""
+    def find(self, base: str, path: str) -> tuple[str, bytes]:
+        """Return an imported file.
+
+        The library calls it and does not survive exceptions: errors are stored for later.
+        """
         try:
-            return self._find(base, wanted)
+            return self._find(base, path)
         except RenderError as error:
-            self.refused = self.refused or error
-            return wanted, b"error 'refused'"
+            self.error = self.error or error
+            return path, b"error 'refused'"
 
-    def _find(self, base: str, wanted: str) -> tuple[str, bytes]:
-        for start in (base, *self._searched):
-            path = posixpath.normpath(posixpath.join(start, wanted))
-            content = self.read(path)
+    def _find(self, base: str, path: str) -> tuple[str, bytes]:
+        for start in (base, *self._search_directories):
+            found_path = posixpath.normpath(posixpath.join(start, path))
+            content = self.read(found_path)
             if content is not None:
-                return path, content
-        problem = f"`{sanitize(wanted)}` is imported, and is not there"
+                return found_path, content
+        problem = f"`{sanitize(path)}` is imported, and is not there"
         hint = "libraries are named by `libs`, from the root of the source on"
-        where = Location(base.rstrip("/") or ".")
-        raise RenderError("render.jsonnet.import", problem, location=where, hint=hint)
+        location = Location(base.rstrip("/") or ".")
+        raise RenderError("render.jsonnet.import", problem, location=location, hint=hint)
 
     def read(self, path: str) -> bytes | None:
-        """A file's content; None where there is no file."""
+        """Return the content of a file; None if there is no file."""
         try:
             with open_file(resolve_within(self._root / path, self._root)) as file:
-                content = file.read(MAX_FILE + 1)
-        except PathEscapeError as stray:
-            if stray.violation is not PathViolation.OUTSIDE:
+                content = file.read(MAX_FILE_SIZE + 1)
+        except PathEscapeError as error:
+            if error.violation is not PathViolation.OUTSIDE:
                 return None
             problem = f"`{sanitize(path)}` leads out of the source"
             raise RenderError(
@@ -129,26 +132,28 @@ class _Imports:
             ) from None
         except OSError:
             return None
-        if len(content) > MAX_FILE:
-            problem = f"`{sanitize(path)}` is larger than {MAX_FILE // 1024**2} MiB"
+        if len(content) > MAX_FILE_SIZE:
+            problem = f"`{sanitize(path)}` is larger than {MAX_FILE_SIZE // 1024**2} MiB"
             raise RenderError("render.directory.size", problem, location=Location(path))
         return content
 
 
-def _explain(text: str, file: str) -> RenderError:
-    """go-jsonnet's words: why, and the innermost place."""
+def _evaluation_error(text: str, file: str) -> RenderError:
+    """Return the error for a message of go-jsonnet: the reason, and the innermost location."""
     first, _, trace = text.partition("\n")
-    static = _AT.match(first)
-    if static is not None:
-        why = first[static.end() :].lstrip(")-0123456789: ")
+    static_position = _POSITION.match(first)
+    if static_position is not None:
+        reason = first[static_position.end() :].lstrip(")-0123456789: ")
     else:
-        why = first.removeprefix("RUNTIME ERROR: ")
-    at = static or _AT.search(trace.replace("\t", "\n"))
-    place = (
-        Location(at["file"].strip(), int(at["line"]), int(at["column"])) if at else Location(file)
+        reason = first.removeprefix("RUNTIME ERROR: ")
+    position = static_position or _POSITION.search(trace.replace("\t", "\n"))
+    location = (
+        Location(position["file"].strip(), int(position["line"]), int(position["column"]))
+        if position
+        else Location(file)
     )
-    problem = f"the file cannot be evaluated: {sanitize(why)}"
-    return RenderError("render.jsonnet.evaluation", problem, location=place)
+    problem = f"the file cannot be evaluated: {sanitize(reason)}"
+    return RenderError("render.jsonnet.evaluation", problem, location=location)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Build an overlay with the real kustomize, in a copy that holds what it names and nothing else."""
+"""Builds of overlays with the real kustomize, in a copy of what the overlay names."""
 
 from __future__ import annotations
 
@@ -21,54 +21,57 @@ from tidegate.external.worker import Workers
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.units.rendering import HelmOptions, Overlay
 from tidegate.render.kustomize import output
-from tidegate.render.kustomize.charts import ENVIRONMENT, PROGRAM, Inflation
-from tidegate.render.kustomize.collect import Gathering, gather
-from tidegate.render.kustomize.errors import refusal
-from tidegate.render.kustomize.file_parts import are_distinct, divide
-from tidegate.render.kustomize.kustomization import Chart
-from tidegate.render.kustomize.tree import Input
+from tidegate.render.kustomize.charts import ENVIRONMENT, PROGRAM, HelmShimServer
+from tidegate.render.kustomize.collect import OverlayInputs, collect_inputs
+from tidegate.render.kustomize.errors import kustomize_error
+from tidegate.render.kustomize.file_parts import are_distinct, split_inputs
+from tidegate.render.kustomize.kustomization import InflatedChart
+from tidegate.render.kustomize.tree import DecryptableFile
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.workers import NO_NETWORK
 
-Decrypt: TypeAlias = Callable[[Input], Awaitable[bytes]]
+Decrypt: TypeAlias = Callable[[DecryptableFile], Awaitable[bytes]]
 
 
 class RemoteError(RenderError):
-    """The overlay names things that are not in its tree. `references` says which.
-
-    Those among them that are charts of a repository are also in `charts`.
-    """
+    """The overlay names things that are not in its tree."""
 
     references: tuple[str, ...] = ()
-    charts: Mapping[str, Chart] = {}
+    """All of the missing references."""
+    charts: Mapping[str, InflatedChart] = {}
+    """Those references that are charts of a repository."""
 
 
 class Builder(msgspec.Struct, frozen=True):
-    """The program that builds; `read` reads the files again that objects come from."""
+    """The program that builds, and its limits."""
 
     argv: tuple[str, ...]
     limits: Limits = Limits()
     read: DocumentReader = read_documents
+    """Reads the files of objects again, to find the locations."""
 
 
-class Workplace(msgspec.Struct, frozen=True):
-    """Where a build takes place: the copy, what is in it, and the program."""
+class BuildJob(msgspec.Struct, frozen=True):
+    """A build: its scratch directory, its inputs and the program."""
 
     scratch: Path
-    gathering: Gathering
-    tool: Builder
+    inputs: OverlayInputs
+    builder: Builder
 
 
 def find_tool() -> Builder:
-    """The kubectl that is installed with us, or kustomize or kubectl on PATH."""
+    """Return the kubectl that is installed with Tidegate, or kustomize or kubectl on PATH.
+
+    Raises RenderError without any.
+    """
     path = os.environ.get("PATH", os.defpath)
-    for name, word, where in (
-        ("kubectl", "kustomize", _own_programs()),
+    for name, subcommand, search_path in (
+        ("kubectl", "kustomize", _installed_programs()),
         ("kustomize", "build", path),
         ("kubectl", "kustomize", path),
     ):
         try:
-            return Builder((str(find_program(name, path=where)), word))
+            return Builder((str(find_program(name, path=search_path)), subcommand))
         except ProcessError:
             continue
     problem = "neither `kustomize` nor `kubectl` is there to build overlays with"
@@ -77,7 +80,7 @@ def find_tool() -> Builder:
 
 
 @cache
-def _own_programs() -> str:
+def _installed_programs() -> str:
     return sysconfig.get_path("scripts")
 
 
@@ -88,117 +91,125 @@ async def build(
     decrypt: Decrypt | None = None,
     workers: Workers | None = None,
 ) -> tuple[Document, ...]:
-    """The objects of an overlay, in kustomize's order, each with the file it comes from.
+    """Return the objects of an overlay, in kustomize's order, each with the file it comes from.
 
-    `decrypt` is shown each file that Flux would decrypt on disk, and gives what shall stand there.
-    `workers` render charts where the overlay may inflate some and names no other program for it.
+    `decrypt` gets each file that Flux would decrypt on disk, and returns the content to build with.
+    `workers` render charts if the overlay may inflate them and names no other program for it.
     """
-    gathering = gather(overlay)
-    _refuse_remote(gathering)
-    inflates = _who_inflates(gathering, workers)
+    inputs = collect_inputs(overlay)
+    _require_no_remotes(inputs)
+    chart_workers = _chart_workers(inputs, workers)
     if decrypt is not None:
-        for path, found in gathering.decryptable.items():
-            gathering.copy.files[path] = await decrypt(found)
+        for path, file in inputs.decryptable.items():
+            inputs.copy.files[path] = await decrypt(file)
     tool = tool or find_tool()
-    built = await _build_apart(gathering, tool)
-    if built is None:
-        built = await _build_whole(gathering, tool, inflates)
-    return tuple(built)
+    objects = await _build_parts(inputs, tool)
+    if objects is None:
+        objects = await _build_whole(inputs, tool, chart_workers)
+    return tuple(objects)
 
 
-async def _build_apart(gathering: Gathering, tool: Builder) -> list[Document] | None:
-    """All parts, if there are several. If one of them is refused, the whole has to say for what."""
-    parts = divide(gathering)
+async def _build_parts(inputs: OverlayInputs, tool: Builder) -> list[Document] | None:
+    """Build the parts of a long list.
+
+    None if there is one part, or if a part fails: then the whole build reports the error.
+    """
+    parts = split_inputs(inputs)
     if len(parts) == 1:
         return None
-    room = asyncio.Semaphore(os.cpu_count() or 1)
+    semaphore = asyncio.Semaphore(os.cpu_count() or 1)
 
-    async def build_part(part: Gathering) -> list[Document]:
-        async with room:
+    async def build_part(part: OverlayInputs) -> list[Document]:
+        async with semaphore:
             return await _build_whole(part, tool, None)
 
     objects: list[Document] = []
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(build_part(part)) for part in parts]
-        objects = [one for task in tasks for one in task.result()]
+        objects = [document for task in tasks for document in task.result()]
     except* RenderError:
         objects = []
     return objects if objects and are_distinct(objects) else None
 
 
 async def _build_whole(
-    gathering: Gathering, tool: Builder, inflates: Workers | None
+    inputs: OverlayInputs, tool: Builder, chart_workers: Workers | None
 ) -> list[Document]:
     with scratch_directory() as scratch:
-        gathering.copy.write(scratch)
+        inputs.copy.write(scratch)
         (scratch / "tmp").mkdir()
-        bench = Workplace(scratch, gathering, tool)
-        if inflates is None:
-            return await _build_on(bench)
-        return await _build_with_charts(bench, Inflation(scratch, inflates))
+        job = BuildJob(scratch, inputs, tool)
+        if chart_workers is None:
+            return await _build_located(job)
+        return await _build_with_charts(job, HelmShimServer(scratch, chart_workers))
 
 
-def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | None:
-    """Our workers, if charts are to be inflated and nobody else does it."""
-    helm = gathering.overlay.helm
-    if not gathering.uses_charts or (helm is not None and helm.command):
+def _chart_workers(inputs: OverlayInputs, workers: Workers | None) -> Workers | None:
+    """Return the workers that inflate charts; None if there are none, or if a program does it."""
+    helm = inputs.overlay.helm
+    if not inputs.uses_charts or (helm is not None and helm.command):
         return None
     if helm is None or workers is None:
         problem = "the overlay inflates Helm charts, and there is no helm to do so"
-        where = Location(gathering.overlay.path or ".", field="helmCharts")
+        location = Location(inputs.overlay.path or ".", field="helmCharts")
         hint = "allow charts for this build, or render the chart as a unit of its own"
-        raise RenderError("render.kustomize.helm", problem, location=where, hint=hint)
+        raise RenderError("render.kustomize.helm", problem, location=location, hint=hint)
     return workers
 
 
-def inputs_digest(gathering: Gathering, *, tool_version: str) -> str:
-    """Equal for builds that must give equal objects: for a cache to be keyed by."""
-    overlay = gathering.overlay
-    more = (tool_version, overlay.restriction.value, gathering.top, repr(overlay.helm or ""))
-    return gathering.copy.digest(*more)
+def inputs_digest(inputs: OverlayInputs, *, tool_version: str) -> str:
+    """Return a digest that is equal for builds with equal results, for cache keys."""
+    overlay = inputs.overlay
+    more = (tool_version, overlay.restriction.value, inputs.top_file, repr(overlay.helm or ""))
+    return inputs.copy.digest(*more)
 
 
-async def _build_with_charts(bench: Workplace, inflation: Inflation) -> list[Document]:
-    """Build while charts are inflated beside it. What a chart was refused for is told first."""
+async def _build_with_charts(job: BuildJob, server: HelmShimServer) -> list[Document]:
+    """Build while a server inflates charts. The error of a chart is raised first."""
     objects: list[Document] = []
-    refused: TidegateError | None = None
-    with inflation.listen() as listener:
+    build_error: TidegateError | None = None
+    with server.listen() as listener:
         async with asyncio.TaskGroup() as group:
-            serving = group.create_task(inflation.serve(listener), name="inflate charts")
+            serving = group.create_task(server.serve(listener), name="inflate charts")
             try:
-                objects = await _build_on(bench)
+                objects = await _build_located(job)
             except TidegateError as error:
-                refused = error
+                build_error = error
             finally:
                 serving.cancel()
-    if refused is not None:
-        raise inflation.refused or refused
+    if build_error is not None:
+        raise server.error or build_error
     return objects
 
 
-async def _build_on(bench: Workplace) -> list[Document]:
-    gathering = bench.gathering
-    if output.asks_for_origins(gathering.body):
-        objects = await _run(bench)
-        return output.place_objects(objects, objects, gathering, bench.tool.read)
-    if _is_empty(gathering.body):
-        return await _run(bench)
-    top = bench.scratch / gathering.top
-    truth = await _run(bench) if output.can_be_seen(gathering) else None
-    top.write_text(to_yaml(output.with_origins(gathering.body)))
+async def _build_located(job: BuildJob) -> list[Document]:
+    """Build, and set the location of each object."""
+    inputs = job.inputs
+    if output.has_origin_annotations(inputs.body):
+        objects = await _run(job)
+        return output.locate_objects(objects, objects, inputs, job.builder.read)
+    if _is_empty(inputs.body):
+        return await _run(job)
+    top = job.scratch / inputs.top_file
+    unannotated = await _run(job) if output.may_see_annotations(inputs) else None
+    top.write_text(to_yaml(output.with_origins(inputs.body)))
     try:
-        annotated = await _run(bench)
+        annotated = await _run(job)
     except RenderError:
-        if truth is None:
+        if unannotated is None:
             raise
-        return truth
-    objects = [output.without_origin(one) for one in annotated] if truth is None else truth
-    return output.place_objects(objects, annotated, gathering, bench.tool.read)
+        return unannotated
+    objects = (
+        [output.without_origin(document) for document in annotated]
+        if unannotated is None
+        else unannotated
+    )
+    return output.locate_objects(objects, annotated, inputs, job.builder.read)
 
 
 def _is_empty(body: JsonObject) -> bool:
-    """Kustomize refuses a file that says nothing; an option of ours would make it say something."""
+    """Whether a kustomization is empty. Kustomize rejects it; an added option would hide that."""
     return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
 
 
@@ -211,43 +222,43 @@ def _helm_options(helm: HelmOptions) -> list[str]:
     return options
 
 
-async def _run(bench: Workplace) -> list[Document]:
-    gathering, overlay = bench.gathering, bench.gathering.overlay
-    argv = [*bench.tool.argv, str(Path(gathering.top).parent)]
+async def _run(job: BuildJob) -> list[Document]:
+    inputs, overlay = job.inputs, job.inputs.overlay
+    argv = [*job.builder.argv, str(Path(inputs.top_file).parent)]
     argv += ["--load-restrictor", overlay.restriction.value]
-    if overlay.helm is not None and gathering.uses_charts:
+    if overlay.helm is not None and inputs.uses_charts:
         argv += _helm_options(overlay.helm)
     command = Command(
         argv=tuple(argv),
-        cwd=bench.scratch,
-        env=_environment(bench, overlay),
+        cwd=job.scratch,
+        env=_environment(job, overlay),
         accepted_codes=frozenset({0, 1}),
     )
     try:
-        ran = await run(command, limits=bench.tool.limits)
+        result = await run(command, limits=job.builder.limits)
     except ProcessError as error:
         if error.code == "external.missing":
             raise
         problem = f"kustomize could not finish the overlay: {sanitize(error.problem)}"
-        where = Location(overlay.path or ".")
+        location = Location(overlay.path or ".")
         raise RenderError(
-            "render.kustomize.limit", problem, location=where, hint=error.hint
+            "render.kustomize.limit", problem, location=location, hint=error.hint
         ) from error
-    if ran.exit_code:
-        raise refusal(ran.stderr, gathering)
-    return output.read_objects(ran.stdout, gathering)
+    if result.exit_code:
+        raise kustomize_error(result.stderr, inputs)
+    return output.read_objects(result.stdout, inputs)
 
 
-def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
-    """Nothing of the user's: no home, no git, no way out. Garbage is collected when it must be."""
+def _environment(job: BuildJob, overlay: Overlay) -> dict[str, str]:
+    """Return the environment: nothing of the user, no network, late garbage collection."""
     return {
-        "HOME": str(bench.scratch),
-        "TMPDIR": str(bench.scratch / "tmp"),
+        "HOME": str(job.scratch),
+        "TMPDIR": str(job.scratch / "tmp"),
         "PATH": "/nonexistent",
         "NO_PROXY": "",
         "no_proxy": "",
         "GOGC": "off",
-        "GOMEMLIMIT": str(bench.tool.limits.memory // 2),
+        "GOMEMLIMIT": str(job.builder.limits.memory // 2),
         "GOMAXPROCS": "1",
         **NO_NETWORK,
         **ENVIRONMENT,
@@ -255,17 +266,17 @@ def _environment(bench: Workplace, overlay: Overlay) -> dict[str, str]:
     }
 
 
-def _refuse_remote(gathering: Gathering) -> None:
-    if not gathering.remote:
+def _require_no_remotes(inputs: OverlayInputs) -> None:
+    if not inputs.missing_remotes:
         return
-    references = tuple(sorted(gathering.remote))
+    references = tuple(sorted(inputs.missing_remotes))
     first = references[0]
     more = f" and {len(references) - 1} more" if len(references) > 1 else ""
     error = RemoteError(
         "render.kustomize.remote",
         f"the overlay needs `{sanitize(first)}`{more}, which must be fetched first",
-        location=gathering.remote[first],
+        location=inputs.missing_remotes[first],
     )
     error.references = references
-    error.charts = gathering.remote_charts
+    error.charts = inputs.remote_charts
     raise error

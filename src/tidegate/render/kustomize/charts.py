@@ -1,10 +1,10 @@
-"""Inflates charts for kustomize, with our warm workers in the place of helm.
+"""Chart inflation for kustomize, by warm Helm workers in place of helm.
 
-    kustomize ── `python template web …` ── socket ── Inflation ── a Helm worker
+kustomize ── `python template web …` ── socket ── HelmShimServer ── a Helm worker
 
-Kustomize runs the program that it is told is helm, with helm's arguments, in the directory of the
-build. It is told our own Python: then helm's commands are names of scripts, and these lie there.
-So no helm is needed, and no file has to be executable, which files in memory often must not be.
+Kustomize runs its configured helm program, with helm's arguments, in the build directory. The
+program is Python: helm's commands are then names of scripts in that directory. So no helm is
+needed, and no file must be executable, which files in memory often cannot be.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from tidegate.render.helm.render import print_manifest
 from tidegate.render.kustomize.helm_shim import CHUNK, SOCKET
 
 COMMANDS = ("version", "template", "pull")
-LARGEST_REQUEST = 1024 * 1024
+MAX_REQUEST_SIZE = 1024 * 1024
 ENVIRONMENT = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 PROGRAM = sys.executable
-WITH_A_VALUE = frozenset(
+VALUE_OPTIONS = frozenset(
     {"--namespace", "--name-template", "-f", "--api-versions", "--kube-version"}
 )
-ALONE = frozenset(
+FLAG_OPTIONS = frozenset(
     {"--include-crds", "--skip-tests", "--no-hooks", "--generate-name", "--debug", "--devel"}
 )
-"""Options of `helm template` that kustomize may give."""
-_VALUES = lazy_regex(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
-_TREE = lazy_regex(r"(?<![\w./-])/?tree/")
+"""Options of `helm template` that kustomize may pass, without a value."""
+_VALUES_PATH = lazy_regex(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
+_TREE_PREFIX = lazy_regex(r"(?<![\w./-])/?tree/")
 
 
-class Inflation:
-    """Whoever kustomize asks, for one build. `refused` is what a chart was refused for."""
+class HelmShimServer:
+    """Server of the helm calls of one build."""
 
     def __init__(self, scratch: Path, workers: Workers) -> None:
         self._scratch = scratch
         self._workers = workers
-        self.refused: RenderError | None = None
+        self.error: RenderError | None = None
 
     def listen(self) -> socket.socket:
-        """Put the scripts where kustomize will call them by name, and a socket beside them."""
+        """Write the scripts that kustomize calls, and open a socket beside them."""
         for command in COMMANDS:
             shutil.copyfile(Path(__file__).with_name("helm_shim.py"), self._scratch / command)
         listener = socket.socket(socket.AF_UNIX)
@@ -75,111 +75,116 @@ class Inflation:
         """Answer one request after another until cancelled; kustomize waits for each."""
         loop = asyncio.get_running_loop()
         while True:
-            line, _ = await loop.sock_accept(listener)
-            with line, suppress(ConnectionError):
-                line.setblocking(False)
-                await loop.sock_sendall(line, await self._answer(await _hear(line)))
+            connection, _ = await loop.sock_accept(listener)
+            with connection, suppress(ConnectionError):
+                connection.setblocking(False)
+                await loop.sock_sendall(connection, await self._answer(await _receive(connection)))
 
     async def _answer(self, request: bytes) -> bytes:
         try:
-            asked = read_words(os.fsdecode(request).split("\0"), self._scratch)
+            call = parse_helm_call(os.fsdecode(request).split("\0"), self._scratch)
             try:
                 manifest = await print_manifest(
-                    asked.release, self._workers, hooks=asked.hooks, tests=asked.tests
+                    call.release,
+                    self._workers,
+                    include_hooks=call.include_hooks,
+                    include_tests=call.include_tests,
                 )
             except RenderError as error:
-                raise _in_words_of_the_overlay(error, asked, self._scratch) from error
+                raise _overlay_error(error, call, self._scratch) from error
             return b"+" + manifest.encode()
         except RenderError as error:
-            self.refused = self.refused or error
-            # Kustomize quotes this in a message of its own, which nobody gets to see.
+            self.error = self.error or error
+            # Kustomize quotes this in its message, which is not shown.
             return b"-" + error.code.encode()
 
 
-async def _hear(line: socket.socket) -> bytes:
+async def _receive(connection: socket.socket) -> bytes:
     loop = asyncio.get_running_loop()
     request = b""
-    while len(request) <= LARGEST_REQUEST and (piece := await loop.sock_recv(line, CHUNK)):
-        request += piece
+    while len(request) <= MAX_REQUEST_SIZE and (chunk := await loop.sock_recv(connection, CHUNK)):
+        request += chunk
     return request
 
 
-def _in_words_of_the_overlay(error: RenderError, asked: Asked, scratch: Path) -> RenderError:
-    """The same error with paths as they are in the source: it speaks of our copy."""
-    place = error.location or Location(asked.release.chart)
-    inside = f"{asked.release.chart}/{place.name}"
-    name = _translated(inside if (scratch / inside).exists() else place.name)
-    where = place.with_name(name)
-    return RenderError(error.code, _translated(error.problem), location=where, hint=error.hint)
+def _overlay_error(error: RenderError, call: HelmTemplateCall, scratch: Path) -> RenderError:
+    """Return the error with paths of the source instead of the copy."""
+    location = error.location or Location(call.release.chart)
+    chart_path = f"{call.release.chart}/{location.name}"
+    name = _translate_paths(chart_path if (scratch / chart_path).exists() else location.name)
+    translated = location.with_name(name)
+    return RenderError(
+        error.code, _translate_paths(error.problem), location=translated, hint=error.hint
+    )
 
 
-def _translated(text: str) -> str:
-    return _TREE.sub("", _VALUES.sub(r"values of \1", text))
+def _translate_paths(text: str) -> str:
+    return _TREE_PREFIX.sub("", _VALUES_PATH.sub(r"values of \1", text))
 
 
-class Asked(msgspec.Struct, frozen=True):
+class HelmTemplateCall(msgspec.Struct, frozen=True):
     """One call of `helm template`."""
 
     release: ChartRequest
-    hooks: bool = True
-    tests: bool = True
+    include_hooks: bool = True
+    include_tests: bool = True
 
 
-def read_words(words: list[str], scratch: Path) -> Asked:
-    """What a call asks for. All paths in it lie below the directory of the build."""
-    command, *rest = words
+def parse_helm_call(arguments: list[str], scratch: Path) -> HelmTemplateCall:
+    """Parse a call of helm. All its paths are below the build directory."""
+    command, *rest = arguments
     if command != "template":
         problem = (
             f"kustomize asks for `helm {sanitize(command)}`, and charts are only rendered here"
         )
         raise RenderError("render.kustomize.helm", problem, location=Location("."))
-    named, options = _sorted(rest)
-    chart = os.path.relpath(named[-1] if named else "", scratch)
+    positional, options = _split_options(rest)
+    chart = os.path.relpath(positional[-1] if positional else "", scratch)
     files = (os.path.relpath(path, scratch) for path in options.get("-f", ()))
     release = ChartRequest(
         root=str(scratch),
         chart=chart,
-        name=_name(named[:-1], options, chart),
-        namespace=_last(options, "--namespace") or "default",
+        name=_release_name(positional[:-1], options, chart),
+        namespace=_last_value(options, "--namespace") or "default",
         layers=(*(ValuesFile(f"/{path}") for path in files), InlineValues()),
-        kube_version=_last(options, "--kube-version") or DEFAULT_KUBE_VERSION,
+        kube_version=_last_value(options, "--kube-version") or DEFAULT_KUBE_VERSION,
         api_versions=tuple(options.get("--api-versions", ())),
         include_crds="--include-crds" in options,
         repositories=(),
         builds_dependencies=False,
     )
-    return Asked(release, "--no-hooks" not in options, "--skip-tests" not in options)
+    return HelmTemplateCall(release, "--no-hooks" not in options, "--skip-tests" not in options)
 
 
-def _sorted(words: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """What stands by itself, and the values of each option."""
-    named: list[str] = []
+def _split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the positional arguments, and the values of each option."""
+    positional: list[str] = []
     options: dict[str, list[str]] = {}
-    left = iter(words)
-    for word in left:
-        if word in WITH_A_VALUE:
-            options.setdefault(word, []).append(next(left, ""))
-        elif word in ALONE:
-            options[word] = []
-        elif word.startswith("-"):
-            problem = f"kustomize calls helm with `{sanitize(word)}`, which is not known here"
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument in VALUE_OPTIONS:
+            options.setdefault(argument, []).append(next(remaining, ""))
+        elif argument in FLAG_OPTIONS:
+            options[argument] = []
+        elif argument.startswith("-"):
+            problem = f"kustomize calls helm with `{sanitize(argument)}`, which is not known here"
             raise RenderError("render.kustomize.helm", problem, location=Location("."))
         else:
-            named.append(word)
-    return named, options
+            positional.append(argument)
+    return positional, options
 
 
-def _name(named: list[str], options: dict[str, list[str]], chart: str) -> str:
-    """The name of the release. Helm would make one up of the clock; ours stays the same."""
-    pattern = _last(options, "--name-template")
-    if pattern and (named or "{{" in pattern):
+def _release_name(positional: list[str], options: dict[str, list[str]], chart: str) -> str:
+    """Return the name of the release. Helm would generate one by time; this one is constant."""
+    pattern = _last_value(options, "--name-template")
+    if pattern and (positional or "{{" in pattern):
         problem = "the `nameTemplate` of a chart is not evaluated here"
         hint = "write the name as `releaseName`"
-        where = Location(chart.partition("/")[2] or ".")
-        raise RenderError("render.kustomize.helm", problem, location=where, hint=hint)
-    made_up = f"{Path(chart).name.partition('.')[0]}-0"
-    return pattern or (named[0] if named else made_up)
+        location = Location(chart.partition("/")[2] or ".")
+        raise RenderError("render.kustomize.helm", problem, location=location, hint=hint)
+    generated = f"{Path(chart).name.partition('.')[0]}-0"
+    return pattern or (positional[0] if positional else generated)
 
 
-def _last(options: dict[str, list[str]], name: str) -> str:
+def _last_value(options: dict[str, list[str]], name: str) -> str:
     return options.get(name, [""])[-1]

@@ -1,7 +1,7 @@
-"""Walk from an overlay to everything it names, and gather it.
+"""Collection of everything that an overlay names.
 
-Each kustomization on the way is read, checked and written anew; what it names is gathered, and what
-leads out of its tree, or to the network, is refused.
+Each kustomization on the way is read, checked and written anew. References that lead out of the
+tree, or to the network, are rejected.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from tidegate.model.k8s.objects import FieldPath, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.globs import find_matches, is_pattern
-from tidegate.render.inputs import Footprint
+from tidegate.render.inputs import CacheInputs
 from tidegate.render.kustomize import kustomization
-from tidegate.render.kustomize.kustomization import Chart, PathRole, write_out, written_out
-from tidegate.render.kustomize.override import apply_overrides, made_kustomization
+from tidegate.render.kustomize.kustomization import (
+    InflatedChart,
+    PathRole,
+    parse_inline_objects,
+    write_inline_objects,
+)
+from tidegate.render.kustomize.override import apply_overrides, generate_kustomization
 from tidegate.render.kustomize.tree import (
-    Copy,
-    Input,
+    BuildCopy,
+    DecryptableFile,
+    FindLocation,
     PathKind,
+    ResolvedPath,
     Tree,
-    TreeSpot,
-    Where,
     find_kustomization,
     find_manifests,
     is_below,
@@ -38,296 +43,361 @@ from tidegate.render.kustomize.tree import (
 FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
 _ANCHORS = lazy_regex(rb"[:,?\[{-]\s+&[^\s,\]}]")
 _ALIASES = lazy_regex(rb"[:,?\[{-]\s*\*[^\s,\]}]")
-ENDLESS = frozenset({"documents.alias.loop", "documents.alias.excess"})
-"""What Kubernetes refuses, and kustomize writes out until its memory is full."""
-TAKEN_AS_TEXT = frozenset({"configmapgenerator", "secretgenerator"})
-"""Fields whose files nobody reads as YAML."""
-COST_OF_AN_ENTRY = 4096
-"""Links can make a small chart endless, so that each name counts as some bytes."""
+ALIAS_ERRORS = frozenset({"documents.alias.loop", "documents.alias.excess"})
+"""Errors of Kubernetes; kustomize would expand such aliases until its memory is full."""
+TEXT_FIELDS = frozenset({"configmapgenerator", "secretgenerator"})
+"""Fields whose files are not read as YAML."""
+ENTRY_COST = 4096
+"""Bytes that each name counts: links can make a small chart endless."""
 
 
-class Gathering(msgspec.Struct):
-    """What has been found so far."""
+class OverlayInputs(msgspec.Struct):
+    """All inputs of an overlay that were collected so far."""
 
     overlay: Overlay
-    copy: Copy = msgspec.field(default_factory=Copy)
-    remote: dict[str, Location] = msgspec.field(default_factory=dict)
-    remote_charts: dict[str, Chart] = msgspec.field(default_factory=dict)
-    entered: set[str] = msgspec.field(default_factory=set)
-    decryptable: dict[str, Input] = msgspec.field(default_factory=dict)
+    copy: BuildCopy = msgspec.field(default_factory=BuildCopy)
+    """Files for the build."""
+    missing_remotes: dict[str, Location] = msgspec.field(default_factory=dict)
+    """Remote references that must be fetched first, with their locations."""
+    remote_charts: dict[str, InflatedChart] = msgspec.field(default_factory=dict)
+    visited: set[str] = msgspec.field(default_factory=set)
+    """Directories that were collected already, by their path in the copy."""
+    decryptable: dict[str, DecryptableFile] = msgspec.field(default_factory=dict)
+    """Files that may be encrypted, by their path in the copy."""
     uses_charts: bool = False
-    top: str = ""
+    top_file: str = ""
+    """Path of the overlay's own kustomization in the copy."""
     body: JsonObject = msgspec.field(default_factory=dict)
+    """The overlay's own kustomization."""
 
     def __repr__(self) -> str:
-        return f"Gathering({self.overlay!r})"
+        return f"OverlayInputs({self.overlay!r})"
 
 
-class Stop(msgspec.Struct, frozen=True):
-    """A directory on the way, and the way to it. `plugins_for` uses it as a list of plugins."""
+class KustomizationVisit(msgspec.Struct, frozen=True):
+    """A directory with a kustomization, and the way to it."""
 
     tree: Tree
     directory: str
-    behind: tuple[Stop, ...] = ()
-    plugins_for: Gatherer | None = None
+    ancestors: tuple[KustomizationVisit, ...] = ()
+    plugin_user: OverlayCollector | None = None
+    """The collector that uses the directory as a list of plugins."""
 
 
-def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
-    """Everything that building an overlay reads. What is looked at for it is noted in `looked`."""
-    tree = Tree(overlay.root, mount="tree", looked=looked)
-    gathering = Gathering(overlay)
+def collect_inputs(overlay: Overlay, cache_inputs: CacheInputs | None = None) -> OverlayInputs:
+    """Return everything that building an overlay reads. Paths are recorded in `cache_inputs`."""
+    tree = Tree(overlay.root, mount="tree", cache_inputs=cache_inputs)
+    inputs = OverlayInputs(overlay)
 
-    def where() -> Location:
+    def find_location() -> Location:
         return Location(overlay.path or ".")
 
-    spot = tree.find(".", overlay.path or ".", where=where)
-    if spot.found is not PathKind.DIRECTORY:
+    resolved = tree.find(".", overlay.path or ".", find_location=find_location)
+    if resolved.kind is not PathKind.DIRECTORY:
         problem = f"there is no directory `{sanitize(overlay.path)}`"
-        raise RenderError("render.kustomize.missing", problem, location=where())
+        raise RenderError("render.kustomize.missing", problem, location=find_location())
     try:
-        _enter(gathering, Stop(tree, spot.path))
+        _collect_directory(inputs, KustomizationVisit(tree, resolved.path))
     except RecursionError:
         problem = "the overlay is nested too deep"
-        raise RenderError("render.kustomize.size", problem, location=where()) from None
-    return gathering
+        raise RenderError("render.kustomize.size", problem, location=find_location()) from None
+    return inputs
 
 
-def _enter(gathering: Gathering, step: Stop) -> None:
-    """Gather one kustomization and all it names."""
-    key = step.tree.copied(step.directory)
-    if key in gathering.entered and step.plugins_for is None:
+def _collect_directory(inputs: OverlayInputs, current: KustomizationVisit) -> None:
+    """Collect a kustomization and everything that it names."""
+    key = current.tree.path_in_copy(current.directory)
+    if key in inputs.visited and current.plugin_user is None:
         return
-    gathering.entered.add(key)
-    is_top = not step.behind
-    makes = is_top and isinstance(gathering.overlay.overrides, FluxOverrides)
-    name = find_kustomization(step.tree, step.directory, may_lack=makes)
-    path = posixpath.normpath(posixpath.join(step.directory, name or "kustomization.yaml"))
-    walk = Gatherer(gathering, step, path)
+    inputs.visited.add(key)
+    is_top = not current.ancestors
+    may_generate = is_top and isinstance(inputs.overlay.overrides, FluxOverrides)
+    name = find_kustomization(current.tree, current.directory, may_lack=may_generate)
+    path = posixpath.normpath(posixpath.join(current.directory, name or "kustomization.yaml"))
+    collector = OverlayCollector(inputs, current, path)
     if name:
-        shown = step.tree.label + path
-        body = kustomization.read_kustomization(walk.read_source(), shown, keep_unknown=not makes)
+        display_name = current.tree.label + path
+        body = kustomization.read_kustomization(
+            collector.read_source(), display_name, keep_unknown=not may_generate
+        )
     else:
-        body = made_kustomization(find_manifests(step.tree, step.directory))
+        body = generate_kustomization(find_manifests(current.tree, current.directory))
     if is_top:
-        overrides = gathering.overlay.overrides
-        body = apply_overrides(body, overrides, made=not name, nearby=walk)
-        gathering.top = step.tree.copied(path)
-    if step.plugins_for is not None:
-        walk.refuse_more_than_a_list(body)
-    mapped = walk.gather(body)
+        overrides = inputs.overlay.overrides
+        body = apply_overrides(body, overrides, is_generated=not name, directory=collector)
+        inputs.top_file = current.tree.path_in_copy(path)
+    if current.plugin_user is not None:
+        collector.require_plain_list(body)
+    mapped_body = collector.collect(body)
     if is_top:
-        gathering.body = mapped
+        inputs.body = mapped_body
 
 
-def _refuse_endless(content: bytes, shown: str) -> None:
-    """Raise where an alias leads into itself, or aliases of aliases swell."""
+def _check_aliases(content: bytes, display_name: str) -> None:
+    """Raise DocumentError for YAML aliases that refer to themselves or grow exponentially."""
     if _ANCHORS.search(content) and _ALIASES.search(content):
         try:
-            read_documents(content, shown)
+            read_documents(content, display_name)
         except DocumentError as error:
-            if error.code in ENDLESS:
+            if error.code in ALIAS_ERRORS:
                 raise
 
 
-class Gatherer:
-    """One kustomization while it is gathered."""
+class OverlayCollector:
+    """Collects one kustomization."""
 
-    def __init__(self, gathering: Gathering, step: Stop, path: str) -> None:
-        self.gathering = gathering
-        self.step = step
-        self.tree = step.tree
-        self.directory = step.directory
+    def __init__(self, inputs: OverlayInputs, current: KustomizationVisit, path: str) -> None:
+        self.inputs = inputs
+        self.current = current
+        self.tree = current.tree
+        self.directory = current.directory
         self.path = path
 
     def read_source(self) -> bytes:
-        spot = self.tree.find(self.directory, posixpath.basename(self.path), where=self.where(()))
-        self._refuse_restricted(spot.path, posixpath.basename(self.path), ())
-        return self.gathering.copy.read(self.tree, spot.path, self.where(()))
+        """Return the text of the kustomization."""
+        resolved = self.tree.find(
+            self.directory, posixpath.basename(self.path), find_location=self.location_finder(())
+        )
+        self._check_restriction(resolved.path, posixpath.basename(self.path), ())
+        return self.inputs.copy.read(self.tree, resolved.path, self.location_finder(()))
 
-    def gather(self, body: JsonObject) -> JsonObject:
+    def collect(self, body: JsonObject) -> JsonObject:
+        """Collect what a kustomization names; return it with the paths of the copy."""
         mapped = kustomization.map_paths(body, self.visit)
-        shared = mapped.get("helmGlobals")
-        if isinstance(shared, dict):
-            # Where helm keeps its own files is nothing a repository may say.
+        helm_globals = mapped.get("helmGlobals")
+        if isinstance(helm_globals, dict):
+            # A repository must not set the directory of helm's own files.
             mapped["helmGlobals"] = {
-                key: value for key, value in shared.items() if key.casefold() != "confighome"
+                key: value for key, value in helm_globals.items() if key.casefold() != "confighome"
             }
-        for number, chart in enumerate(kustomization.charts_of(body)):
-            self._take_chart(chart, ("helmCharts", number))
-        self._note_decryptable(mapped)
-        self.gathering.copy.files[self.tree.copied(self.path)] = to_yaml(mapped).encode()
+        for number, chart in enumerate(kustomization.list_charts(body)):
+            self._add_chart(chart, ("helmCharts", number))
+        self._add_decryptable(mapped)
+        self.inputs.copy.files[self.tree.path_in_copy(self.path)] = to_yaml(mapped).encode()
         return mapped
 
-    def _note_decryptable(self, body: JsonObject) -> None:
+    def _add_decryptable(self, body: JsonObject) -> None:
+        """Add the files that Flux may decrypt."""
         for use, name, text in kustomization.decryptable_paths(body):
             if kustomization.is_remote_file(text):
                 continue
-            path = self.tree.find(self.directory, text, where=self.where(())).path
-            copied = self.tree.copied(path)
-            content = self.gathering.copy.files.get(copied)
+            path = self.tree.find(self.directory, text, find_location=self.location_finder(())).path
+            copy_path = self.tree.path_in_copy(path)
+            content = self.inputs.copy.files.get(copy_path)
             if content is not None:
-                shown = self.tree.label + path
-                found = Input(path=shown, name=name, use=use, content=content)
-                self.gathering.decryptable.setdefault(copied, found)
+                display_name = self.tree.label + path
+                file = DecryptableFile(path=display_name, name=name, use=use, content=content)
+                self.inputs.decryptable.setdefault(copy_path, file)
 
-    def visit(self, role: PathRole, text: str, at: FieldPath) -> str:
-        """Gather what a path names; say how it is to be written in the copy."""
+    def visit(self, role: PathRole, text: str, field_path: FieldPath) -> str:
+        """Collect what a path names; return the path to write in the copy."""
         if role in {PathRole.PATCH, PathRole.PLUGIN}:
-            bodies = written_out(text)
+            bodies = parse_inline_objects(text)
             if bodies:
-                return write_out(bodies if role is PathRole.PATCH else self.map_plugins(bodies))
-        goes_out = kustomization.is_remote_file if role in FILES_ONLY else kustomization.is_remote
-        if goes_out(text):
-            return self._take_remote(role, text, at)
-        spot = self.tree.find(self.directory, text, where=self.where(at))
-        self.gathering.copy.link(self.tree, spot)
-        self._take_spot(role, spot, text, at)
+                return write_inline_objects(
+                    bodies if role is PathRole.PATCH else self.map_plugins(bodies)
+                )
+        is_remote = kustomization.is_remote_file if role in FILES_ONLY else kustomization.is_remote
+        if is_remote(text):
+            return self._add_remote(role, text, field_path)
+        resolved = self.tree.find(
+            self.directory, text, find_location=self.location_finder(field_path)
+        )
+        self.inputs.copy.add_links(self.tree, resolved)
+        self._add_path(role, resolved, text, field_path)
         return text
 
-    def _take_spot(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> None:
-        if spot.found is PathKind.DIRECTORY and role not in FILES_ONLY:
-            self._enter(Stop(self.tree, spot.path), role, at)
-        elif spot.found is PathKind.FILE and role is not PathRole.COMPONENT:
-            self._take_file(role, spot.path, text, at)
+    def _add_path(
+        self, role: PathRole, resolved: ResolvedPath, text: str, field_path: FieldPath
+    ) -> None:
+        if resolved.kind is PathKind.DIRECTORY and role not in FILES_ONLY:
+            self._enter_directory(KustomizationVisit(self.tree, resolved.path), role, field_path)
+        elif resolved.kind is PathKind.FILE and role is not PathRole.COMPONENT:
+            self._add_file(role, resolved.path, text, field_path)
         else:
-            raise self._missing(role, spot, text, at)
+            raise self._missing_error(role, resolved, text, field_path)
 
-    def _take_file(self, role: PathRole, path: str, text: str, at: FieldPath) -> None:
-        self._refuse_restricted(path, text, at)
-        content = self.gathering.copy.take(self.tree, path, self.where(at))
-        if str(at[0]).lower() not in TAKEN_AS_TEXT:
-            _refuse_endless(content, self.tree.label + path)
-        user = self if role is PathRole.PLUGIN else self.step.plugins_for
-        if user is not None:
-            bodies = user.map_plugins(written_out(content))
+    def _add_file(self, role: PathRole, path: str, text: str, field_path: FieldPath) -> None:
+        self._check_restriction(path, text, field_path)
+        content = self.inputs.copy.add(self.tree, path, self.location_finder(field_path))
+        if str(field_path[0]).lower() not in TEXT_FIELDS:
+            _check_aliases(content, self.tree.label + path)
+        plugin_user = self if role is PathRole.PLUGIN else self.current.plugin_user
+        if plugin_user is not None:
+            bodies = plugin_user.map_plugins(parse_inline_objects(content))
             if bodies:
-                self.gathering.copy.files[self.tree.copied(path)] = write_out(bodies).encode()
+                self.inputs.copy.files[self.tree.path_in_copy(path)] = write_inline_objects(
+                    bodies
+                ).encode()
 
-    def _refuse_restricted(self, path: str, text: str, at: FieldPath) -> None:
-        own_only = self.gathering.overlay.restriction is LoadRestriction.ROOT_ONLY
-        if (own_only or self.tree.label) and not is_below(path, self.directory):
+    def _check_restriction(self, path: str, text: str, field_path: FieldPath) -> None:
+        is_root_only = self.inputs.overlay.restriction is LoadRestriction.ROOT_ONLY
+        if (is_root_only or self.tree.label) and not is_below(path, self.directory):
             problem = f"the file `{sanitize(text)}` is outside the directory of its kustomization"
             hint = "move it there, or give it a kustomization of its own and name its directory"
-            where = self.where(at)()
-            raise RenderError("render.kustomize.restricted", problem, location=where, hint=hint)
+            location = self.location_finder(field_path)()
+            raise RenderError("render.kustomize.restricted", problem, location=location, hint=hint)
 
     def map_plugins(self, bodies: list[JsonObject]) -> list[JsonObject]:
+        """Collect what plugin configurations name; return them with the paths of the copy."""
         for body in bodies:
             if body.get("kind") == "HelmChartInflationGenerator":
-                self._take_chart(kustomization.chart_of(body, ""), ("generators",))
+                self._add_chart(kustomization.read_chart_entry(body, ""), ("generators",))
         return [kustomization.map_plugin_paths(body, self.visit) for body in bodies]
 
-    def _take_remote(self, role: PathRole, text: str, at: FieldPath) -> str:
-        fetched = self.gathering.overlay.fetched.get(text)
+    def _add_remote(self, role: PathRole, text: str, field_path: FieldPath) -> str:
+        fetched = self.inputs.overlay.fetched.get(text)
         if fetched is None:
-            self.gathering.remote.setdefault(text, self.where(at)())
+            self.inputs.missing_remotes.setdefault(text, self.location_finder(field_path)())
             return text
-        number = list(self.gathering.overlay.fetched).index(text)
+        number = list(self.inputs.overlay.fetched).index(text)
         tree = self._other_tree(fetched, f"fetched/{number}", text)
-        spot = tree.find(".", fetched.path, where=self.where(at))
-        here = self.tree.copied(self.directory)
-        if spot.found is PathKind.FILE:
+        resolved = tree.find(".", fetched.path, find_location=self.location_finder(field_path))
+        copy_directory = self.tree.path_in_copy(self.directory)
+        if resolved.kind is PathKind.FILE:
             name = f".fetched-{number}.yaml"
-            copy = self.gathering.copy
-            copy.files[f"{here}/{name}"] = copy.read(tree, spot.path, self.where(at))
+            copy = self.inputs.copy
+            copy.files[f"{copy_directory}/{name}"] = copy.read(
+                tree, resolved.path, self.location_finder(field_path)
+            )
             return name
-        if spot.found is not PathKind.DIRECTORY or role is PathRole.FILE:
-            raise self._missing(role, spot, text, at)
-        self._enter(Stop(tree, spot.path), role, at)
-        return posixpath.relpath(tree.copied(spot.path), here)
+        if resolved.kind is not PathKind.DIRECTORY or role is PathRole.FILE:
+            raise self._missing_error(role, resolved, text, field_path)
+        self._enter_directory(KustomizationVisit(tree, resolved.path), role, field_path)
+        return posixpath.relpath(tree.path_in_copy(resolved.path), copy_directory)
 
     def _other_tree(self, fetched: FetchedTree, mount: str, text: str) -> Tree:
         label = f"{sanitize(text)}: "
-        return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
+        return Tree(fetched.root, mount=mount, label=label, cache_inputs=self.tree.cache_inputs)
 
-    def _enter(self, step: Stop, role: PathRole, at: FieldPath) -> None:
-        behind = (*self.step.behind, self.step)
-        for earlier in behind:
-            same = earlier.tree.mount == step.tree.mount
-            if same and is_below(earlier.directory, step.directory):
-                problem = f"`{step.directory}` is, or contains, a directory that names it"
+    def _enter_directory(
+        self, visit: KustomizationVisit, role: PathRole, field_path: FieldPath
+    ) -> None:
+        ancestors = (*self.current.ancestors, self.current)
+        for ancestor in ancestors:
+            is_same_tree = ancestor.tree.mount == visit.tree.mount
+            if is_same_tree and is_below(ancestor.directory, visit.directory):
+                problem = f"`{visit.directory}` is, or contains, a directory that names it"
                 hint = "move what both need into a directory beside them"
-                where = self.where(at)()
-                raise RenderError("render.kustomize.cycle", problem, location=where, hint=hint)
-        user = self if role is PathRole.PLUGIN else self.step.plugins_for
-        _enter(self.gathering, Stop(step.tree, step.directory, behind, user))
+                location = self.location_finder(field_path)()
+                raise RenderError("render.kustomize.cycle", problem, location=location, hint=hint)
+        plugin_user = self if role is PathRole.PLUGIN else self.current.plugin_user
+        _collect_directory(
+            self.inputs, KustomizationVisit(visit.tree, visit.directory, ancestors, plugin_user)
+        )
 
-    def _take_chart(self, chart: Chart, at: FieldPath) -> None:
-        self.gathering.uses_charts = True
-        spot = self.tree.find(self.directory, chart.directory, where=self.where(at))
-        if spot.found is PathKind.DIRECTORY:
-            self.gathering.copy.link(self.tree, spot)
-            self._take_all(self.tree, spot.path, self.tree.copied(spot.path), at)
+    def _add_chart(self, chart: InflatedChart, field_path: FieldPath) -> None:
+        self.inputs.uses_charts = True
+        resolved = self.tree.find(
+            self.directory, chart.directory, find_location=self.location_finder(field_path)
+        )
+        if resolved.kind is PathKind.DIRECTORY:
+            self.inputs.copy.add_links(self.tree, resolved)
+            self._add_directory(
+                self.tree, resolved.path, self.tree.path_in_copy(resolved.path), field_path
+            )
             return
-        fetched = self.gathering.overlay.fetched.get(chart.reference)
+        fetched = self.inputs.overlay.fetched.get(chart.reference)
         if fetched is not None:
             tree = self._other_tree(fetched, "", chart.reference)
-            start = tree.find(".", fetched.path, where=self.where(at))
-            self._take_all(tree, start.path, self.tree.copied(spot.path), at)
+            chart_path = tree.find(
+                ".", fetched.path, find_location=self.location_finder(field_path)
+            )
+            self._add_directory(
+                tree, chart_path.path, self.tree.path_in_copy(resolved.path), field_path
+            )
         elif chart.repository:
-            self.gathering.remote.setdefault(chart.reference, self.where(at)())
-            self.gathering.remote_charts[chart.reference] = chart
+            self.inputs.missing_remotes.setdefault(
+                chart.reference, self.location_finder(field_path)()
+            )
+            self.inputs.remote_charts[chart.reference] = chart
         else:
             problem = f"there is no chart at `{sanitize(chart.directory)}`, and no `repo` to get it"
-            raise RenderError("render.kustomize.missing", problem, location=self.where(at)())
+            raise RenderError(
+                "render.kustomize.missing", problem, location=self.location_finder(field_path)()
+            )
 
-    def _take_all(self, tree: Tree, directory: str, target: str, at: FieldPath) -> None:
-        """A whole directory. Links in it become what they lead to."""
-        copy = self.gathering.copy
-        for name, _ in tree.names(directory):
-            copy.spend(COST_OF_AN_ENTRY, self.where(at))
-            spot = tree.find(directory, name, where=self.where(at))
-            if spot.found is PathKind.DIRECTORY and is_below(directory, spot.path):
+    def _add_directory(
+        self, tree: Tree, directory: str, target: str, field_path: FieldPath
+    ) -> None:
+        """Add a whole directory. Links in it become copies of their targets."""
+        copy = self.inputs.copy
+        for name, _ in tree.list_names(directory):
+            copy.count(ENTRY_COST, self.location_finder(field_path))
+            resolved = tree.find(directory, name, find_location=self.location_finder(field_path))
+            if resolved.kind is PathKind.DIRECTORY and is_below(directory, resolved.path):
                 continue
-            if spot.found is PathKind.DIRECTORY:
-                self._take_all(tree, spot.path, f"{target}/{name}", at)
-            elif spot.found is PathKind.FILE:
-                copy.files[f"{target}/{name}"] = copy.read(tree, spot.path, self.where(at))
+            if resolved.kind is PathKind.DIRECTORY:
+                self._add_directory(tree, resolved.path, f"{target}/{name}", field_path)
+            elif resolved.kind is PathKind.FILE:
+                copy.files[f"{target}/{name}"] = copy.read(
+                    tree, resolved.path, self.location_finder(field_path)
+                )
 
     def exists(self, text: str) -> bool:
-        spot = self.tree.find(self.directory, text, where=self.where(("components",)))
-        return spot.found is not PathKind.NOTHING
+        """Whether there is something at a path, relative to the kustomization."""
+        resolved = self.tree.find(
+            self.directory, text, find_location=self.location_finder(("components",))
+        )
+        return resolved.kind is not PathKind.NOTHING
 
     def exists_below(self, text: str) -> bool:
-        below = posixpath.normpath(f"/{text}").lstrip("/")
-        return self.exists(below or ".")
+        """Like `exists`, for a path that `..` cannot lead out of the directory."""
+        path = posixpath.normpath(f"/{text}").lstrip("/")
+        return self.exists(path or ".")
 
-    def matching(self, pattern: str) -> list[str]:
+    def list_matches(self, pattern: str) -> list[str]:
+        """Return the paths that match a pattern, relative to the kustomization."""
         if not is_pattern(pattern) or kustomization.is_remote(pattern):
             return []
-        self.tree.looked.is_whole = False  # it looks into directories by itself
+        self.tree.cache_inputs.is_complete = (
+            False  # `find_matches` lists directories without recording them
+        )
         try:
-            found = find_matches(self.tree.root, normalize_path(pattern, self.directory))
+            paths = find_matches(self.tree.root, normalize_path(pattern, self.directory))
         except PathEscapeError:
             return []
         except ValueError as error:
             problem = f"`{sanitize(pattern)}` is no pattern: {error}"
-            where = self.where(("components",))()
-            raise RenderError("render.kustomize.component", problem, location=where) from None
-        return [posixpath.relpath(path, self.directory) for path in found]
+            location = self.location_finder(("components",))()
+            raise RenderError("render.kustomize.component", problem, location=location) from None
+        return [posixpath.relpath(path, self.directory) for path in paths]
 
-    def refuse_more_than_a_list(self, body: JsonObject) -> None:
-        more = sorted(set(body) - kustomization.KEYS_OF_A_PLAIN_LIST)
-        if more:
-            problem = f"a directory of transformers or generators may not use `{more[0]}`"
+    def require_plain_list(self, body: JsonObject) -> None:
+        """Raise RenderError if a directory of plugins does more than list files."""
+        extra_keys = sorted(set(body) - kustomization.PLAIN_LIST_FIELDS)
+        if extra_keys:
+            problem = f"a directory of transformers or generators may not use `{extra_keys[0]}`"
             hint = "write the configurations as they are, and name their files"
-            where = self.where((more[0],))()
-            raise RenderError("render.kustomize.plugin", problem, location=where, hint=hint)
+            location = self.location_finder((extra_keys[0],))()
+            raise RenderError("render.kustomize.plugin", problem, location=location, hint=hint)
 
-    def _missing(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
-        found = "it is not there" if spot.found is PathKind.NOTHING else f"it is {spot.found.value}"
-        problem = f"`{sanitize(text)}` should be {role.value}, and {found}"
-        return RenderError("render.kustomize.missing", problem, location=self.where(at)())
+    def _missing_error(
+        self, role: PathRole, resolved: ResolvedPath, text: str, field_path: FieldPath
+    ) -> RenderError:
+        actual = (
+            "it is not there"
+            if resolved.kind is PathKind.NOTHING
+            else f"it is {resolved.kind.value}"
+        )
+        problem = f"`{sanitize(text)}` should be {role.value}, and {actual}"
+        return RenderError(
+            "render.kustomize.missing", problem, location=self.location_finder(field_path)()
+        )
 
-    def where(self, at: FieldPath) -> Where:
+    def location_finder(self, field_path: FieldPath) -> FindLocation:
+        """Return a function that finds the location of a field."""
+
         def find() -> Location:
             name = self.tree.label + self.path
             try:
                 source = read_regular_file(self.tree.root / self.path)
                 documents = read_documents(source, name)
-                place = find_location(source, documents[0], at) if documents else Location(name)
+                location = (
+                    find_location(source, documents[0], field_path) if documents else Location(name)
+                )
             except (OSError, DocumentError):
-                place = Location(name)
-            return place.with_field(format_path(at))
+                location = Location(name)
+            return location.with_field(format_path(field_path))
 
         return find

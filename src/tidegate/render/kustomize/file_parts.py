@@ -1,8 +1,8 @@
-"""A long list of plain files, in parts that are built apart.
+"""Splitting of a long list of plain files into parts that are built separately.
 
-Kustomize compares each object that it reads with all that it has: a list twice as long takes four
-times as long. A kustomization that does nothing but list files does nothing to one of them because
-of another, save that it refuses objects of one name.
+Kustomize compares each object that it reads with all others: a list twice as long takes four times
+as long. A kustomization that only lists files treats each file independently, except that it
+rejects objects with the same name.
 """
 
 from __future__ import annotations
@@ -16,55 +16,55 @@ from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import JsonObject
-from tidegate.render.kustomize.collect import Gathering
-from tidegate.render.kustomize.tree import Copy
+from tidegate.render.kustomize.collect import OverlayInputs
+from tidegate.render.kustomize.tree import BuildCopy
 
-LISTS_ONLY = frozenset({"apiVersion", "kind", "metadata", "resources", "sortOptions"})
-AS_LISTED = {"order": "fifo"}
-"""Flux asks for it; without a word objects are sorted at the end."""
-MOST = 250
-"""Files in one part: starting kustomize takes as long as many dozens of them."""
+LIST_FIELDS = frozenset({"apiVersion", "kind", "metadata", "resources", "sortOptions"})
+FIFO_ORDER = {"order": "fifo"}
+"""Flux sets it; by default, kustomize sorts the objects."""
+MAX_FILES = 250
+"""Files in one part: starting kustomize takes as long as dozens of files."""
 
 
-def divide(gathering: Gathering) -> list[Gathering]:
-    """The parts of a long list, in its order. Anything else is one part: itself."""
-    files = _listed_files(gathering)
-    if len(files) <= MOST:
-        return [gathering]
+def split_inputs(inputs: OverlayInputs) -> list[OverlayInputs]:
+    """Return the parts of a long list, in its order. Anything else is one part."""
+    files = _listed_files(inputs)
+    if len(files) <= MAX_FILES:
+        return [inputs]
     names = list(files)
     return [
-        _part(gathering, {name: files[name] for name in names[start : start + MOST]})
-        for start in range(0, len(names), MOST)
+        _part(inputs, {name: files[name] for name in names[start : start + MAX_FILES]})
+        for start in range(0, len(names), MAX_FILES)
     ]
 
 
-def _listed_files(gathering: Gathering) -> dict[str, str]:
-    """The file of each name, if files are all that is listed, and listing all that is done."""
-    body, copy = gathering.body, gathering.copy
+def _listed_files(inputs: OverlayInputs) -> dict[str, str]:
+    """Return the file of each listed name; empty if the kustomization does anything else."""
+    body, copy = inputs.body, inputs.copy
     names = body.get("resources")
-    more = {key for key, value in body.items() if value is not None} - LISTS_ONLY
-    is_sorted = body.get("sortOptions") != AS_LISTED
-    if more or is_sorted or copy.links or not isinstance(names, list):
+    other_fields = {key for key, value in body.items() if value is not None} - LIST_FIELDS
+    is_sorted = body.get("sortOptions") != FIFO_ORDER
+    if other_fields or is_sorted or copy.links or not isinstance(names, list):
         return {}
-    start = posixpath.dirname(gathering.top)
-    files = {str(name): posixpath.normpath(posixpath.join(start, str(name))) for name in names}
+    directory = posixpath.dirname(inputs.top_file)
+    files = {str(name): posixpath.normpath(posixpath.join(directory, str(name))) for name in names}
     is_plain = len(files) == len(names) and all(path in copy.files for path in files.values())
     return files if is_plain else {}
 
 
-def _part(gathering: Gathering, files: dict[str, str]) -> Gathering:
-    body: JsonObject = {**gathering.body, "resources": [*files]}
-    texts = {path: gathering.copy.files[path] for path in files.values()}
-    texts[gathering.top] = to_yaml(body).encode()
-    return replace(gathering, copy=Copy(texts), body=body)
+def _part(inputs: OverlayInputs, files: dict[str, str]) -> OverlayInputs:
+    body: JsonObject = {**inputs.body, "resources": [*files]}
+    texts = {path: inputs.copy.files[path] for path in files.values()}
+    texts[inputs.top_file] = to_yaml(body).encode()
+    return replace(inputs, copy=BuildCopy(texts), body=body)
 
 
 def are_distinct(objects: Iterable[Document]) -> bool:
-    """Whether kustomize would take them together, for sure."""
-    names = [_name(one) for one in objects]
+    """Whether kustomize would certainly accept the objects in one build."""
+    names = [_object_name(document) for document in objects]
     return len(set(names)) == len(names)
 
 
-def _name(document: Document) -> tuple[str, str, str]:
+def _object_name(document: Document) -> tuple[str, str, str]:
     kind, names = get_text(document.body, "kind"), get_mapping(document.body, "metadata")
     return (kind, get_text(names, "namespace") or "default", get_text(names, "name"))

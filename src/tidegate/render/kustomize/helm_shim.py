@@ -1,7 +1,7 @@
-"""What kustomize takes for helm. Copied into the directory of a build and run there as a script.
+"""Script that kustomize runs as helm, copied into the build directory.
 
-The name it is run by is helm's command: `template` asks `inflation` over the socket beside it,
-`version` says which Helm our workers are.
+Its file name is helm's command: `template` asks `HelmShimServer` over the socket beside it,
+`version` prints the Helm version of the workers.
 """
 
 import os
@@ -13,20 +13,21 @@ SOCKET = "helm.sock"
 CHUNK = 65536
 
 
-def main(word: str, arguments: list[str]) -> int:
-    if word == "version":
+def main(command: str, arguments: list[str]) -> int:
+    """Run one helm command; return the exit code."""
+    if command == "version":
         os.write(1, VERSION.encode() + b"\n")
         return 0
-    with socket.socket(socket.AF_UNIX) as line:
-        line.connect(SOCKET)
-        line.sendall(b"\0".join(os.fsencode(text) for text in (word, *arguments)))
-        line.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: line.recv(CHUNK), b""))
-    sign, text = answer[:1], answer[1:]
-    stream = sys.stdout.buffer if sign == b"+" else sys.stderr.buffer
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(SOCKET)
+        connection.sendall(b"\0".join(os.fsencode(text) for text in (command, *arguments)))
+        connection.shutdown(socket.SHUT_WR)
+        reply = b"".join(iter(lambda: connection.recv(CHUNK), b""))
+    status, text = reply[:1], reply[1:]
+    stream = sys.stdout.buffer if status == b"+" else sys.stderr.buffer
     stream.write(text)
     stream.flush()
-    return 0 if sign == b"+" else 1
+    return 0 if status == b"+" else 1
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Read a kustomization file, and walk over the paths it names.
+"""Kustomization files, and a walk over the paths that they name.
 
-What kustomize gets to read is written by us from what was read here. So both mean the same, and no
-path can be hidden from us by a trick of spelling.
+Kustomize reads what is written here from the parsed file. So both agree about its meaning, and no
+path can be hidden by its spelling.
 
-Of generators, transformers and validators only those that are built into kustomize are run; it
-refuses all others itself.
+Kustomize runs only built-in generators, transformers and validators; it rejects all others itself.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.k8s.json_fields import get_list, get_mappings, get_text
 from tidegate.model.k8s.objects import FieldPath, Json, JsonObject
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.kustomize.tree import Use
+from tidegate.render.kustomize.tree import FileUse
 
 
 class PathRole(Enum):
-    """What a path is named for."""
+    """What a path is used for."""
 
     FILE = "a file"
     RESOURCE = "a file or a directory"
@@ -37,7 +36,7 @@ class PathRole(Enum):
 
 
 Visit: TypeAlias = Callable[[PathRole, str, FieldPath], str]
-"""Is told a path and the field it stands in, and says what shall stand there instead."""
+"""Gets a path and its field, and returns the path to write instead."""
 PATH_FIELDS = {
     "resources": PathRole.RESOURCE,
     "bases": PathRole.RESOURCE,
@@ -71,39 +70,39 @@ PATHS_BY_KIND = {
     "ValueAddTransformer": ("targetFilePath",),
     "HelmChartInflationGenerator": ("valuesFile", "additionalValuesFiles"),
 }
-KEYS_OF_A_PLAIN_LIST = frozenset({"apiVersion", "kind", "metadata", "resources", "bases"})
-"""What a directory of plugins may hold: more could make paths that nobody has seen before."""
-DEFAULT_HOME = "charts"
+PLAIN_LIST_FIELDS = frozenset({"apiVersion", "kind", "metadata", "resources", "bases"})
+"""What a directory of plugins may use: other fields could create unchecked paths."""
+DEFAULT_CHART_HOME = "charts"
 FIELDS = {name.casefold(): name for name in (*PATH_FIELDS, *ENTRY_FIELDS, *OTHER_FIELDS)}
 _SCHEMES = ("ssh://", "https://", "http://", "file://")
 _FILE_SCHEME = lazy_regex(r"https?:", re.IGNORECASE)
 _USER = lazy_regex(r"[a-zA-Z][a-zA-Z0-9-]*@")
 _GITHUB = ("github.com/", "github.com:")
-_LEAST_SEGMENTS = 2
-_MARKS = ("_git/", "//", ".git")
+_MIN_SEGMENTS = 2
+_REPOSITORY_MARKERS = ("_git/", "//", ".git")
 
 
 def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -> JsonObject:
-    """The file's first document, with its fields spelled as they should be.
+    """Return the first document of a file, with normalised field names.
 
-    Kustomize reads no further than that, and does not mind upper and lower case. An unknown field
-    is an error; with `keep_unknown` false it is dropped, as Flux drops it.
+    Kustomize reads only the first document and ignores case. An unknown field is an error; with
+    `keep_unknown` false it is dropped, as Flux does.
     """
     document = _first_document(source, name)
     body: JsonObject = {}
     for key, value in document.body.items():
-        known = FIELDS.get(key.casefold())
-        if known is not None:
-            body[known] = value
+        field = FIELDS.get(key.casefold())
+        if field is not None:
+            body[field] = value
         elif keep_unknown:
             problem = f"`{sanitize(key)}` is no field of a kustomization"
-            where = find_location(source, document, (key,))
-            raise RenderError("render.kustomize.field", problem, location=where)
+            location = find_location(source, document, (key,))
+            raise RenderError("render.kustomize.field", problem, location=location)
     if body.get("helmChartInflationGenerator"):
         problem = "`helmChartInflationGenerator` is not read any more"
-        where = find_location(source, document, ("helmChartInflationGenerator",))
+        location = find_location(source, document, ("helmChartInflationGenerator",))
         hint = "write `helmCharts` and `helmGlobals`"
-        raise RenderError("render.kustomize.field", problem, location=where, hint=hint)
+        raise RenderError("render.kustomize.field", problem, location=location, hint=hint)
     return body
 
 
@@ -119,7 +118,7 @@ def _first_document(source: bytes, name: str) -> Document:
 
 
 def map_paths(body: JsonObject, visit: Visit) -> JsonObject:
-    """The same kustomization with each path as `visit` wants it."""
+    """Return the kustomization with each path replaced by what `visit` returns."""
     changed = dict(body)
     for name, role in PATH_FIELDS.items():
         changed |= map_list(body, name, role, visit)
@@ -131,32 +130,34 @@ def map_paths(body: JsonObject, visit: Visit) -> JsonObject:
     return changed
 
 
-def map_entry(entry: Json, keys: tuple[str, ...], visit: Visit, above: FieldPath) -> Json:
-    """One entry of a list of patches, generators or charts, with its paths changed."""
+def map_entry(entry: Json, keys: tuple[str, ...], visit: Visit, parent: FieldPath) -> Json:
+    """Return an entry of a list of patches, generators or charts with its paths replaced."""
     if not isinstance(entry, dict):
         return entry
-    wanted = {key.casefold(): key for key in keys}
+    path_keys = {key.casefold(): key for key in keys}
     changed = dict(entry)
     for key, value in entry.items():
-        known = wanted.get(key.casefold())
-        if known is not None:
-            changed[key] = _map_value(value, known, visit, (*above, key))
+        path_key = path_keys.get(key.casefold())
+        if path_key is not None:
+            changed[key] = _map_value(value, path_key, visit, (*parent, key))
     return changed
 
 
-def _map_value(value: Json, key: str, visit: Visit, at: FieldPath) -> Json:
+def _map_value(value: Json, key: str, visit: Visit, field_path: FieldPath) -> Json:
     if isinstance(value, list):
-        return [_map_value(item, key, visit, (*at, number)) for number, item in enumerate(value)]
+        return [
+            _map_value(item, key, visit, (*field_path, number)) for number, item in enumerate(value)
+        ]
     if not isinstance(value, str) or not value:
         return value
     if key != "files":
-        return visit(PathRole.FILE, value, at)
+        return visit(PathRole.FILE, value, field_path)
     name, equals, path = value.rpartition("=")
-    return f"{name}{equals}{visit(PathRole.FILE, path, at)}"
+    return f"{name}{equals}{visit(PathRole.FILE, path, field_path)}"
 
 
 def map_list(body: JsonObject, name: str, role: PathRole, visit: Visit) -> JsonObject:
-    """The list of paths of this name, changed; nothing where there is none."""
+    """Return the list of paths of this name with its paths replaced; empty without one."""
     return {
         key: [
             visit(role, value, (key, number)) if isinstance(value, str) else value
@@ -168,43 +169,46 @@ def map_list(body: JsonObject, name: str, role: PathRole, visit: Visit) -> JsonO
 
 
 def map_entries(body: JsonObject, name: str, keys: tuple[str, ...], visit: Visit) -> JsonObject:
-    """The list of entries of this name, each with its paths changed."""
+    """Return the list of entries of this name, each with its paths replaced; empty without one."""
     return {
-        key: [map_entry(entry, keys, visit, (key, at)) for at, entry in enumerate(entries)]
+        key: [map_entry(entry, keys, visit, (key, index)) for index, entry in enumerate(entries)]
         for key, entries in body.items()
         if key.casefold() == name.casefold() and isinstance(entries, list)
     }
 
 
-def written_out(said: str | bytes) -> list[JsonObject]:
-    """The objects that stand in a field which may also hold a path; none if it is a path.
+def parse_inline_objects(text: str | bytes) -> list[JsonObject]:
+    """Return the objects in a field that may also contain a path; none if it is a path.
 
-    Kustomize takes a text for objects if each has a kind and a name, and else for a path.
+    Kustomize reads a text as objects if each has a kind and a name, else as a path.
     """
     try:
-        bodies = [document.body for document in read_documents(said, "")]
+        bodies = [document.body for document in read_documents(text, "")]
     except DocumentError:
         return []
     named = (get_text(body, "kind") and get_text(body, "metadata", "name") for body in bodies)
     return bodies if all(named) else []
 
 
-def write_out(bodies: list[JsonObject]) -> str:
-    """Objects as one text."""
+def write_inline_objects(bodies: list[JsonObject]) -> str:
+    """Return objects as one YAML text."""
     return "---\n".join(to_yaml(body) for body in bodies)
 
 
-def decryptable_paths(body: JsonObject) -> Iterator[tuple[Use, str, str]]:
-    """What each file is for that Flux would decrypt, the name that says its format, its path."""
+def decryptable_paths(body: JsonObject) -> Iterator[tuple[FileUse, str, str]]:
+    """Yield the files that Flux would decrypt.
+
+    For each: its use, the name that tells its format, and its path.
+    """
     for entry in get_mappings(body, "secretGenerator"):
-        for said in _texts(entry.get("files")):
-            name, _, path = said.rpartition("=")
-            yield Use.FILE, name or posixpath.basename(path), path
-        for said in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
-            yield Use.ENV, posixpath.basename(said), said
+        for text in _texts(entry.get("files")):
+            name, _, path = text.rpartition("=")
+            yield FileUse.FILE, name or posixpath.basename(path), path
+        for text in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
+            yield FileUse.ENV, posixpath.basename(text), text
     for entry in get_mappings(body, "patches"):
-        for said in _texts([entry.get("path")]):
-            yield Use.PATCH, posixpath.basename(said), said
+        for text in _texts([entry.get("path")]):
+            yield FileUse.PATCH, posixpath.basename(text), text
 
 
 def _texts(values: Json) -> list[str]:
@@ -214,7 +218,7 @@ def _texts(values: Json) -> list[str]:
 
 
 def map_plugin_paths(body: JsonObject, visit: Visit) -> JsonObject:
-    """The same configuration with each path as `visit` wants it."""
+    """Return a plugin configuration with each path replaced by what `visit` returns."""
     kind = str(body.get("kind"))
     mapped = map_entry(body, PATHS_BY_KIND.get(kind, ()), visit, ())
     changed = mapped if isinstance(mapped, dict) else body
@@ -225,58 +229,64 @@ def map_plugin_paths(body: JsonObject, visit: Visit) -> JsonObject:
     return changed
 
 
-class Chart(msgspec.Struct, frozen=True):
-    """A chart that a kustomization inflates, and the directory it must lie in."""
+class InflatedChart(msgspec.Struct, frozen=True):
+    """A chart that a kustomization inflates."""
 
     name: str
     version: str
     repository: str
-    home: str
+    chart_home: str
+    """Directory that must contain the chart."""
 
     @property
     def directory(self) -> str:
-        within = f"{self.name}-{self.version}/" if self.version and self.repository else ""
-        return f"{self.home}/{within}{self.name}"
+        """Return the directory of the chart."""
+        version_directory = (
+            f"{self.name}-{self.version}/" if self.version and self.repository else ""
+        )
+        return f"{self.chart_home}/{version_directory}{self.name}"
 
     @property
     def reference(self) -> str:
-        """How a chart that lies elsewhere is asked for."""
+        """Return the name under which a remote chart must be fetched."""
         return f"{self.repository.rstrip('/')}/{self.name}:{self.version or '*'}"
 
 
-def charts_of(body: JsonObject) -> list[Chart]:
-    """The charts that `helmCharts` names."""
-    home = _text(body.get("helmGlobals"), "chartHome")
-    return [chart_of(entry, home) for entry in get_list(body, "helmCharts")]
+def list_charts(body: JsonObject) -> list[InflatedChart]:
+    """Return the charts in `helmCharts`."""
+    chart_home = _text(body.get("helmGlobals"), "chartHome")
+    return [read_chart_entry(entry, chart_home) for entry in get_list(body, "helmCharts")]
 
 
-def chart_of(entry: Json, home: str) -> Chart:
-    """One entry; a configuration of the chart inflator names its home itself."""
-    home = _text(entry, "chartHome") or home or DEFAULT_HOME
-    return Chart(_text(entry, "name"), _text(entry, "version"), _text(entry, "repo"), home)
+def read_chart_entry(entry: Json, chart_home: str) -> InflatedChart:
+    """Read one chart; the configuration of a chart inflator has its own `chartHome`."""
+    chart_home = _text(entry, "chartHome") or chart_home or DEFAULT_CHART_HOME
+    return InflatedChart(
+        _text(entry, "name"), _text(entry, "version"), _text(entry, "repo"), chart_home
+    )
 
 
 def _text(entry: Json, key: str) -> str:
     if not isinstance(entry, dict):
         return ""
-    found = [value for name, value in entry.items() if name.casefold() == key.casefold()]
-    if len(found) > 1:
+    values = [value for name, value in entry.items() if name.casefold() == key.casefold()]
+    if len(values) > 1:
         problem = f"`{key}` of a chart is written more than once"
         raise RenderError("render.kustomize.field", problem)
-    return next((value for value in found if isinstance(value, str)), "")
+    return next((value for value in values if isinstance(value, str)), "")
 
 
 def is_remote_file(text: str) -> bool:
-    """True for what kustomize would ask a web server for."""
+    """Whether kustomize would download a file from a web server."""
     return bool(_FILE_SCHEME.match(text))
 
 
 def is_remote_directory(text: str) -> bool:
-    """True for what kustomize would clone, even where a directory of that name exists."""
+    """Whether kustomize would clone a repository, even if a directory has this name."""
     rest = text.partition("?")[0]
     if rest[:5].lower() == "git::":
         rest = rest[5:]
-    scheme = next((known for known in _SCHEMES if rest.lower().startswith(known)), "")
+    scheme = next((candidate for candidate in _SCHEMES if rest.lower().startswith(candidate)), "")
     rest = rest[len(scheme) :]
     if scheme == "file://":
         return bool(rest)
@@ -291,11 +301,11 @@ def is_remote_directory(text: str) -> bool:
 
 
 def is_remote(text: str) -> bool:
-    """True for what kustomize would look for on the network."""
+    """Whether kustomize would use the network."""
     return is_remote_file(text) or is_remote_directory(text)
 
 
 def _names_a_repository(path: str) -> bool:
-    if any(mark in path for mark in _MARKS):
+    if any(marker in path for marker in _REPOSITORY_MARKERS):
         return not path.startswith("//")
-    return len(path.split("/")) >= _LEAST_SEGMENTS
+    return len(path.split("/")) >= _MIN_SEGMENTS

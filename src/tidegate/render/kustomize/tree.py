@@ -1,7 +1,7 @@
-"""One tree of files, no way out of it, and the copy that a build may read.
+"""A tree of files without a way out of it, and the copy that a build may read.
 
-Paths are taken as kustomize takes them: joined to a directory, tidied as text, and only then
-followed through links. Whatever leads out of the tree is refused before anything is read.
+Paths are resolved as kustomize does: joined to a directory, normalised as text, and only then
+followed through links. A path that leads out of the tree is rejected before anything is read.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import msgspec
 
 from tidegate.errors import Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, PathViolation, normalize_path, open_file, resolve_within
-from tidegate.render.inputs import Closeness, Footprint, Signs, is_link
+from tidegate.render.inputs import CacheInputs, StatFields, StatLevel, is_link
 
-MANIFEST_ENDINGS = (".yaml", ".yml")
+MANIFEST_SUFFIXES = (".yaml", ".yml")
 KUSTOMIZATION_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-LARGEST_TREE = 256 * 1024 * 1024
-"""Bytes of all files that one overlay may reach."""
-MOST_FILES = 20_000
-Where: TypeAlias = Callable[[], Location]
-"""Finds the place to blame; it is asked only when there is something to blame."""
+MAX_TREE_SIZE = 256 * 1024 * 1024
+"""Bytes of all files that one overlay may read."""
+MAX_FILES = 20_000
+FindLocation: TypeAlias = Callable[[], Location]
+"""Finds the location for an error; called only if there is one."""
 
 
 class PathKind(Enum):
-    """What lies at the end of a path."""
+    """What a path leads to."""
 
     FILE = "a file"
     DIRECTORY = "a directory"
@@ -39,91 +39,95 @@ class PathKind(Enum):
     OTHER = "neither a file nor a directory"
 
 
-class TreeSpot(msgspec.Struct, frozen=True):
+class ResolvedPath(msgspec.Struct, frozen=True):
     """A path in a tree with all links followed, and what is there."""
 
     path: str
-    found: PathKind
+    kind: PathKind
     links: dict[str, str] = msgspec.field(default_factory=dict)
-    """Each link on the way, and where in the tree it leads."""
+    """Each link on the way, and its target in the tree."""
 
 
 class Tree:
-    """A directory that somebody gave us.
+    """An untrusted directory.
 
-    `mount` is its name in the copy, and `label` what messages put before its paths. Whatever is
-    looked at is noted in `looked`.
+    `mount` is its name in the copy, and `label` the prefix of its paths in messages. All paths that
+    are looked at are recorded in `cache_inputs`.
     """
 
     def __init__(
-        self, root: Path, *, mount: str, label: str = "", looked: Footprint | None = None
+        self, root: Path, *, mount: str, label: str = "", cache_inputs: CacheInputs | None = None
     ) -> None:
-        self.looked = looked or Footprint()
-        self.looked.note(root, Closeness.PLACE)
+        self.cache_inputs = cache_inputs or CacheInputs()
+        self.cache_inputs.record(root, StatLevel.IDENTITY)
         self.root = root.resolve()
         self._start = str(self.root)
         self.mount = mount
         self.label = label
 
-    def place_of(self, path: str) -> Location:
+    def location(self, path: str) -> Location:
+        """Return the location of a path."""
         return Location(f"{self.label}{path}")
 
-    def copied(self, path: str) -> str:
-        """The path of something in the copy."""
+    def path_in_copy(self, path: str) -> str:
+        """Return the path of a file in the copy."""
         return posixpath.normpath(f"{self.mount}/{path}")
 
-    def find(self, directory: str, text: str, *, where: Where) -> TreeSpot:
-        """Where `text` leads, seen from a directory of this tree."""
+    def find(self, directory: str, text: str, *, find_location: FindLocation) -> ResolvedPath:
+        """Resolve a path, relative to a directory of this tree."""
         try:
-            return self._follow(normalize_path(text, directory), text, where)
-        except PathEscapeError as stray:
-            raise _astray(stray.violation, text, where) from None
+            return self._follow(normalize_path(text, directory), text, find_location)
+        except PathEscapeError as error:
+            raise _path_error(error.violation, text, find_location) from None
 
-    def names(self, directory: str) -> Iterator[tuple[str, bool]]:
-        """The names in a directory in order, and for each whether it is itself a directory."""
-        self.looked.note(self.root / directory)
+    def list_names(self, directory: str) -> Iterator[tuple[str, bool]]:
+        """Yield the sorted names in a directory, each with whether it is a directory."""
+        self.cache_inputs.record(self.root / directory)
         with os.scandir(self.root / directory) as entries:
-            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        yield from sorted(found)
+            names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        yield from sorted(names)
 
-    def read(self, path: str, *, where: Where, limit: int) -> bytes:
-        """A file's content, or a byte more than the limit. `path` was found, so it has no link."""
+    def read(self, path: str, *, find_location: FindLocation, limit: int) -> bytes:
+        """Return the content of a file, at most one byte more than the limit.
+
+        `path` must be resolved.
+        """
         try:
             with open_file(f"{self._start}/{path}") as file:
                 return file.read(limit + 1)
         except OSError as error:
             problem = f"`{path}` cannot be read: {sanitize(error.strerror or 'it changed')}"
-            raise RenderError("render.kustomize.file", problem, location=where()) from None
+            raise RenderError("render.kustomize.file", problem, location=find_location()) from None
 
-    def _follow(self, joined: str, text: str, where: Where) -> TreeSpot:
+    def _follow(self, joined: str, text: str, find_location: FindLocation) -> ResolvedPath:
         links: dict[str, str] = {}
-        current, signs = "", None
+        current, fields = "", None
         for name in joined.split("/"):
             current = f"{current}/{name}" if current not in {"", "."} else name
-            signs = self._note(current)
-            if is_link(signs):
+            fields = self._note(current)
+            if is_link(fields):
                 target = resolve_within(self.root / current, self.root).relative_to(self.root)
                 links[current] = current = target.as_posix()
-                signs = self._note(current)
-        mode = signs[2] if signs else _mode_of(f"{self._start}/{current}", text, where)
-        return TreeSpot(current, _kind_of(mode), links)
+                fields = self._note(current)
+        mode = fields[2] if fields else _file_mode(f"{self._start}/{current}", text, find_location)
+        return ResolvedPath(current, _path_kind(mode), links)
 
-    def _note(self, path: str) -> Signs:
-        return self.looked.note(f"{self._start}/{path}", Closeness.LINK)
+    def _note(self, path: str) -> StatFields:
+        return self.cache_inputs.record(f"{self._start}/{path}", StatLevel.LINK)
 
 
-def _mode_of(path: str, text: str, where: Where) -> int:
-    """0 where nothing is."""
+def _file_mode(path: str, text: str, find_location: FindLocation) -> int:
+    """Return the mode of a file; 0 if nothing is there."""
     try:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
         problem = f"`{sanitize(text)}` cannot be looked at: {sanitize(error.strerror or '')}"
-        raise RenderError("render.kustomize.file", problem, location=where()) from None
+        raise RenderError("render.kustomize.file", problem, location=find_location()) from None
 
 
-def _kind_of(mode: int) -> PathKind:
+def _path_kind(mode: int) -> PathKind:
     if not mode:
         return PathKind.NOTHING
     if stat.S_ISREG(mode):
@@ -131,135 +135,142 @@ def _kind_of(mode: int) -> PathKind:
     return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.OTHER
 
 
-def _astray(why: PathViolation, text: str, where: Where) -> RenderError:
-    reason = "leads out of the tree" if why is PathViolation.OUTSIDE else why.value
+def _path_error(violation: PathViolation, text: str, find_location: FindLocation) -> RenderError:
+    reason = "leads out of the tree" if violation is PathViolation.OUTSIDE else violation.value
     problem = f"`{sanitize(text)}` {reason}"
-    if why is PathViolation.LINK_LOOP:
-        return RenderError("render.kustomize.file", problem, location=where())
+    if violation is PathViolation.LINK_LOOP:
+        return RenderError("render.kustomize.file", problem, location=find_location())
     hint = "a build reads only files of its own source"
-    return RenderError("render.kustomize.outside", problem, location=where(), hint=hint)
+    return RenderError("render.kustomize.outside", problem, location=find_location(), hint=hint)
 
 
 def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
-    """The name of the one kustomization file; empty if there is none and there may be none."""
+    """Return the name of the kustomization file; empty without one if `may_lack` is set."""
     names = [name for name in KUSTOMIZATION_NAMES if _is_file(tree, directory, name)]
-    place = tree.place_of(directory)
+    location = tree.location(directory)
     if len(names) > 1:
         problem = f"there is more than one kustomization: `{names[0]}` and `{names[1]}`"
         hint = "remove all but one"
-        raise RenderError("render.kustomize.several", problem, location=place, hint=hint)
+        raise RenderError("render.kustomize.several", problem, location=location, hint=hint)
     if not names and not may_lack:
         problem = "there is no kustomization.yaml in this directory"
         hint = "add one, or name the files themselves"
-        raise RenderError("render.kustomize.none", problem, location=place, hint=hint)
+        raise RenderError("render.kustomize.none", problem, location=location, hint=hint)
     return names[0] if names else ""
 
 
 def find_manifests(tree: Tree, directory: str, below: str = "") -> list[str]:
-    """What Flux takes where there is no kustomization: every manifest below a directory.
+    """Return the manifests that Flux uses where there is no kustomization: all below a directory.
 
-    A directory that has a kustomization is taken as a whole. The paths are in the order of a walk.
+    A directory with a kustomization counts as a whole. The paths are in the order of a walk.
     """
-    found: list[str] = []
-    here = posixpath.join(directory, below)
-    for name, is_directory in tree.names(here):
+    paths: list[str] = []
+    current = posixpath.join(directory, below)
+    for name, is_directory in tree.list_names(current):
         path = posixpath.join(below, name)
         if is_directory:
-            inner = posixpath.join(directory, path)
-            is_own = any(_is_file(tree, inner, known) for known in KUSTOMIZATION_NAMES)
-            found += [path] if is_own else find_manifests(tree, directory, path)
-        elif name.endswith(MANIFEST_ENDINGS):
-            found.append(path)
-    return found
+            subdirectory = posixpath.join(directory, path)
+            has_kustomization = any(
+                _is_file(tree, subdirectory, candidate) for candidate in KUSTOMIZATION_NAMES
+            )
+            paths += [path] if has_kustomization else find_manifests(tree, directory, path)
+        elif name.endswith(MANIFEST_SUFFIXES):
+            paths.append(path)
+    return paths
 
 
 def _is_file(tree: Tree, directory: str, name: str) -> bool:
-    def where() -> Location:
-        return tree.place_of(posixpath.join(directory, name))
+    def find_location() -> Location:
+        return tree.location(posixpath.join(directory, name))
 
-    return tree.find(directory, name, where=where).found is PathKind.FILE
+    return tree.find(directory, name, find_location=find_location).kind is PathKind.FILE
 
 
 def is_below(path: str, directory: str) -> bool:
-    """True if a path is a directory or something in it."""
+    """Whether a path is a directory or something in it."""
     return directory in {".", path} or path.startswith(f"{directory}/")
 
 
-class Copy(msgspec.Struct):
-    """Files and links by their path in the copy; they are kept in memory until they are needed."""
+class BuildCopy(msgspec.Struct):
+    """Files and links by their path in the copy; in memory until a build writes them."""
 
     files: dict[str, bytes] = msgspec.field(default_factory=dict)
     links: dict[str, str] = msgspec.field(default_factory=dict)
-    room: int = LARGEST_TREE
+    remaining_bytes: int = MAX_TREE_SIZE
+    """Bytes that the build may still read."""
 
     def __repr__(self) -> str:
-        return f"Copy({len(self.files)} files)"
+        return f"BuildCopy({len(self.files)} files)"
 
-    def link(self, tree: Tree, spot: TreeSpot) -> None:
-        """Keep the links on the way to a spot, so that kustomize goes the same way."""
-        for link, target in spot.links.items():
-            self.links[tree.copied(link)] = tree.copied(target)
+    def add_links(self, tree: Tree, resolved: ResolvedPath) -> None:
+        """Add the links on the way to a path, so that kustomize follows the same way."""
+        for link, target in resolved.links.items():
+            self.links[tree.path_in_copy(link)] = tree.path_in_copy(target)
 
-    def take(self, tree: Tree, path: str, where: Where) -> bytes:
-        """A file of a tree, read once."""
-        copied = tree.copied(path)
-        if copied not in self.files:
-            self.files[copied] = self.read(tree, path, where)
-        return self.files[copied]
+    def add(self, tree: Tree, path: str, find_location: FindLocation) -> bytes:
+        """Add a file of a tree and return its content."""
+        copy_path = tree.path_in_copy(path)
+        if copy_path not in self.files:
+            self.files[copy_path] = self.read(tree, path, find_location)
+        return self.files[copy_path]
 
-    def read(self, tree: Tree, path: str, where: Where) -> bytes:
-        """What is in a file of a tree, counted."""
-        content = tree.read(path, where=where, limit=self.room)
-        self.spend(len(content), where)
+    def read(self, tree: Tree, path: str, find_location: FindLocation) -> bytes:
+        """Return the content of a file of a tree, and count it."""
+        content = tree.read(path, find_location=find_location, limit=self.remaining_bytes)
+        self.count(len(content), find_location)
         return content
 
-    def spend(self, amount: int, where: Where) -> None:
-        """Count bytes against what one build may read."""
-        self.room -= amount
-        if self.room < 0 or len(self.files) >= MOST_FILES:
+    def count(self, amount: int, find_location: FindLocation) -> None:
+        """Count bytes against the limit of one build. Raises RenderError above the limit."""
+        self.remaining_bytes -= amount
+        if self.remaining_bytes < 0 or len(self.files) >= MAX_FILES:
             problem = "the overlay reaches more files, or more bytes, than a build may read"
             hint = "keep large files out of generators and charts"
-            raise RenderError("render.kustomize.size", problem, location=where(), hint=hint)
+            raise RenderError("render.kustomize.size", problem, location=find_location(), hint=hint)
 
     def write(self, scratch: Path) -> None:
-        """Lay everything out below a directory that is ours alone."""
+        """Write all files and links below a scratch directory."""
         for path, content in self.files.items():
             try:
                 (scratch / path).parent.mkdir(parents=True, exist_ok=True)
                 (scratch / path).write_bytes(content)
             except OSError as error:
                 problem = f"the file cannot be copied: {sanitize(error.strerror or '')}"
-                where = Location(path.partition("/")[2])
-                raise RenderError("render.kustomize.file", problem, location=where) from None
-        for link, aim in self.links.items():
+                location = Location(path.partition("/")[2])
+                raise RenderError("render.kustomize.file", problem, location=location) from None
+        for link, link_target in self.links.items():
             target = scratch / link
             if not target.is_symlink() and not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(os.path.relpath(scratch / aim, target.parent))
+                target.symlink_to(os.path.relpath(scratch / link_target, target.parent))
 
     def digest(self, *more: str) -> str:
-        """Equal for builds that read the same bytes under the same names."""
-        parts = [*more, *(f"{link}>{aim}" for link, aim in sorted(self.links.items()))]
+        """Return a digest of the names and contents, and of `more`."""
+        parts = [
+            *more,
+            *(f"{link}>{link_target}" for link, link_target in sorted(self.links.items())),
+        ]
         for path, content in sorted(self.files.items()):
             parts += (path, hashlib.sha256(content).hexdigest())
         return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
-class Use(StrEnum):
-    """What a file is there for that may be encrypted."""
+class FileUse(StrEnum):
+    """What a file is used for that may be encrypted."""
 
     FILE = "a file of a Secret"
     ENV = "a file of variables of a Secret"
     PATCH = "a patch"
 
 
-class Input(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that Flux decrypts before it builds. The ending of `name` says its format."""
+class DecryptableFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that Flux decrypts before the build."""
 
     path: str
     name: str
-    use: Use
+    """Its suffix tells the format."""
+    use: FileUse
     content: bytes
 
     def __repr__(self) -> str:
-        return f"Input(path={self.path!r})"
+        return f"DecryptableFile(path={self.path!r})"

@@ -1,37 +1,37 @@
-"""SOPS: encrypted objects and files, opened in memory.
+"""SOPS: encrypted objects and files, decrypted in memory.
 
-    keys = Keys.from_environment(os.environ)
+keys = Keys.from_environment(os.environ)
     decrypted = await decrypt(documents, keys, offline=True)
-    file = await decrypt_file(source, keys, where=Place("values.enc.yaml"))
-    refuse_broken(file.seal, where)
+    file = await decrypt_file(source, keys, location=Location("values.enc.yaml"))
+    require_intact_mac(file.mac_status, location)
 
-age keys are used in our own process; for PGP, cloud services and Vault the `sops` program is asked.
+age keys are used in this process; for PGP, cloud services and Vault, the `sops` program runs.
 """
 
 from tidegate.render.sops.formats import Format, format_of, is_encrypted
 from tidegate.render.sops.keys import Keys
 from tidegate.render.sops.objects import (
-    Decrypted,
+    DecryptedDocuments,
     decrypt,
     decrypt_file,
     find_encrypted,
-    placeholders,
-    refuse_broken,
-    stand_in_lost,
+    replace_undecryptable,
+    replace_with_placeholders,
+    require_intact_mac,
 )
-from tidegate.render.sops.tree import Seal
+from tidegate.render.sops.tree import MacStatus
 
 __all__ = [
-    "Decrypted",
+    "DecryptedDocuments",
     "Format",
     "Keys",
-    "Seal",
+    "MacStatus",
     "decrypt",
     "decrypt_file",
     "find_encrypted",
     "format_of",
     "is_encrypted",
-    "placeholders",
-    "refuse_broken",
-    "stand_in_lost",
+    "replace_undecryptable",
+    "replace_with_placeholders",
+    "require_intact_mac",
 ]

@@ -1,6 +1,6 @@
-"""The five formats SOPS knows, as trees: YAML, JSON, dotenv, INI and binary.
+"""The formats of SOPS as trees: YAML, JSON, dotenv, INI and binary.
 
-`load` takes a file apart into its documents and its `sops` block.
+`load` splits a file into its documents and its `sops` metadata.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STEP = lazy_regex(r"__(map|list)_")
 
 
 class Format(StrEnum):
-    """How a file is written; the names are those of the `sops` program."""
+    """Format of a file; the values are those of the `sops` program."""
 
     YAML = "yaml"
     JSON = "json"
@@ -40,7 +40,7 @@ _SUFFIXES = {
     ".env": Format.DOTENV,
     ".ini": Format.INI,
 }
-_MARKERS = {
+_MAC_MARKERS = {
     Format.YAML: b"mac: ENC[",
     Format.JSON: b'"mac": "ENC[',
     Format.BINARY: b'"mac": "ENC[',
@@ -49,101 +49,107 @@ _MARKERS = {
 }
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    """The documents of a file, and its block."""
+class EncryptedFile(msgspec.Struct, frozen=True):
+    """The documents of an encrypted file, and its metadata."""
 
     trees: tuple[Json, ...]
-    block: Json
+    metadata: Json
 
     def __repr__(self) -> str:
-        return "Loaded()"
+        return "EncryptedFile()"
 
 
 def format_of(name: str) -> Format:
-    """The format that a file name, or the key of a generator, says."""
+    """Return the format that a file name, or the key of a generator, tells."""
     return next(
-        (found for suffix, found in _SUFFIXES.items() if name.endswith(suffix)), Format.BINARY
+        (form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), Format.BINARY
     )
 
 
 def is_encrypted(source: bytes, form: Format) -> bool:
-    """Whether Flux takes a file for encrypted: it looks for the seal, and no further."""
-    return _MARKERS[form] in source
+    """Whether Flux considers a file encrypted: it searches only for the MAC."""
+    return _MAC_MARKERS[form] in source
 
 
-def detect(source: bytes, name: str) -> Format | None:
-    """The format of an encrypted value that stands inside a Secret under `name`."""
+def detect_format(source: bytes, name: str) -> Format | None:
+    """Return the format of an encrypted value in a Secret; None if it is plain.
+
+    `name` is its key in the Secret.
+    """
     forms = [form for form in Format if is_encrypted(source, form)]
-    wanted = format_of(name)
-    return wanted if wanted in forms else next(iter(forms), None)
+    named_format = format_of(name)
+    return named_format if named_format in forms else next(iter(forms), None)
 
 
-def load(source: bytes, form: Format, where: Location) -> Loaded:
-    """Take an encrypted file apart."""
+def load(source: bytes, form: Format, location: Location) -> EncryptedFile:
+    """Read an encrypted file.
+
+    Raises RenderError if it does not have the format.
+    """
     try:
         match form:
             case Format.YAML | Format.JSON | Format.BINARY:
-                trees = tuple(_values(source, where))
+                trees = tuple(_values(source, location))
                 first = trees[0] if trees else None
-                return Loaded(trees, first.get(KEY) if isinstance(first, dict) else None)
+                return EncryptedFile(trees, first.get(KEY) if isinstance(first, dict) else None)
             case Format.DOTENV:
                 return _load_dotenv(source.decode())
             case Format.INI:
                 return _load_ini(source.decode())
     except (DocumentError, ValueError):
         problem = f"the file is not {form.upper()}, as its name says"
-        raise RenderError("render.sops.format", problem, location=where) from None
+        raise RenderError("render.sops.format", problem, location=location) from None
 
 
-def _values(source: bytes, where: Location) -> Iterator[Json]:
-    for part in split_documents(source, where.name):
-        built = parse_document(part)
-        if built is not None:
-            yield built.value
+def _values(source: bytes, location: Location) -> Iterator[Json]:
+    for part in split_documents(source, location.name):
+        parsed = parse_document(part)
+        if parsed is not None:
+            yield parsed.value
 
 
-def _load_dotenv(text: str) -> Loaded:
+def _load_dotenv(text: str) -> EncryptedFile:
     tree: dict[str, Json] = {}
-    block: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for line in filter(None, text.split("\n")):
-        name, found, value = line.partition("=")
+        name, equals, value = line.partition("=")
         if line.startswith("#"):
             continue
-        if not found:
+        if not equals:
             raise ValueError
         value = value.replace("\\n", "\n")
         if name.startswith(DOTENV_PREFIX):
-            block[name.removeprefix(DOTENV_PREFIX)] = value
+            metadata[name.removeprefix(DOTENV_PREFIX)] = value
         else:
             tree[name] = value
-    return Loaded((tree,), _unflatten(block))
+    return EncryptedFile((tree,), _unflatten(metadata))
 
 
-def _load_ini(text: str) -> Loaded:
+def _load_ini(text: str) -> EncryptedFile:
     sections: dict[str, Json] = {}
-    block: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for section, key, value in ini_entries(text):
         if section == KEY:
-            block[key] = value.replace("\\n", "\n")
+            metadata[key] = value.replace("\\n", "\n")
         else:
             entries = sections.setdefault(section, {})
             if isinstance(entries, dict):
                 entries[key] = value
-    return Loaded((sections,), _unflatten(block))
+    return EncryptedFile((sections,), _unflatten(metadata))
 
 
 def ini_entries(text: str) -> Iterator[tuple[str, str, str]]:
-    """Section, key and value of each line that has them."""
+    """Yield section, key and value of each line that has them."""
     section = DEFAULT_SECTION
     for line in text.split("\n"):
-        bare = line.strip()
-        if not bare or bare[0] in "#;":
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#;":
             continue
-        if bare.startswith("[") and bare.endswith("]"):
-            section = bare[1:-1]
+        if stripped.startswith("[") and stripped.endswith("]"):
+            section = stripped[1:-1]
             continue
-        key, found, value = bare.partition("=")
-        if not found:
+        key, equals, value = stripped.partition("=")
+        if not equals:
             raise ValueError
         yield section, key.strip(), _unquote(value.strip())
 
@@ -156,7 +162,7 @@ def _unquote(value: str) -> str:
 
 
 def _unflatten(flat: dict[str, str]) -> Json:
-    """`age__list_0__map_enc` and its like become a tree again."""
+    """Return the tree of flattened keys such as `age__list_0__map_enc`."""
     tree: dict[str, Json] = {}
     for name in sorted(flat):
         steps = _STEP.split(name)

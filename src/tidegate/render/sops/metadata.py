@@ -1,6 +1,6 @@
-"""The `sops` block of a file: for whom it is encrypted, what of it, and its seal.
+"""The `sops` block of a file: its recipients, which values are encrypted, and the MAC.
 
-The seal is what SOPS calls the MAC: a digest over all values, encrypted with the file's own key.
+The MAC is a digest over all values, encrypted with the data key of the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidegate.model.k8s.objects import Json
 
 KEY = "sops"
 _UNENCRYPTED_SUFFIX = "_unencrypted"
-_CLASSES = {
+_CHARACTER_CLASSES = {
     "[:alnum:]": "0-9A-Za-z",
     "[:alpha:]": "A-Za-z",
     "[:digit:]": "0-9",
@@ -39,7 +39,7 @@ _SERVICES = ("kms", "gcp_kms", "azure_kv", "hc_vault", "hckms")
 
 
 class KeyGroup(msgspec.Struct, frozen=True, gc=False):
-    """Recipients, each with the file's key encrypted for them."""
+    """Recipients, each with the data key encrypted for them."""
 
     age: tuple[dict[str, object], ...] | None = ()
     pgp: tuple[dict[str, object], ...] | None = ()
@@ -50,7 +50,7 @@ class KeyGroup(msgspec.Struct, frozen=True, gc=False):
     hckms: tuple[dict[str, object], ...] | None = ()
 
     def recipients(self) -> tuple[str, ...]:
-        """Each as `age age1…`, `pgp FINGERPRINT` and so on."""
+        """Return the recipients as `age age1…`, `pgp FINGERPRINT` and so on."""
         return tuple(
             f"{kind} {entry.get(name, '?')}"
             for kind, name in _RECIPIENT_NAMES.items()
@@ -59,7 +59,7 @@ class KeyGroup(msgspec.Struct, frozen=True, gc=False):
 
 
 class Metadata(KeyGroup, frozen=True, gc=False):
-    """What the block says."""
+    """The `sops` block."""
 
     key_groups: tuple[KeyGroup, ...] | None = ()
     lastmodified: str = ""
@@ -74,56 +74,64 @@ class Metadata(KeyGroup, frozen=True, gc=False):
 
     @property
     def all_recipients(self) -> tuple[str, ...]:
-        """Of all groups, in the order of the file."""
+        """Return the recipients of all groups, in the order of the file."""
         groups = tuple(name for group in self.key_groups or () for name in group.recipients())
         return self.recipients() or groups
 
     @property
     def services(self) -> tuple[str, ...]:
-        """Those recipients whose key never leaves a service on the network."""
+        """Return the recipients whose key never leaves a service on the network."""
         kinds = tuple(f"{kind} " for kind in _SERVICES)
         return tuple(name for name in self.all_recipients if name.startswith(kinds))
 
     @property
-    def moment(self) -> str:
-        """When it was sealed, as the seal has it: without parts of a second."""
+    def mac_time(self) -> str:
+        """Return the time of encryption as the MAC covers it: without fractions of a second."""
         return re.sub(r"\.[0-9]+", "", self.lastmodified)
 
 
-def read_metadata(block: Json, where: Location) -> Metadata:
-    """Read the block; what SOPS would refuse is refused."""
+def read_metadata(block: Json, location: Location) -> Metadata:
+    """Read the block.
+
+    Raises RenderError if SOPS would reject it.
+    """
     if not block:
         problem = "there is no `sops` block, so it is not encrypted"
-        raise RenderError("render.sops.metadata", problem, location=where)
+        raise RenderError("render.sops.metadata", problem, location=location)
     try:
         metadata = msgspec.convert(block, Metadata, strict=False)
     except msgspec.ValidationError:
         problem = "the `sops` block does not have the form that SOPS gives it"
         hint = "restore it from Git, or encrypt the file again"
-        raise RenderError("render.sops.metadata", problem, location=where, hint=hint) from None
+        raise RenderError("render.sops.metadata", problem, location=location, hint=hint) from None
     if not metadata.all_recipients:
         problem = "the `sops` block names nobody the file is encrypted for"
-        raise RenderError("render.sops.metadata", problem, location=where)
+        raise RenderError("render.sops.metadata", problem, location=location)
     if len(_selectors(metadata)) > 1:
         problem = f"the `sops` block holds more than one of `{'`, `'.join(_selectors(metadata))}`"
-        raise RenderError("render.sops.metadata", problem, location=where)
+        raise RenderError("render.sops.metadata", problem, location=location)
     return metadata
 
 
-def chooser(metadata: Metadata, where: Location) -> Callable[[tuple[str, ...]], bool] | None:
-    """Tells by its path whether a value is encrypted; None if only comments tell."""
+def encryption_selector(
+    metadata: Metadata, location: Location
+) -> Callable[[tuple[str, ...]], bool] | None:
+    """Return a function that tells by its path whether a value is encrypted.
+
+    None if only comments tell.
+    """
     if metadata.encrypted_comment_regex or metadata.unencrypted_comment_regex:
         return None
     if suffix := metadata.encrypted_suffix:
         return lambda path: any(key.endswith(suffix) for key in path)
     if pattern := metadata.encrypted_regex:
-        find = _compile(pattern, where).search
-        return lambda path: any(find(key) for key in path)
+        search = _compile(pattern, location).search
+        return lambda path: any(search(key) for key in path)
     if pattern := metadata.unencrypted_regex:
-        find = _compile(pattern, where).search
-        return lambda path: not any(find(key) for key in path)
-    plain = metadata.unencrypted_suffix or _UNENCRYPTED_SUFFIX
-    return lambda path: not any(key.endswith(plain) for key in path)
+        search = _compile(pattern, location).search
+        return lambda path: not any(search(key) for key in path)
+    suffix_of_plain = metadata.unencrypted_suffix or _UNENCRYPTED_SUFFIX
+    return lambda path: not any(key.endswith(suffix_of_plain) for key in path)
 
 
 def _selectors(metadata: Metadata) -> list[str]:
@@ -134,14 +142,14 @@ def _selectors(metadata: Metadata) -> list[str]:
     ]
 
 
-def _compile(pattern: str, where: Location) -> re.Pattern[str]:
-    """A regular expression of Go, as far as Python's differ from it."""
-    for name, signs in _CLASSES.items():
-        pattern = pattern.replace(name, signs)
+def _compile(pattern: str, location: Location) -> re.Pattern[str]:
+    """Compile a Go regular expression, with its differences from Python's."""
+    for name, characters in _CHARACTER_CLASSES.items():
+        pattern = pattern.replace(name, characters)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
     except re.error:
         problem = "the regular expression in the `sops` block cannot be read"
-        raise RenderError("render.sops.metadata", problem, location=where) from None
+        raise RenderError("render.sops.metadata", problem, location=location) from None

@@ -1,11 +1,11 @@
-"""Decrypt in memory, as Flux does: objects after the build, and whole files before it.
+"""Decryption in memory, as Flux does it: objects after the build, and whole files before it.
 
-An object is encrypted if it has a `sops` block with a seal. In a Secret, single entries of `data`
-may be encrypted files of their own. The seal of an object is not looked at: it covers the source
-file, and a build has changed that.
+An object is encrypted if it has a `sops` block with a MAC. In a Secret, entries of `data` may be
+encrypted files. The MAC of an object is not checked: it covers the source file, which a build has
+changed.
 
-Flux does not verify the seal of a file either. We do, and say what we found: an edited file opens
-all the same, unless a single value in it was changed.
+Flux does not check the MAC of a file either. Tidegate does, and reports the result: an edited file
+can still be decrypted, unless an encrypted value was changed.
 """
 
 from __future__ import annotations
@@ -22,44 +22,47 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import FieldPath, Json
-from tidegate.render.sops.formats import Format, detect, format_of, load
-from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
+from tidegate.render.sops.formats import Format, detect_format, format_of, load
+from tidegate.render.sops.keys import WITHOUT_KEY, Keys, decrypt_data_key
 from tidegate.render.sops.metadata import KEY, read_metadata
-from tidegate.render.sops.program import ask_program
+from tidegate.render.sops.program import run_sops
 from tidegate.render.sops.serialize import write
 from tidegate.render.sops.tree import (
     CipherError,
-    Seal,
-    check_seal,
+    MacStatus,
+    check_mac,
+    decrypt_trees,
     encrypted_fields,
-    open_trees,
+    encrypted_type,
     replace_encrypted,
-    type_of,
 )
 
 SIZE_LIMIT = 5 * 1024 * 1024
-"""Bytes of one encrypted file; Flux takes no more."""
+"""Bytes of one encrypted file, as in Flux."""
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
 PLACEHOLDER = "tidegate-placeholder"
-"""What stands for a string. It can also be a name or a label."""
-_BY_TYPE: dict[str, Json] = {"int": 0, "float": 0.5, "bool": False, "time": "1970-01-01T00:00:00Z"}
-_ENCODED = base64.b64encode(PLACEHOLDER.encode()).decode()
+"""Replaces a string. It is also a valid name and label."""
+_PLACEHOLDER_BY_TYPE: dict[str, Json] = {
+    "int": 0,
+    "float": 0.5,
+    "bool": False,
+    "time": "1970-01-01T00:00:00Z",
+}
+_ENCODED_PLACEHOLDER = base64.b64encode(PLACEHOLDER.encode()).decode()
 
 
-class Decrypted(msgspec.Struct, frozen=True):
-    """The documents in their order, the secret fields of each, and what could not be opened.
-
-    `hidden` names the fields that were encrypted, so that others can mask them. For each error in
-    `locked` the document at its place holds placeholders.
-    """
+class DecryptedDocuments(msgspec.Struct, frozen=True):
+    """Documents in their order, after decryption."""
 
     documents: tuple[Document, ...]
-    hidden: tuple[tuple[FieldPath, ...], ...]
-    locked: tuple[RenderError, ...] = ()
+    secret_fields: tuple[tuple[FieldPath, ...], ...]
+    """For each document, the fields that were encrypted, to be masked."""
+    errors: tuple[RenderError, ...] = ()
+    """Errors of documents that have placeholders, as they cannot be decrypted."""
 
 
 def find_encrypted(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """Those that must be decrypted before they can be applied."""
+    """Return the documents that must be decrypted before they can be applied."""
     return tuple(
         document
         for document in documents
@@ -67,50 +70,55 @@ def find_encrypted(documents: Iterable[Document]) -> tuple[Document, ...]:
     )
 
 
-def stand_in_lost(documents: Iterable[Document]) -> Decrypted:
-    """Documents that nobody decrypts, with placeholders where nobody could."""
+def replace_undecryptable(documents: Iterable[Document]) -> DecryptedDocuments:
+    """Return documents without decryption, with placeholders where a `sops` block is missing."""
     documents = tuple(documents)
-    lost = [find_lost(one) for one in documents]
-    return Decrypted(
-        tuple(placeholders(one) if why else one for one, why in zip(documents, lost, strict=True)),
+    missing_metadata = [find_missing_metadata(document) for document in documents]
+    return DecryptedDocuments(
+        tuple(
+            replace_with_placeholders(document) if error else document
+            for document, error in zip(documents, missing_metadata, strict=True)
+        ),
         tuple(() for _ in documents),
-        tuple(why for why in lost if why),
+        tuple(error for error in missing_metadata if error),
     )
 
 
-async def decrypt(documents: Iterable[Document], keys: Keys, *, offline: bool = False) -> Decrypted:
-    """Decrypt what is encrypted; the rest stays as it is. Each document keeps its place.
+async def decrypt(
+    documents: Iterable[Document], keys: Keys, *, offline: bool = False
+) -> DecryptedDocuments:
+    """Decrypt the encrypted documents; the others stay as they are. The order is kept.
 
-    With `offline` an object that no key opens gets placeholders instead of stopping everything.
+    With `offline`, an object that no key decrypts gets placeholders instead of raising an error.
     """
-    opened: list[Document] = []
-    hidden: list[tuple[FieldPath, ...]] = []
-    locked: list[RenderError] = []
+    decrypted: list[Document] = []
+    secret_fields: list[tuple[FieldPath, ...]] = []
+    errors: list[RenderError] = []
     for document in documents:
         fields: tuple[FieldPath, ...] = ()
         if find_encrypted([document]):
-            fields = _hidden_fields(document)
+            fields = _secret_fields(document)
             try:
                 document = await _decrypt(document, keys)  # noqa: PLW2901
             except RenderError as error:
                 if not offline or error.code not in WITHOUT_KEY:
                     raise
-                locked.append(error)
-                document = placeholders(document)  # noqa: PLW2901
-        elif lost := find_lost(document):
+                errors.append(error)
+                document = replace_with_placeholders(document)  # noqa: PLW2901
+        elif missing_metadata := find_missing_metadata(document):
             if not offline:
-                raise lost
-            locked.append(lost)
-            document = placeholders(document)  # noqa: PLW2901
-        opened.append(document)
-        hidden.append(fields)
-    return Decrypted(tuple(opened), tuple(hidden), tuple(locked))
+                raise missing_metadata
+            errors.append(missing_metadata)
+            document = replace_with_placeholders(document)  # noqa: PLW2901
+        decrypted.append(document)
+        secret_fields.append(fields)
+    return DecryptedDocuments(tuple(decrypted), tuple(secret_fields), tuple(errors))
 
 
-def find_lost(document: Document) -> RenderError | None:
-    """What is wrong with a Secret whose values are encrypted, where no block says for whom.
+def find_missing_metadata(document: Document) -> RenderError | None:
+    """Return the error for a Secret with encrypted values and no `sops` block; else None.
 
-    Flux does not know it for encrypted, and applies the encrypted text as it is.
+    Flux does not notice that it is encrypted, and applies the encrypted text.
     """
     if document.body.get("kind") != "Secret" or _has_block(document) or opts_out(document):
         return None
@@ -120,12 +128,12 @@ def find_lost(document: Document) -> RenderError | None:
         return None
     problem = "it is encrypted, and has no `sops` block that says for whom: no key can open it"
     hint = "encrypt its plain text again; Flux would apply the encrypted text as if it were plain"
-    where = document.location.with_field(format_path(fields[0]))
-    return RenderError("render.sops.metadata", problem, location=where, hint=hint)
+    location = document.location.with_field(format_path(fields[0]))
+    return RenderError("render.sops.metadata", problem, location=location, hint=hint)
 
 
 def opts_out(document: Document) -> bool:
-    """Whether its annotation says that Flux must leave it encrypted."""
+    """Whether an annotation tells Flux to leave the object encrypted."""
     return get_text(document.body, "metadata", "annotations", OPT_OUT).lower() == "disabled"
 
 
@@ -135,7 +143,7 @@ def _has_block(document: Document) -> bool:
 
 
 def _inner_files(document: Document) -> Iterator[tuple[str, bytes, Format]]:
-    """Entries of a Secret that are encrypted files: name, text and format."""
+    """Yield the entries of a Secret that are encrypted files: name, text and format."""
     entries = document.body.get("data")
     if document.body.get("kind") != "Secret" or not isinstance(entries, dict):
         return
@@ -144,107 +152,109 @@ def _inner_files(document: Document) -> Iterator[tuple[str, bytes, Format]]:
             text = base64.b64decode(value) if isinstance(value, str) else b""
         except (binascii.Error, ValueError):
             continue
-        form = detect(text, name)
+        form = detect_format(text, name)
         if form is not None:
             yield name, text, form
 
 
-def _hidden_fields(document: Document) -> tuple[FieldPath, ...]:
+def _secret_fields(document: Document) -> tuple[FieldPath, ...]:
     if _has_block(document):
         return encrypted_fields(document.body)
     return tuple(("data", name) for name, _, _ in _inner_files(document))
 
 
 async def _decrypt(document: Document, keys: Keys) -> Document:
-    opened = _open_block if _has_block(document) else _open_entries
-    return msgspec.structs.replace(document, body=await opened(document, keys))
+    decrypt_body = _decrypt_block if _has_block(document) else _decrypt_entries
+    return msgspec.structs.replace(document, body=await decrypt_body(document, keys))
 
 
-async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
-    where = document.location
-    metadata = read_metadata(document.body[KEY], where)
-    key = unlock(metadata, keys)
+async def _decrypt_block(document: Document, keys: Keys) -> dict[str, Json]:
+    location = document.location
+    metadata = read_metadata(document.body[KEY], location)
+    key = decrypt_data_key(metadata, keys)
     if key is not None:
-        tree = open_trees([document.body], key, metadata, where).trees[0]
+        tree = decrypt_trees([document.body], key, metadata, location).trees[0]
         return tree if isinstance(tree, dict) else {}
     forms = (Format.JSON, Format.JSON)
-    content, _ = await ask_program(to_json(document.body), forms, metadata, keys, where)
-    return read_documents(content, where.name)[0].body
+    content, _ = await run_sops(to_json(document.body), forms, metadata, keys, location)
+    return read_documents(content, location.name)[0].body
 
 
-async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
-    opened = dict(get_mapping(document.body, "data"))
+async def _decrypt_entries(document: Document, keys: Keys) -> dict[str, Json]:
+    entries = dict(get_mapping(document.body, "data"))
     for name, content, form in _inner_files(document):
-        where = document.location.with_field(f"data.{name}")
-        file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
-        opened[name] = base64.b64encode(file.content).decode()
-    return {**document.body, "data": opened}
+        location = document.location.with_field(f"data.{name}")
+        file = await decrypt_file(
+            content, keys, location=location, input_format=form, output_format=format_of(name)
+        )
+        entries[name] = base64.b64encode(file.content).decode()
+    return {**document.body, "data": entries}
 
 
-def placeholders(document: Document) -> Document:
-    """The document with a placeholder for each encrypted value, and without its `sops` block."""
+def replace_with_placeholders(document: Document) -> Document:
+    """Return the document with placeholders for encrypted values, and without its `sops` block."""
     is_secret = document.body.get("kind") == "Secret"
 
-    def stand_in(value: str, path: FieldPath) -> Json:
+    def placeholder(value: str, path: FieldPath) -> Json:
         if is_secret and path[:1] == ("data",):
-            return _ENCODED
-        return _BY_TYPE.get(type_of(value), PLACEHOLDER)
+            return _ENCODED_PLACEHOLDER
+        return _PLACEHOLDER_BY_TYPE.get(encrypted_type(value), PLACEHOLDER)
 
-    if KEY in document.body or find_lost(document):
-        body = replace_encrypted(document.body, stand_in)
+    if KEY in document.body or find_missing_metadata(document):
+        body = replace_encrypted(document.body, placeholder)
         return msgspec.structs.replace(document, body=body)
-    replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}
-    if not replaced:
+    placeholders = {name: _ENCODED_PLACEHOLDER for name, _, _ in _inner_files(document)}
+    if not placeholders:
         return document
-    data = {**get_mapping(document.body, "data"), **replaced}
+    data = {**get_mapping(document.body, "data"), **placeholders}
     return msgspec.structs.replace(document, body={**document.body, "data": data})
 
 
 class DecryptedFile(msgspec.Struct, frozen=True):
-    """What was inside, and whether it is what was encrypted."""
+    """Content of a decrypted file, and the status of its MAC."""
 
     content: bytes
-    seal: Seal
+    mac_status: MacStatus
 
     def __repr__(self) -> str:
-        return f"DecryptedFile({self.seal})"
+        return f"DecryptedFile({self.mac_status})"
 
 
 async def decrypt_file(
     source: bytes,
     keys: Keys,
     *,
-    where: Location,
-    reads: Format | None = None,
-    writes: Format | None = None,
+    location: Location,
+    input_format: Format | None = None,
+    output_format: Format | None = None,
 ) -> DecryptedFile:
-    """Decrypt a file. Its name tells the format, unless `reads` and `writes` do."""
+    """Decrypt a file. Its name tells the format, unless `input_format` and `output_format` do."""
     if len(source) > SIZE_LIMIT:
         problem = f"the encrypted file is larger than {SIZE_LIMIT // 1024**2} MiB"
-        raise RenderError("render.sops.size", problem, location=where, hint="split the file")
-    reads = reads or format_of(where.name)
-    forms = (reads, writes or reads)
-    loaded = load(source, reads, where)
-    metadata = read_metadata(loaded.block, where)
-    key = unlock(metadata, keys)
+        raise RenderError("render.sops.size", problem, location=location, hint="split the file")
+    input_format = input_format or format_of(location.name)
+    forms = (input_format, output_format or input_format)
+    encrypted = load(source, input_format, location)
+    metadata = read_metadata(encrypted.metadata, location)
+    key = decrypt_data_key(metadata, keys)
     if key is None:
-        return DecryptedFile(*await ask_program(source, forms, metadata, keys, where))
-    floats = reads in (Format.JSON, Format.BINARY)
-    opened = open_trees(loaded.trees, key, metadata, where, floats=floats)
+        return DecryptedFile(*await run_sops(source, forms, metadata, keys, location))
+    floats = input_format in (Format.JSON, Format.BINARY)
+    decrypted = decrypt_trees(encrypted.trees, key, metadata, location, floats=floats)
     try:
-        content = write(source, opened.trees, key, forms, where)
+        content = write(source, decrypted.trees, key, forms, location)
     except CipherError:
         problem = "an encrypted value was changed, or stands twice"
-        raise RenderError("render.sops.value", problem, location=where) from None
-    return DecryptedFile(content, check_seal(opened, key, metadata))
+        raise RenderError("render.sops.value", problem, location=location) from None
+    return DecryptedFile(content, check_mac(decrypted, key, metadata))
 
 
-def refuse_broken(seal: Seal, where: Location) -> None:
-    """Raise for a file that is not as it was encrypted, for callers that take no such file."""
-    if seal is Seal.INTACT:
+def require_intact_mac(mac_status: MacStatus, location: Location) -> None:
+    """Raise RenderError for a file that was changed after encryption."""
+    if mac_status is MacStatus.INTACT:
         return
     problem = "the file was changed after it was encrypted: its MAC does not fit"
-    if seal is Seal.ABSENT:
+    if mac_status is MacStatus.ABSENT:
         problem = "the file has no MAC, so nothing shows whether it was changed"
     hint = "look at the change, then write the file again with `sops edit`"
-    raise RenderError("render.sops.mac", problem, location=where, hint=hint)
+    raise RenderError("render.sops.mac", problem, location=location, hint=hint)

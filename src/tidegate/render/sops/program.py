@@ -1,7 +1,6 @@
-"""Ask the `sops` program, for keys that we cannot use ourselves: PGP, cloud services, Vault.
+"""The `sops` program, for keys that Tidegate cannot use itself: PGP, cloud services, Vault.
 
-Keys reach it through its environment. What it complains about is not repeated: it may quote the
-values it could not read.
+It gets keys through its environment. Its messages are not shown: they may quote values.
 """
 
 from __future__ import annotations
@@ -17,89 +16,95 @@ from tidegate.model.k8s.secret import SecretValue
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops.formats import Format
-from tidegate.render.sops.keys import Keys, locked, needs_program, out_of_reach
+from tidegate.render.sops.keys import Keys, needs_program, no_key_error, offline_error
 from tidegate.render.sops.metadata import Metadata
-from tidegate.render.sops.tree import Seal
+from tidegate.render.sops.tree import MacStatus
 
-_DONE = 0
-_SEAL_BROKEN = 51
-_SEAL_ABSENT = 52
-_LOCKED = 128
-_ARMOUR = lazy_regex(r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL)
+_SUCCESS = 0
+_MAC_MISMATCH = 51
+_MAC_MISSING = 52
+_NO_KEY = 128
+_ARMORED_KEY = lazy_regex(
+    r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL
+)
 
 
-async def ask_program(
-    source: bytes, forms: tuple[Format, Format], metadata: Metadata, keys: Keys, where: Location
-) -> tuple[bytes, Seal]:
-    """The decrypted file, and what its seal says."""
+async def run_sops(
+    source: bytes, forms: tuple[Format, Format], metadata: Metadata, keys: Keys, location: Location
+) -> tuple[bytes, MacStatus]:
+    """Return the decrypted file, and the status of its MAC."""
     if not needs_program(metadata, keys):
-        raise locked(metadata, keys, where)
+        raise no_key_error(metadata, keys, location)
     if keys.offline and metadata.services:
-        raise out_of_reach(metadata, where)
-    code, content = await _run(source, forms, keys, where, metadata, "decrypt")
-    seal = {_DONE: Seal.INTACT, _SEAL_ABSENT: Seal.ABSENT}.get(code, Seal.BROKEN)
-    if code in (_SEAL_BROKEN, _SEAL_ABSENT):
-        code, content = await _run(source, forms, keys, where, metadata, "decrypt", "--ignore-mac")
-    if code != _DONE:
+        raise offline_error(metadata, location)
+    code, content = await _run(source, forms, keys, location, metadata, "decrypt")
+    mac_status = {_SUCCESS: MacStatus.INTACT, _MAC_MISSING: MacStatus.ABSENT}.get(
+        code, MacStatus.BROKEN
+    )
+    if code in (_MAC_MISMATCH, _MAC_MISSING):
+        code, content = await _run(
+            source, forms, keys, location, metadata, "decrypt", "--ignore-mac"
+        )
+    if code != _SUCCESS:
         problem = f"`{keys.program}` could not decrypt it and ended with exit code {code}"
         hint = f"run `{keys.program} decrypt` on the file to see its own words"
-        raise RenderError("render.sops.program", problem, location=where, hint=hint)
-    return content, seal
+        raise RenderError("render.sops.program", problem, location=location, hint=hint)
+    return content, mac_status
 
 
 async def _run(
     source: bytes,
     forms: tuple[Format, Format],
     keys: Keys,
-    where: Location,
+    location: Location,
     metadata: Metadata,
-    *words: str,
+    *arguments: str,
 ) -> tuple[int, bytes]:
-    with scratch_directory() as home:
-        kinds = ("--input-type", forms[0].value, "--output-type", forms[1].value)
+    with scratch_directory() as scratch:
+        type_options = ("--input-type", forms[0].value, "--output-type", forms[1].value)
         command = Command(
-            argv=(keys.program, *words, *kinds, "/dev/stdin"),
-            env=_environment(keys, home),
-            cwd=home,
+            argv=(keys.program, *arguments, *type_options, "/dev/stdin"),
+            env=_environment(keys, scratch),
+            cwd=scratch,
             stdin=source,
             accepted_codes=frozenset(range(256)),
         )
         try:
-            ran = await run(command)
+            result = await run(command)
         except ProcessError as error:
             if error.code != "external.missing":
                 raise
-            raise locked(metadata, keys, where, reason=error.problem) from error
-    if ran.exit_code == _LOCKED:
-        raise locked(metadata, keys, where)
-    return ran.exit_code, ran.stdout
+            raise no_key_error(metadata, keys, location, reason=error.problem) from error
+    if result.exit_code == _NO_KEY:
+        raise no_key_error(metadata, keys, location)
+    return result.exit_code, result.stdout
 
 
-def _environment(keys: Keys, home: Path) -> dict[str, str]:
+def _environment(keys: Keys, scratch: Path) -> dict[str, str]:
     environment = dict(keys.environment)
     if keys.identities:
         environment["SOPS_AGE_KEY"] = "\n".join(secret.reveal() for secret in keys.identities)
-        # What it names was read already, and may lie relative to another directory.
+        # The file was read already, and its path may be relative to another directory.
         environment.pop("SOPS_AGE_KEY_FILE", None)
     if keys.offline:
         environment.pop("SOPS_KEYSERVICE", None)
-    if keys.alone:
-        environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    if keys.is_isolated:
+        environment |= {"HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch)}
     if keys.pgp:
-        _write_ring(home, keys.pgp)
-        environment["GNUPGHOME"] = str(home)
+        _write_secret_keyring(scratch, keys.pgp)
+        environment["GNUPGHOME"] = str(scratch)
     return environment
 
 
-def _write_ring(home: Path, armoured: tuple[SecretValue, ...]) -> None:
-    """A ring of secret keys as `sops` reads it, so that no `gpg` need be installed."""
-    ring = b""
-    for secret in armoured:
-        found = _ARMOUR.search(secret.reveal().replace("\r\n", "\n"))
+def _write_secret_keyring(directory: Path, armored_keys: tuple[SecretValue, ...]) -> None:
+    """Write PGP keys as a keyring that `sops` reads without `gpg`."""
+    keyring = b""
+    for armored_key in armored_keys:
+        match = _ARMORED_KEY.search(armored_key.reveal().replace("\r\n", "\n"))
         try:
-            ring += base64.b64decode(found["body"].replace("\n", "")) if found else b""
+            keyring += base64.b64decode(match["body"].replace("\n", "")) if match else b""
         except binascii.Error:
             continue
-    path = home / "secring.gpg"
+    path = directory / "secring.gpg"
     path.touch(mode=0o600)
-    path.write_bytes(ring)
+    path.write_bytes(keyring)

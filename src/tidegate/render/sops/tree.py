@@ -1,7 +1,7 @@
-"""Decrypt every value of a tree, and count the seal on the way.
+"""Decryption of every value of a tree, with the digest for the MAC.
 
-An encrypted value is `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`. It is bound to the path of keys it
-stands under; moved elsewhere it does not open.
+An encrypted value is `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`. It is bound to the path of its
+keys; under another path it cannot be decrypted.
 """
 
 from __future__ import annotations
@@ -20,153 +20,169 @@ from tidegate.documents.document import format_path
 from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.text.lazy_regex import lazy_regex
-from tidegate.render.sops.metadata import KEY, Metadata, chooser
+from tidegate.render.sops.metadata import KEY, Metadata, encryption_selector
 
-_Change: TypeAlias = Callable[[Json, FieldPath], Json]
+_ChangeValue: TypeAlias = Callable[[Json, FieldPath], Json]
 _ENVELOPE = lazy_regex(
     r"ENC\[AES256_GCM,data:(?P<data>[^,]+),iv:(?P<iv>[^,]+),tag:(?P<tag>[^,]+),type:(?P<type>[a-z]+)\]"
 )
 
 
 class CipherError(ValueError):
-    """A value that does not open; whoever knows the place makes an error of it."""
+    """A value cannot be decrypted; callers add the location."""
 
 
-class Seal(StrEnum):
-    """What the MAC of a file says about it."""
+class MacStatus(StrEnum):
+    """Result of the MAC check of a file."""
 
     INTACT = "intact"
     BROKEN = "broken"
     ABSENT = "absent"
 
 
-class Opened(msgspec.Struct, frozen=True):
+class DecryptedTrees(msgspec.Struct, frozen=True):
     """Decrypted trees, and the digest of all values."""
 
     trees: tuple[Json, ...]
     digest: str
 
     def __repr__(self) -> str:
-        return f"Opened({self.digest})"
+        return f"DecryptedTrees({self.digest})"
 
 
-def open_trees(
-    trees: Iterable[Json], key: bytes, metadata: Metadata, where: Location, *, floats: bool = False
-) -> Opened:
-    """Decrypt the documents of one file. With `floats` whole numbers count as JSON reads them."""
-    opening = _Opening(key, metadata, where, floats=floats)
-    opened = tuple(_map_values(tree, opening.open) for tree in trees)
-    return Opened(opened, opening.digest.hexdigest().upper())
+def decrypt_trees(
+    trees: Iterable[Json],
+    key: bytes,
+    metadata: Metadata,
+    location: Location,
+    *,
+    floats: bool = False,
+) -> DecryptedTrees:
+    """Decrypt the documents of one file.
+
+    With `floats`, integers are digested as floats, as SOPS does for JSON.
+    """
+    decryptor = _Decryptor(key, metadata, location, floats=floats)
+    decrypted = tuple(_map_values(tree, decryptor.decrypt) for tree in trees)
+    return DecryptedTrees(decrypted, decryptor.digest.hexdigest().upper())
 
 
-def check_seal(opened: Opened, key: bytes, metadata: Metadata) -> Seal:
-    """Compare the digest with the one that was sealed."""
+def check_mac(decrypted: DecryptedTrees, key: bytes, metadata: Metadata) -> MacStatus:
+    """Compare the digest with the decrypted MAC."""
     if not metadata.mac:
-        return Seal.ABSENT
+        return MacStatus.ABSENT
     try:
-        sealed = open_value(metadata.mac, key, metadata.moment)
+        mac = decrypt_value(metadata.mac, key, metadata.mac_time)
     except CipherError:
-        return Seal.BROKEN
-    return Seal.INTACT if sealed == opened.digest else Seal.BROKEN
+        return MacStatus.BROKEN
+    return MacStatus.INTACT if mac == decrypted.digest else MacStatus.BROKEN
 
 
 def encrypted_fields(tree: Json) -> tuple[FieldPath, ...]:
-    """The paths of all values that are encrypted, by their look."""
-    found: list[FieldPath] = []
+    """Return the paths of all encrypted values, by their form."""
+    paths: list[FieldPath] = []
 
-    def note(value: str, path: FieldPath) -> Json:
-        found.append(path)
+    def record(value: str, path: FieldPath) -> Json:
+        paths.append(path)
         return value
 
-    replace_encrypted(tree, note)
-    return tuple(found)
+    replace_encrypted(tree, record)
+    return tuple(paths)
 
 
-def replace_encrypted(tree: Json, stand_in: Callable[[str, FieldPath], Json]) -> Json:
-    """The tree without its block, each encrypted value replaced."""
+def replace_encrypted(tree: Json, replacement: Callable[[str, FieldPath], Json]) -> Json:
+    """Return the tree without its block, each encrypted value replaced."""
 
     def change(value: Json, path: FieldPath) -> Json:
-        return stand_in(value, path) if isinstance(value, str) and type_of(value) else value
+        return (
+            replacement(value, path) if isinstance(value, str) and encrypted_type(value) else value
+        )
 
     return _map_values(tree, change)
 
 
-def _map_values(tree: Json, change: _Change, path: FieldPath = ()) -> Json:
-    """The tree without its block, each value changed."""
+def _map_values(tree: Json, change: _ChangeValue, path: FieldPath = ()) -> Json:
+    """Return the tree without its block, each value changed."""
     if isinstance(tree, dict):
         entries = [(key, item) for key, item in tree.items() if path or key != KEY]
         return {key: _map_values(item, change, (*path, key)) for key, item in entries}
     if isinstance(tree, list):
         # SOPS writes the comments of a list as items of it.
-        items = [item for item in tree if type_of(item) != "comment"]
+        items = [item for item in tree if encrypted_type(item) != "comment"]
         return [_map_values(item, change, (*path, index)) for index, item in enumerate(items)]
     return change(tree, path)
 
 
-class _Opening:
-    """Opens the values of one file, and counts its seal."""
+class _Decryptor:
+    """Decrypts the values of one file and computes the digest for its MAC."""
 
-    def __init__(self, key: bytes, metadata: Metadata, where: Location, *, floats: bool) -> None:
+    def __init__(self, key: bytes, metadata: Metadata, location: Location, *, floats: bool) -> None:
         self._key = key
-        self._where = where
+        self._location = location
         self._floats = floats
-        self._is_chosen = chooser(metadata, where)
-        self._counts_plain = not metadata.mac_only_encrypted
+        self._is_encrypted = encryption_selector(metadata, location)
+        self._digests_plain = not metadata.mac_only_encrypted
         self.digest = hashlib.sha512()
         if metadata.mac_only_encrypted:
-            # SOPS starts otherwise here, so that no file can be turned from one kind to the other.
+            # SOPS starts with another digest, so that the two kinds are not interchangeable.
             self.digest.update(hashlib.sha256(b"sops").digest())
 
-    def open(self, value: Json, path: FieldPath) -> Json:
+    def decrypt(self, value: Json, path: FieldPath) -> Json:
+        """Return the decrypted value and add it to the digest."""
         if value is None:
             return None
         keys = tuple(key for key in path if isinstance(key, str))
-        # Comments are gone after a build, so a file chosen by comments is judged by the look.
-        chosen = self._is_chosen(keys) if self._is_chosen else bool(type_of(value))
-        opened = self._open(value, path, keys) if chosen else value
-        if chosen or self._counts_plain:
-            counted = float(opened) if self._floats and type(opened) is int else opened
-            self.digest.update(seal_bytes(counted))
-        return opened
+        # A build drops comments; without them, the form of a value tells.
+        is_encrypted = (
+            self._is_encrypted(keys) if self._is_encrypted else bool(encrypted_type(value))
+        )
+        decrypted = self._decrypt_value(value, path, keys) if is_encrypted else value
+        if is_encrypted or self._digests_plain:
+            digested = float(decrypted) if self._floats and type(decrypted) is int else decrypted
+            self.digest.update(mac_bytes(digested))
+        return decrypted
 
-    def _open(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
+    def _decrypt_value(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
         if value == "":
             return value
-        where = self._where.with_field(format_path(path))
-        if not isinstance(value, str) or not type_of(value):
+        location = self._location.with_field(format_path(path))
+        if not isinstance(value, str) or not encrypted_type(value):
             problem = "a value that must be encrypted is not"
             hint = "encrypt the file again; a patch cannot put plain text where SOPS expects none"
-            raise RenderError("render.sops.plain", problem, location=where, hint=hint)
+            raise RenderError("render.sops.plain", problem, location=location, hint=hint)
         try:
-            return open_value(value, self._key, ":".join(keys) + ":")
+            return decrypt_value(value, self._key, ":".join(keys) + ":")
         except CipherError:
             problem = "an encrypted value was changed, or moved from another key"
             hint = "restore it from Git, or encrypt the file again"
-            raise RenderError("render.sops.value", problem, location=where, hint=hint) from None
+            raise RenderError("render.sops.value", problem, location=location, hint=hint) from None
 
 
-def type_of(value: Json) -> str:
-    """The type inside an encrypted value; empty if it is none."""
-    found = _ENVELOPE.match(value) if isinstance(value, str) else None
-    return found["type"] if found else ""
+def encrypted_type(value: Json) -> str:
+    """Return the type in an encrypted value; empty for a plain value."""
+    match = _ENVELOPE.match(value) if isinstance(value, str) else None
+    return match["type"] if match else ""
 
 
-def open_value(envelope: str, key: bytes, bound_to: str) -> Json:
-    """Decrypt one value and give it its type back."""
-    found = _ENVELOPE.match(envelope)
-    if found is None:
+def decrypt_value(envelope: str, key: bytes, bound_to: str) -> Json:
+    """Decrypt one value and convert it to its type.
+
+    Raises CipherError.
+    """
+    match = _ENVELOPE.match(envelope)
+    if match is None:
         raise CipherError
     try:
         data, iv, tag = (
-            base64.b64decode(found[part], validate=True) for part in ("data", "iv", "tag")
+            base64.b64decode(match[part], validate=True) for part in ("data", "iv", "tag")
         )
     except binascii.Error:
         raise CipherError from None
-    return _typed(_decrypt(key, iv, data + tag, bound_to.encode()), found["type"])
+    return _convert(_decrypt(key, iv, data + tag, bound_to.encode()), match["type"])
 
 
-def seal_bytes(value: Json) -> bytes:
-    """A value as the seal counts it."""
+def mac_bytes(value: Json) -> bytes:
+    """Return a value as the MAC covers it."""
     if isinstance(value, bool):
         return b"True" if value else b"False"
     if isinstance(value, float):
@@ -175,22 +191,22 @@ def seal_bytes(value: Json) -> bytes:
     return str(value).encode("utf-8", "surrogateescape")
 
 
-def _decrypt(key: bytes, iv: bytes, sealed: bytes, bound_to: bytes) -> bytes:
+def _decrypt(key: bytes, iv: bytes, encrypted: bytes, bound_to: bytes) -> bytes:
     try:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  (an extra)
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
     except ImportError:
-        raise missing_extra("cryptography") from None
+        raise missing_extra_error("cryptography") from None
     try:
-        return AESGCM(key).decrypt(iv, sealed, bound_to)
+        return AESGCM(key).decrypt(iv, encrypted, bound_to)
     except (InvalidTag, ValueError):
         raise CipherError from None
 
 
-def _typed(raw: bytes, name: str) -> Json:
+def _convert(raw: bytes, type_name: str) -> Json:
     text = raw.decode("utf-8", "surrogateescape")
     try:
-        match name:
+        match type_name:
             case "str" | "bytes" | "time" | "comment":
                 return text
             case "int":
@@ -205,8 +221,8 @@ def _typed(raw: bytes, name: str) -> Json:
         raise CipherError from None
 
 
-def missing_extra(module: str) -> RenderError:
-    """Decryption is an extra, so that those without secrets need not carry it."""
+def missing_extra_error(module: str) -> RenderError:
+    """Return the error for a missing package: decryption is an optional extra."""
     return RenderError(
         "render.sops.extra",
         f"SOPS files can only be read with the Python package `{module}`",

@@ -1,1 +1,1 @@
-"""Buckets that speak as S3 does."""
+"""Buckets of S3-compatible object storages."""

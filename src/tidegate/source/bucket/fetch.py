@@ -1,7 +1,7 @@
-"""Get the objects of a bucket as a tree of files.
+"""Objects of a bucket, fetched as a tree of files.
 
-The revision is the digest of their names and marks, as Flux has it: nothing is fetched again where
-nothing has changed.
+The revision is the digest of their names and ETags, as in source-controller: unchanged buckets are
+not fetched again.
 """
 
 from __future__ import annotations
@@ -18,100 +18,118 @@ from tidegate.files import PathEscapeError, normalize_path
 from tidegate.model.units.source import BucketSource, Revision, Snapshot
 from tidegate.source.bucket.objects import Bucket, BucketObject
 from tidegate.source.ignore import FILE_NAME, is_ignored, read_rules
-from tidegate.source.options import Access
+from tidegate.source.options import FetchOptions
 from tidegate.source.web import (
     FORBIDDEN,
-    MISSING,
-    Web,
-    check_web_url,
-    origin_of,
-    shown,
-    web_for,
+    NOT_FOUND,
+    HttpClient,
+    check_http_url,
+    open_http_client,
+    redact_url,
+    url_origin,
 )
 
-AT_ONCE = 16
+MAX_DOWNLOADS = 16
 
 
-async def fetch_bucket(source: BucketSource, access: Access) -> Snapshot:
-    """The tree of all objects that count."""
-    where = Location(shown(source.url))
+async def fetch_bucket(source: BucketSource, options: FetchOptions) -> Snapshot:
+    """Return the tree of all objects that are not ignored."""
+    location = Location(redact_url(source.url))
     if source.provider:
         problem = f"objects of a bucket of `{source.provider}` are not fetched"
-        hint = f"`--repo-map {shown(source.url)}=PATH` puts a directory in its place"
-        raise SourceError("source.bucket.cloud", problem, location=where, hint=hint)
-    check_web_url(source.url)
-    credentials = access.keyring.find(origin_of(source.url))
-    latest = f"bucket {msgspec.json.encode(source).decode()}"
-    async with access.cache.turn(latest), web_for(access, credentials) as web:
-        bucket = Bucket(source, web, credentials)
-        known = access.recall(latest, shown(source.url))
-        if known is not None:
-            objects = msgspec.json.decode(known, type=list[BucketObject])
+        hint = f"`--repo-map {redact_url(source.url)}=PATH` puts a directory in its place"
+        raise SourceError("source.bucket.cloud", problem, location=location, hint=hint)
+    check_http_url(source.url)
+    credentials = options.credentials.find(url_origin(source.url))
+    cache_name = f"bucket {msgspec.json.encode(source).decode()}"
+    async with options.cache.lock(cache_name), open_http_client(options, credentials) as client:
+        bucket = Bucket(source, client, credentials)
+        cached = options.read_cached_text(cache_name, redact_url(source.url))
+        if cached is not None:
+            objects = msgspec.json.decode(cached, type=list[BucketObject])
         else:
-            objects = await _kept(source, bucket, web, access)
-            access.cache.note(latest, msgspec.json.encode(objects))
-        revision = _revision_of(objects)
+            objects = await _list_objects(source, bucket, client, options)
+            options.cache.write_text(cache_name, msgspec.json.encode(objects))
+        revision = _revision(objects)
 
-        async def fill(place: Path) -> None:
-            await _fill(objects, bucket, web, access, place)
+        async def fill(directory: Path) -> None:
+            await _fill(objects, bucket, client, options, directory)
 
-        name = f"{latest} {revision}"
-        tree = await access.tree(name, fill, what=shown(source.url), shown=shown(source.url))
+        name = f"{cache_name} {revision}"
+        tree = await options.find_or_fetch_tree(
+            name, fill, display_name=redact_url(source.url), source_name=redact_url(source.url)
+        )
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-def objects_kept(source: BucketSource, root: Path, files: Iterable[str]) -> tuple[str, ...]:
-    """Of the files of a directory in the place of a bucket, those that the bucket would have."""
+def filter_bucket_files(source: BucketSource, root: Path, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files of a mapped directory that the bucket would contain."""
     rules = root / FILE_NAME
     text = rules.read_text(encoding="utf-8", errors="replace") if rules.is_file() else ""
-    wanted = (one for one in files if one.startswith(source.prefix))
-    return tuple(_counting(wanted, source, text))
+    candidates = (file for file in files if file.startswith(source.prefix))
+    return tuple(_filter_names(candidates, source, text))
 
 
-async def _kept(
-    source: BucketSource, bucket: Bucket, web: Web, access: Access
+async def _list_objects(
+    source: BucketSource, bucket: Bucket, client: HttpClient, options: FetchOptions
 ) -> list[BucketObject]:
-    """Rules are looked for at the root of the bucket alone, wherever the prefix begins."""
-    objects = {one.name: one for one in await bucket.objects(access.limits)}
+    """List the objects of a bucket that are not ignored.
+
+    The ignore file is read at the root of the bucket, also with a prefix.
+    """
+    objects = {item.name: item for item in await bucket.list_objects(options.limits)}
     has_rules = bool(source.prefix) or FILE_NAME in objects
-    unseen = frozenset({FORBIDDEN, MISSING})
-    ask = msgspec.structs.replace(bucket.ask(FILE_NAME), accepts=unseen)
-    got = await web.get(ask) if has_rules else None
-    text = got.body.decode("utf-8", "replace") if got and got.status not in unseen else ""
-    return [objects[name] for name in _counting(sorted(objects), source, text)]
+    absent_statuses = frozenset({FORBIDDEN, NOT_FOUND})
+    request = msgspec.structs.replace(
+        bucket.request_for(FILE_NAME), accepted_statuses=absent_statuses
+    )
+    download = await client.get(request) if has_rules else None
+    text = (
+        download.body.decode("utf-8", "replace")
+        if download and download.status not in absent_statuses
+        else ""
+    )
+    return [objects[name] for name in _filter_names(sorted(objects), source, text)]
 
 
-def _counting(names: Iterable[str], source: BucketSource, text: str) -> Iterable[str]:
+def _filter_names(names: Iterable[str], source: BucketSource, text: str) -> Iterable[str]:
     rules = (*read_rules(text), *read_rules(source.ignore))
-    return (one for one in names if one != FILE_NAME and not is_ignored(one, rules))
+    return (name for name in names if name != FILE_NAME and not is_ignored(name, rules))
 
 
-def _revision_of(objects: Iterable[BucketObject]) -> Revision:
+def _revision(objects: Iterable[BucketObject]) -> Revision:
     index = "".join(
-        f"{one.name} {one.mark}\n" for one in sorted(objects, key=lambda one: one.name.encode())
+        f"{item.name} {item.etag}\n"
+        for item in sorted(objects, key=lambda item: item.name.encode())
     )
     return Revision("", f"sha256:{hashlib.sha256(index.encode()).hexdigest()}")
 
 
 async def _fill(
-    objects: Iterable[BucketObject], bucket: Bucket, web: Web, access: Access, place: Path
+    objects: Iterable[BucketObject],
+    bucket: Bucket,
+    client: HttpClient,
+    options: FetchOptions,
+    directory: Path,
 ) -> None:
-    at_once = asyncio.Semaphore(AT_ONCE)
+    semaphore = asyncio.Semaphore(MAX_DOWNLOADS)
 
     async def get(name: str) -> None:
-        target = place / _path(name, bucket)
-        await asyncio.to_thread(target.parent.mkdir, parents=True, exist_ok=True)
-        ask = msgspec.structs.replace(bucket.ask(name), into=target, limit=access.limits.file_size)
-        async with at_once:
-            await web.get(ask)
+        path = directory / _path(name, bucket)
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        request = msgspec.structs.replace(
+            bucket.request_for(name), target=path, limit=options.limits.file_size
+        )
+        async with semaphore:
+            await client.get(request)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for one in objects:
-                group.create_task(get(one.name))
+            for item in objects:
+                group.create_task(get(item.name))
     except* OSError:
         problem = "an object of it has the name of a directory of others"
-        raise SourceError("source.bucket.object", problem, location=bucket.where) from None
+        raise SourceError("source.bucket.object", problem, location=bucket.location) from None
     except* SourceError as errors:
         raise errors.exceptions[0] from None
 
@@ -121,4 +139,4 @@ def _path(name: str, bucket: Bucket) -> str:
         return normalize_path(name)
     except PathEscapeError:
         problem = f"the object `{sanitize(name)}` has no path that could be inside of a tree"
-        raise SourceError("source.bucket.object", problem, location=bucket.where) from None
+        raise SourceError("source.bucket.object", problem, location=bucket.location) from None

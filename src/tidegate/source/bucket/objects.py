@@ -1,4 +1,4 @@
-"""What a bucket has: its objects with the marks by which a change of one is known."""
+"""Objects of an S3 bucket, with their ETags."""
 
 from __future__ import annotations
 
@@ -12,144 +12,163 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.units.source import BucketSource, Credentials
 from tidegate.source.bucket.signature import UNRESERVED, AccessKey, sign, write_query
 from tidegate.source.tree import MIB, TreeLimits
-from tidegate.source.web import FORBIDDEN, MISSING, UNAUTHORIZED, Got, Web, WebAsk, origin_of, shown
+from tidegate.source.web import (
+    FORBIDDEN,
+    NOT_FOUND,
+    UNAUTHORIZED,
+    Download,
+    DownloadRequest,
+    HttpClient,
+    redact_url,
+    url_origin,
+)
 
 DEFAULT_REGION = "us-east-1"
-REGION = "x-amz-bucket-region"
-BY_HOST = ("amazonaws.com", "amazonaws.com.cn", "aliyuncs.com")
-"""Whose buckets are hosts of their own."""
-MOVED, REFUSED = 301, 400
-NOT_OURS = frozenset({MOVED, REFUSED, UNAUTHORIZED, FORBIDDEN, MISSING})
+REGION_HEADER = "x-amz-bucket-region"
+HOST_STYLE_DOMAINS = ("amazonaws.com", "amazonaws.com.cn", "aliyuncs.com")
+"""Domains whose buckets have a host of their own."""
+MOVED_PERMANENTLY, BAD_REQUEST = 301, 400
+LISTING_ERRORS = frozenset({MOVED_PERMANENTLY, BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND})
+"""Statuses that may be due to a wrong region."""
 
 
 class BucketObject(msgspec.Struct, frozen=True):
-    """An object by its name; `mark` is another one whenever its content is."""
+    """An object of a bucket."""
 
     name: str
-    mark: str
+    etag: str = msgspec.field(name="mark")
+    """Changes with the content. The cache calls it `mark`."""
     size: int = 0
 
 
 class Bucket:
-    """One bucket on one server, asked with a key or without."""
+    """One bucket of a server, accessed with a key or without."""
 
-    def __init__(self, source: BucketSource, web: Web, credentials: Credentials) -> None:
-        self._source, self._web = source, web
-        self._region = source.region or _region_of(source.endpoint)
+    def __init__(self, source: BucketSource, client: HttpClient, credentials: Credentials) -> None:
+        self._source, self._client = source, client
+        self._region = source.region or _endpoint_region(source.endpoint)
         self._key = (
             AccessKey(credentials.username, credentials.password)
             if credentials.password is not None and credentials.username
             else None
         )
-        self.where = Location(shown(source.url))
+        self.location = Location(redact_url(source.url))
 
-    async def objects(self, limits: TreeLimits) -> list[BucketObject]:
-        """All of them below the prefix, but those that stand for directories."""
-        found: list[BucketObject] = []
-        following = ""
+    async def list_objects(self, limits: TreeLimits) -> list[BucketObject]:
+        """Return all objects below the prefix, without those that stand for directories."""
+        objects: list[BucketObject] = []
+        token = ""
         while True:
-            got = await self._page(following)
-            page = _read(got.body, self.where)
-            found += _listed(page)
-            self._check(found, limits)
-            following = _text(page, "NextContinuationToken")
-            if _text(page, "IsTruncated") != "true" or not following:
-                return [one for one in found if not one.name.endswith("/")]
+            download = await self._fetch_page(token)
+            page = _parse_page(download.body, self.location)
+            objects += _page_objects(page)
+            self._check(objects, limits)
+            token = _child_text(page, "NextContinuationToken")
+            if _child_text(page, "IsTruncated") != "true" or not token:
+                return [item for item in objects if not item.name.endswith("/")]
 
-    def ask(self, name: str) -> WebAsk:
-        """What asks for one object."""
-        return self._signed(f"{self._base}/{quote(name, safe=f'/{UNRESERVED}')}")
+    def request_for(self, name: str) -> DownloadRequest:
+        """Return the request for one object."""
+        return self._signed_request(f"{self._base_url}/{quote(name, safe=f'/{UNRESERVED}')}")
 
-    async def _page(self, following: str) -> Got:
-        """A server may say that the bucket is in another region than we thought."""
-        got = await self._web.get(self._listing(following))
-        told = got.headers.get(REGION, "")
-        if got.status in NOT_OURS and told and told != self._region:
-            self._region = told
-            got = await self._web.get(self._listing(following))
-        if got.status in NOT_OURS:
-            raise self._refusal(got)
-        return got
+    async def _fetch_page(self, token: str) -> Download:
+        """Fetch a page of the list; try again if the server names another region."""
+        download = await self._client.get(self._page_request(token))
+        region = download.headers.get(REGION_HEADER, "")
+        if download.status in LISTING_ERRORS and region and region != self._region:
+            self._region = region
+            download = await self._client.get(self._page_request(token))
+        if download.status in LISTING_ERRORS:
+            raise self._access_error(download)
+        return download
 
-    def _listing(self, following: str) -> WebAsk:
-        asked = [("encoding-type", "url"), ("list-type", "2")]
-        asked += [("prefix", self._source.prefix)] if self._source.prefix else []
-        asked += [("continuation-token", following)] if following else []
-        ask = self._signed(f"{self._base}/?{write_query(asked)}")
-        return msgspec.structs.replace(ask, accepts=NOT_OURS)
+    def _page_request(self, token: str) -> DownloadRequest:
+        query = [("encoding-type", "url"), ("list-type", "2")]
+        query += [("prefix", self._source.prefix)] if self._source.prefix else []
+        query += [("continuation-token", token)] if token else []
+        request = self._signed_request(f"{self._base_url}/?{write_query(query)}")
+        return msgspec.structs.replace(request, accepted_statuses=LISTING_ERRORS)
 
-    def _signed(self, url: str) -> WebAsk:
+    def _signed_request(self, url: str) -> DownloadRequest:
         if self._key is None:
-            return WebAsk(url=url)
+            return DownloadRequest(url=url)
         now = datetime.now(UTC)  # noqa: TID251  (the server compares it with its own clock)
         signature = sign(url, self._key, self._region, now)
-        return WebAsk(url=url, authorization=signature.authorization, signed=signature.headers)
+        return DownloadRequest(
+            url=url, authorization=signature.authorization, signed_headers=signature.headers
+        )
 
     @property
-    def _base(self) -> str:
+    def _base_url(self) -> str:
         host, name = urlsplit(self._source.url).hostname or "", self._source.name
-        if host.endswith(BY_HOST) and "." not in name:
-            scheme, _, rest = origin_of(self._source.url).partition("://")
+        if host.endswith(HOST_STYLE_DOMAINS) and "." not in name:
+            scheme, _, rest = url_origin(self._source.url).partition("://")
             return f"{scheme}://{name}.{rest}"
-        return f"{origin_of(self._source.url)}/{name}"
+        return f"{url_origin(self._source.url)}/{name}"
 
-    def _check(self, found: list[BucketObject], limits: TreeLimits) -> None:
-        if len(found) > limits.files:
+    def _check(self, objects: list[BucketObject], limits: TreeLimits) -> None:
+        if len(objects) > limits.files:
             problem = f"there are more than {limits.files} objects in it"
-        elif sum(one.size for one in found) > limits.tree_size:
+        elif sum(item.size for item in objects) > limits.tree_size:
             problem = f"what is in it is larger than {limits.tree_size // MIB} MiB"
         else:
             return
-        raise SourceError("source.bucket.size", problem, location=self.where)
+        raise SourceError("source.bucket.size", problem, location=self.location)
 
-    def _refusal(self, got: Got) -> SourceError:
-        said = _text(_read(got.body, self.where), "Message") if got.body else ""
-        told = f": {sanitize(said)}" if said else ""
-        if got.status == MISSING:
-            problem = f"there is no bucket `{sanitize(self._source.name)}`{told}"
-            return SourceError("source.bucket.missing", problem, location=self.where)
-        problem = f"the server says no, with status {got.status}{told}"
+    def _access_error(self, download: Download) -> SourceError:
+        message = (
+            _child_text(_parse_page(download.body, self.location), "Message")
+            if download.body
+            else ""
+        )
+        suffix = f": {sanitize(message)}" if message else ""
+        if download.status == NOT_FOUND:
+            problem = f"there is no bucket `{sanitize(self._source.name)}`{suffix}"
+            return SourceError("source.bucket.missing", problem, location=self.location)
+        problem = f"the server says no, with status {download.status}{suffix}"
         hint = "give a Secret with `accesskey` and `secretkey`, or map the address to a directory"
-        return SourceError("source.bucket.credentials", problem, location=self.where, hint=hint)
+        return SourceError("source.bucket.credentials", problem, location=self.location, hint=hint)
 
 
-def _region_of(endpoint: str) -> str:
-    """Amazon has it in the host: `s3.eu-west-1.amazonaws.com`."""
+def _endpoint_region(endpoint: str) -> str:
+    """Return the region in an Amazon host such as `s3.eu-west-1.amazonaws.com`."""
     host = endpoint.partition("://")[2] or endpoint
-    before, amazon, _ = host.partition(".amazonaws.com")
+    before, domain, _ = host.partition(".amazonaws.com")
     region = before.removeprefix("s3").lstrip(".-")
-    return region if amazon and before.startswith("s3") and region else DEFAULT_REGION
+    return region if domain and before.startswith("s3") and region else DEFAULT_REGION
 
 
-def _read(body: bytes, where: Location) -> ET.Element:
-    refusal = SourceError(
-        "source.bucket.answer", "the answer is no list of objects", location=where
+def _parse_page(body: bytes, location: Location) -> ET.Element:
+    error = SourceError(
+        "source.bucket.answer", "the answer is no list of objects", location=location
     )
-    if b"<!" in body:  # nobody who lists objects has entities to declare
-        raise refusal
+    if b"<!" in body:  # a list of objects declares no entities
+        raise error
     try:
         return ET.fromstring(body)  # noqa: S314  (see above)
     except ET.ParseError:
-        raise refusal from None
+        raise error from None
 
 
-def _listed(page: ET.Element) -> list[BucketObject]:
-    entries = [one for one in page if _bare(one.tag) == "Contents"]
-    is_escaped = _text(page, "EncodingType") == "url"
+def _page_objects(page: ET.Element) -> list[BucketObject]:
+    entries = [entry for entry in page if _local_name(entry.tag) == "Contents"]
+    is_escaped = _child_text(page, "EncodingType") == "url"
     return [
         BucketObject(
-            name=unquote_plus(_text(one, "Key")) if is_escaped else _text(one, "Key"),
-            mark=_text(one, "ETag").strip('"'),
-            size=int(size) if (size := _text(one, "Size")).isdecimal() else 0,
+            name=unquote_plus(_child_text(entry, "Key"))
+            if is_escaped
+            else _child_text(entry, "Key"),
+            etag=_child_text(entry, "ETag").strip('"'),
+            size=int(size) if (size := _child_text(entry, "Size")).isdecimal() else 0,
         )
-        for one in entries
+        for entry in entries
     ]
 
 
-def _text(above: ET.Element, name: str) -> str:
-    return next((one.text or "" for one in above if _bare(one.tag) == name), "")
+def _child_text(parent: ET.Element, name: str) -> str:
+    return next((child.text or "" for child in parent if _local_name(child.tag) == name), "")
 
 
-def _bare(tag: str) -> str:
-    """Some servers have a namespace of XML, some have none."""
+def _local_name(tag: str) -> str:
+    """Return a tag without its XML namespace, which some servers omit."""
     return tag.rpartition("}")[2]

@@ -1,4 +1,4 @@
-"""Sign requests for objects as S3 wants them signed (version 4)."""
+"""Signatures of S3 requests (AWS Signature Version 4)."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ import msgspec
 from tidegate.model.k8s.secret import SecretValue
 
 ALGORITHM, SERVICE = "AWS4-HMAC-SHA256", "s3"
-NOTHING = hashlib.sha256(b"").hexdigest()
+EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 UNRESERVED = "-_.~"
 
 
 class AccessKey(msgspec.Struct, frozen=True):
-    """A key's name, and the secret that goes with it."""
+    """An access key ID and its secret."""
 
-    name: str
+    key_id: str
     secret: SecretValue
 
 
 class Signature(NamedTuple):
-    """The value of `Authorization`, and the headers that it covers."""
+    """The value of the `Authorization` header, and the headers that it covers."""
 
     authorization: str
     headers: tuple[tuple[str, str], ...]
 
 
 def sign(url: str, key: AccessKey, region: str, now: datetime) -> Signature:
-    """For a GET of this address, at this moment in UTC."""
+    """Sign a GET request of an address, at a time in UTC."""
     parts = urlsplit(url)
-    moment = now.strftime("%Y%m%dT%H%M%SZ")
-    headers = {"host": parts.netloc, "x-amz-content-sha256": NOTHING, "x-amz-date": moment}
+    timestamp = now.strftime("%Y%m%dT%H%M%SZ")
+    headers = {"host": parts.netloc, "x-amz-content-sha256": EMPTY_SHA256, "x-amz-date": timestamp}
     names = ";".join(headers)
-    asked = "\n".join(
+    canonical_request = "\n".join(
         (
             "GET",
             quote(unquote(parts.path) or "/", safe=f"/{UNRESERVED}"),
@@ -45,24 +45,32 @@ def sign(url: str, key: AccessKey, region: str, now: datetime) -> Signature:
             *(f"{name}:{value}" for name, value in headers.items()),
             "",
             names,
-            NOTHING,
+            EMPTY_SHA256,
         )
     )
-    scope = f"{moment[:8]}/{region}/{SERVICE}/aws4_request"
-    told = "\n".join((ALGORITHM, moment, scope, hashlib.sha256(asked.encode()).hexdigest()))
-    seal = f"AWS4{key.secret.reveal()}".encode()
-    for word in scope.split("/"):
-        seal = _seal(seal, word)
-    signature = _seal(seal, told).hex()
-    value = f"{ALGORITHM} Credential={key.name}/{scope},SignedHeaders={names},Signature={signature}"
-    return Signature(value, tuple((name, one) for name, one in headers.items() if name != "host"))
+    scope = f"{timestamp[:8]}/{region}/{SERVICE}/aws4_request"
+    string_to_sign = "\n".join(
+        (ALGORITHM, timestamp, scope, hashlib.sha256(canonical_request.encode()).hexdigest())
+    )
+    signing_key = f"AWS4{key.secret.reveal()}".encode()
+    for part in scope.split("/"):
+        signing_key = _hmac_sha256(signing_key, part)
+    signature = _hmac_sha256(signing_key, string_to_sign).hex()
+    authorization = (
+        f"{ALGORITHM} Credential={key.key_id}/{scope},SignedHeaders={names},Signature={signature}"
+    )
+    return Signature(
+        authorization, tuple((name, value) for name, value in headers.items() if name != "host")
+    )
 
 
 def write_query(pairs: list[tuple[str, str]]) -> str:
-    """In the one order and form that a signature covers."""
-    escaped = ((quote(name, safe=UNRESERVED), quote(one, safe=UNRESERVED)) for name, one in pairs)
-    return "&".join(f"{name}={one}" for name, one in sorted(escaped))
+    """Return the query in the order and encoding that signatures require."""
+    escaped = (
+        (quote(name, safe=UNRESERVED), quote(value, safe=UNRESERVED)) for name, value in pairs
+    )
+    return "&".join(f"{name}={value}" for name, value in sorted(escaped))
 
 
-def _seal(key: bytes, text: str) -> bytes:
+def _hmac_sha256(key: bytes, text: str) -> bytes:
     return hmac.new(key, text.encode(), hashlib.sha256).digest()

@@ -1,18 +1,18 @@
-"""Trees, texts and rendered objects that were had before, for every process at once.
+"""Cache of trees, texts and rendered objects, shared by all processes of a user.
 
-    trees/<digest>/tree     the files, never changed again
-    trees/<digest>/lock     held, shared, by every process that uses the tree
-    notes/<name>            which tree a commit or chart is; what a remote said last
-    renders/<name>          objects that were rendered
-    making/…                what is not complete yet
+trees/<digest>/tree     the files, never changed again
+    trees/<digest>/lock     locked, shared, by every process that uses the tree
+    notes/<name>            digest of the tree of a commit or chart; last response of a remote
+    renders/<name>          rendered objects
+    making/…                incomplete entries
 
-Nothing ever waits for another process. A tree is made beside the others and moved to its place in
-one step; who comes second throws his own away. When the cache is over its limit, what was used
-least recently goes, unless somebody holds its lock.
+No process waits for another one. A tree is made in `making` and moved to its place in one step; a
+process that comes second discards its own tree. When the cache exceeds its limit, the least
+recently used entries are removed, except trees whose lock is held.
 """
 
 from tidegate.source.cache.cache import Cache, default_cache_root
-from tidegate.source.cache.entries import CachedTree, Holding, Kept
+from tidegate.source.cache.entries import CachedTree, CacheEntryKind, CacheStats
 from tidegate.source.cache.trees import Fill
 
-__all__ = ["Cache", "CachedTree", "Fill", "Holding", "Kept", "default_cache_root"]
+__all__ = ["Cache", "CacheEntryKind", "CacheStats", "CachedTree", "Fill", "default_cache_root"]

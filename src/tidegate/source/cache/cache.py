@@ -1,4 +1,4 @@
-"""The cache as its users see it: trees by name, texts by name, and one bound for all of it."""
+"""The cache: trees by name, texts by name, and one size limit for all of it."""
 
 from __future__ import annotations
 
@@ -7,100 +7,118 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.source.cache.entries import CachedTree, CacheItem, Holding, Kept, Shelf, sum_up
-from tidegate.source.cache.trees import Fill, Trees
+from tidegate.source.cache.entries import (
+    CachedTree,
+    CacheEntry,
+    CacheEntryKind,
+    CacheStats,
+    TextStore,
+    compute_stats,
+)
+from tidegate.source.cache.trees import Fill, TreeStore
 from tidegate.source.tree import MIB
 
 DEFAULT_LIMIT = 2048 * MIB
 LAYOUT = "1"
-EVERYTHING = frozenset(Kept)
+EVERYTHING = frozenset(CacheEntryKind)
 
 
 def default_cache_root() -> Path:
-    """Where caches live on this system, by the usual variable."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
+    """Return the directory of the cache: below `XDG_CACHE_HOME` or `~/.cache`."""
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(cache_home) if Path(cache_home).is_absolute() else Path.home() / ".cache"
     return base / "tidegate"
 
 
 class Cache:
-    """One directory, shared. Trees handed out stay until `close`, or the end of the process."""
+    """A directory that processes share.
+
+    Trees that were returned stay until `close`, or until the process ends.
+    """
 
     def __init__(self, root: Path, *, limit: int = DEFAULT_LIMIT) -> None:
         self.root = root
         self.limit = limit
         base = root / f"v{LAYOUT}"
-        making = base / "making"
-        self._trees = Trees(base / "trees", making=making)
-        self._answers = Shelf(base / "notes", making=making, kind=Kept.ANSWERS)
-        self.renders = Shelf(base / "renders", making=making, kind=Kept.RENDERS)
-        self._parts: dict[Kept, Trees | Shelf] = {
-            Kept.SOURCES: self._trees,
-            Kept.CHARTS: self._trees,
-            Kept.ANSWERS: self._answers,
-            Kept.RENDERS: self.renders,
+        staging = base / "making"
+        self._trees = TreeStore(base / "trees", staging=staging)
+        self._answers = TextStore(base / "notes", staging=staging, kind=CacheEntryKind.ANSWERS)
+        self.renders = TextStore(base / "renders", staging=staging, kind=CacheEntryKind.RENDERS)
+        self._stores: dict[CacheEntryKind, TreeStore | TextStore] = {
+            CacheEntryKind.SOURCES: self._trees,
+            CacheEntryKind.CHARTS: self._trees,
+            CacheEntryKind.ANSWERS: self._answers,
+            CacheEntryKind.RENDERS: self.renders,
         }
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
 
-    def turn(self, name: str) -> asyncio.Lock:
-        """Within this process, one at a time fetches the same thing."""
-        return self._turns.setdefault(name, asyncio.Lock())
+    def lock(self, name: str) -> asyncio.Lock:
+        """Return the lock of a name: within a process, one task at a time fetches a source."""
+        return self._locks.setdefault(name, asyncio.Lock())
 
     def find(self, name: str) -> CachedTree | None:
-        """The tree that goes by this name."""
-        note = self.recall(name)
-        return self._trees.take(note.decode()) if note else None
+        """Return the tree of this name; None without one."""
+        digest = self.read_text(name)
+        return self._trees.acquire(digest.decode()) if digest else None
 
-    async def find_or_keep(self, name: str, fill: Fill, *, shown: str) -> CachedTree:
-        """The tree that goes by this name; made where there is none."""
-        return self.find(name) or await self.keep(name, fill, shown=shown)
+    async def find_or_store(self, name: str, fill: Fill, *, source_name: str) -> CachedTree:
+        """Return the tree of this name; without one, `fill` makes it."""
+        return self.find(name) or await self.store(name, fill, source_name=source_name)
 
-    async def keep(
-        self, name: str, fill: Fill, *, shown: str, kind: Kept = Kept.SOURCES
+    async def store(
+        self,
+        name: str,
+        fill: Fill,
+        *,
+        source_name: str,
+        kind: CacheEntryKind = CacheEntryKind.SOURCES,
     ) -> CachedTree:
-        """Make a tree with `fill`, which is given an empty directory, and keep it by this name.
+        """Make a tree with `fill`, which gets an empty directory, and store it by this name.
 
-        `shown` is how errors call the source.
+        `source_name` names the source in errors.
         """
-        tree = await self._trees.make(fill, shown=shown, kind=kind)
-        self.note(name, tree.digest.encode())
+        tree = await self._trees.make(fill, source_name=source_name, kind=kind)
+        self.write_text(name, tree.digest.encode())
         await asyncio.to_thread(self.shrink)
         return tree
 
-    def note(self, name: str, text: bytes) -> None:
-        """Remember what somebody answered by a name; the last one counts."""
-        self._answers.note(name, text)
+    def write_text(self, name: str, text: bytes) -> None:
+        """Store the text of a response by this name, over an earlier one."""
+        self._answers.write(name, text)
 
-    def recall(self, name: str) -> bytes | None:
-        return self._answers.recall(name)
+    def read_text(self, name: str) -> bytes | None:
+        """Return the text that was stored by this name; None without one."""
+        return self._answers.read(name)
 
-    def holdings(self) -> tuple[Holding, ...]:
-        """What is in it, kind by kind."""
-        items = list(self._items())
-        return tuple(sum_up(kind, items) for kind in Kept)
+    def stats(self) -> tuple[CacheStats, ...]:
+        """Return the statistics of each kind of entry."""
+        entries = list(self._entries())
+        return tuple(compute_stats(kind, entries) for kind in CacheEntryKind)
 
-    def shrink(self, limit: int | None = None, *, kinds: frozenset[Kept] = EVERYTHING) -> int:
-        """Remove what was used least recently until the rest is within the limit.
+    def shrink(
+        self, limit: int | None = None, *, kinds: frozenset[CacheEntryKind] = EVERYTHING
+    ) -> int:
+        """Remove the least recently used entries until the rest is within the limit.
 
-        Gives the number of bytes that are free again. Only these kinds are counted and removed.
+        Only entries of these kinds are counted and removed. Returns the number of freed bytes.
         """
         limit = self.limit if limit is None else limit
-        items = sorted(item for item in self._items() if item.kind in kinds)
-        total, freed = sum(item.size for item in items), 0
-        for item in items:
-            if total - freed > limit and self._parts[item.kind].remove(item.path):
-                freed += item.size
-        self._trees.tidy()
+        entries = sorted(entry for entry in self._entries() if entry.kind in kinds)
+        total, freed = sum(entry.size for entry in entries), 0
+        for entry in entries:
+            if total - freed > limit and self._stores[entry.kind].remove(entry.path):
+                freed += entry.size
+        self._trees.remove_leftovers()
         return freed
 
-    def clear(self, *, kinds: frozenset[Kept] = EVERYTHING) -> int:
-        """Remove all of these kinds that nobody uses now."""
+    def clear(self, *, kinds: frozenset[CacheEntryKind] = EVERYTHING) -> int:
+        """Remove all entries of these kinds that no process uses."""
         return self.shrink(limit=-1, kinds=kinds)
 
     def close(self) -> None:
-        """Let go of every tree that was handed out."""
+        """Release every tree that was returned."""
         self._trees.close()
 
-    def _items(self) -> Iterator[CacheItem]:
-        for part in dict.fromkeys(self._parts.values()):
-            yield from part.items()
+    def _entries(self) -> Iterator[CacheEntry]:
+        for store in dict.fromkeys(self._stores.values()):
+            yield from store.entries()

@@ -1,4 +1,4 @@
-"""What the cache holds, as nouns; and texts by their names, in small files."""
+"""Entries of the cache, their statistics, and a store of texts in small files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ import msgspec
 from tidegate.errors import Location, SourceError, sanitize
 
 
-class Kept(StrEnum):
-    """What there is to keep."""
+class CacheEntryKind(StrEnum):
+    """Kind of a cache entry."""
 
     SOURCES = "sources"
+    """Trees of sources other than charts."""
     CHARTS = "charts"
+    """Trees of charts."""
     RENDERS = "renders"
+    """Rendered objects."""
     ANSWERS = "answers"
+    """Responses of remotes: refs, tags, indexes."""
 
 
 class CachedTree(msgspec.Struct, frozen=True):
-    """A tree in the cache."""
+    """A tree of files in the cache."""
 
     root: Path
     digest: str
@@ -33,65 +37,75 @@ class CachedTree(msgspec.Struct, frozen=True):
     size: int
 
 
-class CacheItem(msgspec.Struct, frozen=True, order=True):
-    """One thing in the cache; `used` is when, in nanoseconds of the file system's clock."""
+class CacheEntry(msgspec.Struct, frozen=True, order=True):
+    """One entry of the cache; sorted by its last use."""
 
     used: int
+    """Time of the last use, in nanoseconds of the file system's clock."""
     path: Path
     size: int
-    kind: Kept
+    kind: CacheEntryKind
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """All things of one kind: how many, how large, and when they were used."""
+class CacheStats(msgspec.Struct, frozen=True):
+    """Statistics of all cache entries of one kind."""
 
-    kind: Kept
+    kind: CacheEntryKind
     count: int = 0
     size: int = 0
-    longest_unused: int = 0
+    """Bytes of all entries."""
+    oldest_use: int = 0
+    """Last use of the entry that was not used for the longest time, in nanoseconds."""
     last_used: int = 0
+    """Last use of any entry, in nanoseconds."""
 
 
-def sum_up(kind: Kept, items: Iterable[CacheItem]) -> Holding:
-    mine = [item for item in items if item.kind is kind]
-    if not mine:
-        return Holding(kind)
-    used = [item.used for item in mine]
-    return Holding(kind, len(mine), sum(item.size for item in mine), min(used), max(used))
+def compute_stats(kind: CacheEntryKind, entries: Iterable[CacheEntry]) -> CacheStats:
+    """Return the statistics of the entries of one kind."""
+    of_kind = [entry for entry in entries if entry.kind is kind]
+    if not of_kind:
+        return CacheStats(kind)
+    used = [entry.used for entry in of_kind]
+    return CacheStats(
+        kind, len(of_kind), sum(entry.size for entry in of_kind), min(used), max(used)
+    )
 
 
-def listed(directory: Path) -> list[Path]:
+def list_directory(directory: Path) -> list[Path]:
+    """Return the sorted paths in a directory; none if it cannot be read."""
     try:
         return sorted(directory.iterdir())
     except OSError:
         return []
 
 
-def unusable(root: Path, error: OSError) -> SourceError:
+def cache_error(root: Path, error: OSError) -> SourceError:
+    """Return the error for a cache directory that cannot be used."""
     problem = f"the cache cannot be used: {sanitize(error.strerror or str(error))}"
     return SourceError("source.cache", problem, location=Location(str(root)))
 
 
-class Shelf:
-    """One directory of texts. A name can be anything; only its hash is on disk."""
+class TextStore:
+    """Directory of texts by name. File names are hashes, so a name can be any text."""
 
-    def __init__(self, place: Path, *, making: Path, kind: Kept) -> None:
-        self._place = place
-        self._making = making
+    def __init__(self, directory: Path, *, staging: Path, kind: CacheEntryKind) -> None:
+        self._directory = directory
+        self._staging = staging
         self._kind = kind
 
-    def note(self, name: str, text: bytes) -> None:
-        """Remember a text by a name."""
+    def write(self, name: str, text: bytes) -> None:
+        """Store a text by a name."""
         try:
-            for directory in (self._place, self._making):
+            for directory in (self._directory, self._staging):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._making, delete=False) as file:
+            with tempfile.NamedTemporaryFile(dir=self._staging, delete=False) as file:
                 file.write(text)
             Path(file.name).replace(self._path(name))
         except OSError as error:
-            raise unusable(self._place, error) from error
+            raise cache_error(self._directory, error) from error
 
-    def recall(self, name: str) -> bytes | None:
+    def read(self, name: str) -> bytes | None:
+        """Return the text of a name and mark it as used; None without one."""
         path = self._path(name)
         try:
             os.utime(path)
@@ -99,14 +113,18 @@ class Shelf:
         except OSError:
             return None
 
-    def items(self) -> Iterator[CacheItem]:
-        for path in listed(self._place):
+    def entries(self) -> Iterator[CacheEntry]:
+        """Yield the entries of the store."""
+        for path in list_directory(self._directory):
             with suppress(OSError):
-                seen = path.stat()
-                yield CacheItem(seen.st_mtime_ns, path, seen.st_size, self._kind)
+                status = path.stat()
+                yield CacheEntry(status.st_mtime_ns, path, status.st_size, self._kind)
 
     def remove(self, path: Path) -> bool:
-        """Whether it is gone. Nobody reads a text for longer than it takes to read it."""
+        """Remove an entry; return whether it is gone.
+
+        A text needs no lock: readers read it at once.
+        """
         try:
             path.unlink(missing_ok=True)
         except OSError:
@@ -114,4 +132,4 @@ class Shelf:
         return True
 
     def _path(self, name: str) -> Path:
-        return self._place / hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()
+        return self._directory / hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()

@@ -1,4 +1,4 @@
-"""Trees of files by the digest of what is in them, each with a lock for those who use it."""
+"""Trees of files by the digest of their content, each with a lock for its users."""
 
 from __future__ import annotations
 
@@ -15,121 +15,136 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.source.cache.entries import CachedTree, CacheItem, Kept, listed, unusable
-from tidegate.source.tree import digest_entries, refuse_links_out, tree_size, walk_tree
+from tidegate.source.cache.entries import (
+    CachedTree,
+    CacheEntry,
+    CacheEntryKind,
+    cache_error,
+    list_directory,
+)
+from tidegate.source.tree import check_links, digest_entries, tree_size, walk_tree
 
 Fill: TypeAlias = Callable[[Path], Awaitable[None]]
 
 
 class _Record(msgspec.Struct, frozen=True):
+    """The file `record` beside a tree."""
+
     digest: str
     files: tuple[str, ...]
     size: int
-    kind: Kept = Kept.SOURCES
+    kind: CacheEntryKind = CacheEntryKind.SOURCES
 
 
-class Trees:
-    """All trees of a cache. What is handed out stays until `close`, or the end of the process."""
+class TreeStore:
+    """Directory of all trees of a cache.
 
-    def __init__(self, place: Path, *, making: Path) -> None:
-        self._place = place
-        self._making = making
-        self._held: dict[str, int] = {}
+    Trees that were returned stay until `close`, or until the process ends.
+    """
+
+    def __init__(self, directory: Path, *, staging: Path) -> None:
+        self._directory = directory
+        self._staging = staging
+        self._locks: dict[str, int] = {}
         self._guard = threading.Lock()
 
-    async def make(self, fill: Fill, *, shown: str, kind: Kept) -> CachedTree:
-        """A new tree, or the one that is the same; `fill` is given an empty directory."""
-        made: Path | None = None
+    async def make(self, fill: Fill, *, source_name: str, kind: CacheEntryKind) -> CachedTree:
+        """Store the tree that `fill` writes into an empty directory; return it, or an equal one."""
+        staged: Path | None = None
         lock: int | None = None
         try:
-            for directory in (self._place, self._making):
+            for directory in (self._directory, self._staging):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            made = Path(tempfile.mkdtemp(dir=self._making))
-            lock = hold(made / "lock", os.O_CREAT)
-            (made / "tree").mkdir()
-            await fill(made / "tree")
-            return await asyncio.to_thread(self._settle, made, shown, kind)
+            staged = Path(tempfile.mkdtemp(dir=self._staging))
+            lock = lock_file(staged / "lock", os.O_CREAT)
+            (staged / "tree").mkdir()
+            await fill(staged / "tree")
+            return await asyncio.to_thread(self._install, staged, source_name, kind)
         except OSError as error:
-            raise unusable(self._place, error) from error
+            raise cache_error(self._directory, error) from error
         finally:
             if lock is not None:
                 os.close(lock)
-            if made is not None:
-                await asyncio.to_thread(shutil.rmtree, made, ignore_errors=True)
+            if staged is not None:
+                await asyncio.to_thread(shutil.rmtree, staged, ignore_errors=True)
 
-    def take(self, digest: str) -> CachedTree | None:
-        """Hold the tree's lock, and make sure that it is the lock of the tree that is there."""
-        place = self._place_of(digest)
+    def acquire(self, digest: str) -> CachedTree | None:
+        """Lock the tree of a digest and return it; None without one.
+
+        The lock must belong to the tree that is there now: another process may have replaced it.
+        """
+        directory = self._tree_directory(digest)
         with self._guard:
-            lock = self._held.get(digest) or hold(place / "lock")
+            lock = self._locks.get(digest) or lock_file(directory / "lock")
             if lock is None:
                 return None
-            self._held[digest] = lock
+            self._locks[digest] = lock
         try:
-            seen, now = os.fstat(lock), (place / "lock").stat()
-            if seen.st_ino != now.st_ino:
+            locked, current = os.fstat(lock), (directory / "lock").stat()
+            if locked.st_ino != current.st_ino:
                 raise FileNotFoundError
-            os.utime(place / "lock")
-            record = msgspec.json.decode((place / "record").read_bytes(), type=_Record)
+            os.utime(directory / "lock")
+            record = msgspec.json.decode((directory / "record").read_bytes(), type=_Record)
         except (OSError, msgspec.MsgspecError):
-            self._let_go(digest)
+            self._release(digest)
             return None
-        return CachedTree(place / "tree", record.digest, record.files, record.size)
+        return CachedTree(directory / "tree", record.digest, record.files, record.size)
 
     def close(self) -> None:
-        """Let go of every tree that was handed out."""
-        for digest in tuple(self._held):
-            self._let_go(digest)
+        """Release every tree that was returned."""
+        for digest in tuple(self._locks):
+            self._release(digest)
 
-    def items(self) -> Iterator[CacheItem]:
-        for place in listed(self._place):
+    def entries(self) -> Iterator[CacheEntry]:
+        """Yield the entries of the store."""
+        for directory in list_directory(self._directory):
             with suppress(OSError, msgspec.MsgspecError):
-                record = msgspec.json.decode((place / "record").read_bytes(), type=_Record)
-                yield CacheItem(
-                    (place / "lock").stat().st_mtime_ns, place, record.size, record.kind
+                record = msgspec.json.decode((directory / "record").read_bytes(), type=_Record)
+                yield CacheEntry(
+                    (directory / "lock").stat().st_mtime_ns, directory, record.size, record.kind
                 )
 
-    def tidy(self) -> None:
-        """Remove what processes that were killed have left half made."""
-        for path in listed(self._making):
+    def remove_leftovers(self) -> None:
+        """Remove incomplete trees that killed processes left behind."""
+        for path in list_directory(self._staging):
             if path.is_dir():
                 self.remove(path)
 
-    def _settle(self, made: Path, shown: str, kind: Kept) -> CachedTree:
-        """Look at what was made and move it to its place, unless it is there already."""
-        entries = walk_tree(made / "tree")
-        files = refuse_links_out(made / "tree", entries, shown)
+    def _install(self, staged: Path, source_name: str, kind: CacheEntryKind) -> CachedTree:
+        """Check a staged tree and move it to its place, unless an equal one is there."""
+        entries = walk_tree(staged / "tree")
+        files = check_links(staged / "tree", entries, source_name)
         for entry in entries:
             if not entry.is_link:
-                (made / "tree" / entry.path).chmod(0o555 if entry.executable else 0o444)
-        digest = digest_entries(made / "tree", entries)
+                (staged / "tree" / entry.path).chmod(0o555 if entry.executable else 0o444)
+        digest = digest_entries(staged / "tree", entries)
         record = _Record(digest, files, tree_size(entries), kind)
-        (made / "record").write_bytes(msgspec.json.encode(record))
+        (staged / "record").write_bytes(msgspec.json.encode(record))
         for _ in range(3):
             with suppress(OSError):
-                made.rename(self._place_of(digest))
-            tree = self.take(digest)
+                staged.rename(self._tree_directory(digest))
+            tree = self.acquire(digest)
             if tree is not None:
                 return tree
-        raise unusable(self._place, OSError("a tree in it cannot be replaced"))
+        raise cache_error(self._directory, OSError("a tree in it cannot be replaced"))
 
-    def _place_of(self, digest: str) -> Path:
-        return self._place / digest.rpartition(":")[2]
+    def _tree_directory(self, digest: str) -> Path:
+        return self._directory / digest.rpartition(":")[2]
 
-    def _let_go(self, digest: str) -> None:
+    def _release(self, digest: str) -> None:
         with self._guard:
-            if (lock := self._held.pop(digest, None)) is not None:
+            if (lock := self._locks.pop(digest, None)) is not None:
                 os.close(lock)
 
     def remove(self, path: Path) -> bool:
-        """Whether it is gone: not what somebody uses."""
-        lock = hold(path / "lock", alone=True)
+        """Remove a tree unless it is in use; return whether it is gone."""
+        lock = lock_file(path / "lock", exclusive=True)
         if lock is None:
             return False
         try:
-            doomed = self._making / f"{path.name}.{os.getpid()}"
-            path.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
+            removed = self._staging / f"{path.name}.{os.getpid()}"
+            path.rename(removed)
+            shutil.rmtree(removed, ignore_errors=True)
         except OSError:
             return False
         finally:
@@ -137,14 +152,14 @@ class Trees:
         return True
 
 
-def hold(path: Path, flags: int = 0, *, alone: bool = False) -> int | None:
-    """Lock a file without waiting; nothing if it is gone, or held by someone else."""
+def lock_file(path: Path, flags: int = 0, *, exclusive: bool = False) -> int | None:
+    """Lock a file without waiting; None if it is gone, or locked by another process."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
     except OSError:
         return None
     try:
-        fcntl.flock(lock, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        fcntl.flock(lock, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
         return None

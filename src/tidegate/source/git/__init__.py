@@ -1,1 +1,1 @@
-"""Git: which commit a ref means, and the tree of it."""
+"""Git: which commit a ref means, and the tree of the commit."""

@@ -1,7 +1,7 @@
-"""Run git for an address, with what opens it, and say in our words why it did not work.
+"""The git program, set up for one address, and its errors.
 
-git never asks a terminal, runs no hooks, follows no protocol but those allowed, and finds secrets
-in its environment alone: never in an argument, an address or a file that stays.
+git never asks on a terminal, runs no hooks, and uses only the allowed protocols. It gets secrets
+only through its environment: never in an argument, an address or a file that stays.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ import msgspec
 from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.external.process import MIB, Command, Limits, ProcessResult, run
 from tidegate.model.units.source import Credentials
-from tidegate.source.credentials import authorization
-from tidegate.source.options import Access
-from tidegate.source.urls import GitUrl, without_password
+from tidegate.source.credentials import authorization_header
+from tidegate.source.options import FetchOptions
+from tidegate.source.urls import GitUrl, redact_password
 
-PASSED_ON = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT", "XDG_CONFIG_HOME")
-ANY_CODE = frozenset(range(256))
-MEMORY = 2048 * MIB
+PASSED_VARIABLES = (
+    "SSH_AUTH_SOCK",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_SSH_VARIANT",
+    "XDG_CONFIG_HOME",
+)
+ANY_EXIT_CODE = frozenset(range(256))
+MEMORY_LIMIT = 2048 * MIB
 SETTINGS = {
     "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",  # a repository can name a program here
+    "core.fsmonitor": "false",  # a repository could name a program here
     "core.autocrlf": "false",
     "core.symlinks": "true",
     "gc.auto": "0",
@@ -37,23 +43,23 @@ SETTINGS = {
     "protocol.version": "2",
 }
 
-# Asked only for the address it is set for, also after a redirect: git sees to that.
-ANSWER = (
+# git asks the helper only for the address that it is set for, also after a redirect.
+CREDENTIAL_HELPER = (
     '!answer() { test "$1" = get || exit 0; '
     'printf "username=%s\\npassword=%s\\n" "$TIDEGATE_GIT_USER" "$TIDEGATE_GIT_PASSWORD"; }; answer'
 )
 
 
-class GitTrouble(msgspec.Struct, frozen=True):
-    """What git says when something is wrong, and what it is."""
+class GitErrorPattern(msgspec.Struct, frozen=True):
+    """Phrases of git's error output, and the error that they mean."""
 
     code: str
     phrases: tuple[str, ...] = ()
     hint: str = ""
 
 
-TROUBLES = (
-    GitTrouble(
+ERROR_PATTERNS = (
+    GitErrorPattern(
         "source.git.credentials",
         (
             *("authentication failed", "could not read username", "could not read password"),
@@ -61,23 +67,23 @@ TROUBLES = (
         ),
         hint="set TIDEGATE_TOKEN_<HOST>, use a credential helper of git, or give a Secret",
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.host-key",
         ("host key verification failed",),
         hint="add the server's key to known_hosts",
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.unreachable",
         (
             *("could not resolve host", "connection refused", "timed out", "no route to host"),
             *("could not connect", "couldn't connect"),
         ),
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.untrusted",
         ("ssl certificate", "server certificate", "certificate verif", "gnutls_handshake"),
     ),
-    GitTrouble(
+    GitErrorPattern(
         "source.git.missing",
         (
             *("repository not found", "not appear to be a git repository", "does not exist"),
@@ -99,42 +105,53 @@ class Git(msgspec.Struct, frozen=True):
         return f"Git({self.url.text})"
 
     async def run(self, *arguments: str, cwd: Path) -> bytes:
-        """What git wrote; an error of ours if it gave up."""
-        ran = await self.attempt(*arguments, cwd=cwd)
-        if ran.exit_code:
-            raise explain(ran, self.url)
-        return ran.stdout
+        """Run git and return its output.
 
-    async def attempt(self, *arguments: str, cwd: Path) -> ProcessResult:
+        Raises SourceError if git fails.
+        """
+        result = await self.try_run(*arguments, cwd=cwd)
+        if result.exit_code:
+            raise git_error(result, self.url)
+        return result.stdout
+
+    async def try_run(self, *arguments: str, cwd: Path) -> ProcessResult:
+        """Run git and return the result, also if git fails."""
         argv = ("git", *arguments)
-        command = Command(argv=argv, env=self.variables, cwd=cwd, accepted_codes=ANY_CODE)
+        command = Command(argv=argv, env=self.variables, cwd=cwd, accepted_codes=ANY_EXIT_CODE)
         try:
             return await run(command, limits=self.limits)
         except ProcessError as error:
             if error.code != "external.timeout":
                 raise
-            place = Location(without_password(self.url.text))
+            location = Location(redact_password(self.url.text))
             problem = f"git had no answer within {self.limits.time // 1000} s"
-            raise SourceError("source.git.unreachable", problem, location=place) from error
+            raise SourceError("source.git.unreachable", problem, location=location) from error
 
 
 @asynccontextmanager
-async def git_for(url: GitUrl, access: Access, *, submodules: bool = False) -> AsyncIterator[Git]:
-    """Set git up, with a home of its own that is gone afterwards."""
-    credentials = access.keyring.find(url.origin)
-    with tempfile.TemporaryDirectory(prefix="tidegate-git-") as home:
-        variables = plain_variables(Path(home), access)
-        variables["GIT_ALLOW_PROTOCOL"] = ":".join(_protocols(url, access, submodules=submodules))
+async def open_git(
+    url: GitUrl, options: FetchOptions, *, submodules: bool = False
+) -> AsyncIterator[Git]:
+    """Set git up, with a home directory that is removed afterwards."""
+    credentials = options.credentials.find(url.origin)
+    with tempfile.TemporaryDirectory(prefix="tidegate-git-") as git_home:
+        variables = base_environment(Path(git_home), options)
+        variables["GIT_ALLOW_PROTOCOL"] = ":".join(
+            _allowed_protocols(url, options, submodules=submodules)
+        )
         settings = dict(SETTINGS)
-        settings |= _key_settings(url, credentials, Path(home), access)
-        variables |= _ssh_variables(credentials, Path(home), access)
-        variables |= _answer_variables(credentials)
-        variables |= dict(_numbered(settings))
-        yield Git(url, variables, Limits(time=access.patience, memory=MEMORY))
+        settings |= _credential_settings(url, credentials, Path(git_home), options)
+        variables |= _ssh_variables(credentials, Path(git_home), options)
+        variables |= _password_variables(credentials)
+        variables |= dict(_config_variables(settings))
+        yield Git(url, variables, Limits(time=options.timeout, memory=MEMORY_LIMIT))
 
 
-def plain_variables(home: Path, access: Access) -> dict[str, str]:
-    """What git always gets. `HOME` stays the user's where the user's settings are wanted."""
+def base_environment(git_home: Path, options: FetchOptions) -> dict[str, str]:
+    """Return the variables that git always gets.
+
+    `HOME` stays the user's if the user's configuration is used.
+    """
     variables = {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -144,85 +161,101 @@ def plain_variables(home: Path, access: Access) -> dict[str, str]:
         "LC_ALL": "C",
         "LANGUAGE": "",
     }
-    if not access.uses_own_git:
-        alone = {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull}
-        return variables | alone
-    passed = {name: access.environment[name] for name in PASSED_ON if name in access.environment}
+    if not options.use_user_git_config:
+        isolated = {
+            "HOME": str(git_home),
+            "XDG_CONFIG_HOME": str(git_home),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+        return variables | isolated
+    passed = {
+        name: options.environment[name] for name in PASSED_VARIABLES if name in options.environment
+    }
     return variables | passed
 
 
-def explain(ran: ProcessResult, url: GitUrl) -> SourceError:
-    """git's last words, sorted."""
-    words = ran.stderr.decode(errors="replace")
-    spoken = [line for line in words.splitlines() if line.strip()]
-    said = next((line for line in spoken if line.startswith(("fatal:", "ERROR:"))), "")
-    said = (said or (spoken[-1] if spoken else "")).removeprefix("fatal:").strip()
-    low = words.lower()
-    fitting = (one for one in TROUBLES if any(phrase in low for phrase in one.phrases))
-    trouble = next(fitting, GitTrouble("source.git.failed"))
-    problem = (
-        f"git could not read the repository: {sanitize(without_password(said) or 'no reason')}"
+def git_error(result: ProcessResult, url: GitUrl) -> SourceError:
+    """Return the error for a failed run of git."""
+    output = result.stderr.decode(errors="replace")
+    lines = [line for line in output.splitlines() if line.strip()]
+    reason = next((line for line in lines if line.startswith(("fatal:", "ERROR:"))), "")
+    reason = (reason or (lines[-1] if lines else "")).removeprefix("fatal:").strip()
+    lowered = output.lower()
+    matches = (
+        pattern
+        for pattern in ERROR_PATTERNS
+        if any(phrase in lowered for phrase in pattern.phrases)
     )
-    where = Location(without_password(url.text))
-    return SourceError(trouble.code, problem, location=where, hint=trouble.hint)
+    pattern = next(matches, GitErrorPattern("source.git.failed"))
+    problem = (
+        f"git could not read the repository: {sanitize(redact_password(reason) or 'no reason')}"
+    )
+    location = Location(redact_password(url.text))
+    return SourceError(pattern.code, problem, location=location, hint=pattern.hint)
 
 
-def _protocols(url: GitUrl, access: Access, *, submodules: bool) -> Iterator[str]:
-    """A redirect may lead from http to https, and a submodule to any network; never to a file."""
-    also = {"https"} if url.scheme == "http" else set()
-    also |= {"https", "ssh"} if submodules else set()
-    return (name for name in sorted({url.scheme, *also} & access.schemes))
+def _allowed_protocols(url: GitUrl, options: FetchOptions, *, submodules: bool) -> Iterator[str]:
+    """Return the protocols that git may use, also after redirects and for submodules."""
+    further = {"https"} if url.scheme == "http" else set()
+    further |= {"https", "ssh"} if submodules else set()
+    return (name for name in sorted({url.scheme, *further} & options.schemes))
 
 
-def _key_settings(
-    url: GitUrl, credentials: Credentials, home: Path, access: Access
+def _credential_settings(
+    url: GitUrl, credentials: Credentials, git_home: Path, options: FetchOptions
 ) -> dict[str, str]:
     settings = {}
     if credentials.password is not None and url.scheme in ("http", "https"):
-        settings[f"credential.{url.origin}.helper"] = ANSWER
-    if settings or not access.uses_own_git:
-        settings = {"credential.helper": ""} | settings  # none of the user's is asked
+        settings[f"credential.{url.origin}.helper"] = CREDENTIAL_HELPER
+    if settings or not options.use_user_git_config:
+        settings = {"credential.helper": ""} | settings  # no helper of the user is asked
     if credentials.token is not None:
-        # A header would follow a redirect to another host, a helper's answer does not.
-        settings["http.extraHeader"] = f"Authorization: {authorization(credentials)}"
+        # git would send the header also after a redirect to another host.
+        settings["http.extraHeader"] = f"Authorization: {authorization_header(credentials)}"
         settings["http.followRedirects"] = "false"
     if credentials.ca_certificate:
-        settings["http.sslCAInfo"] = _file(home, "authority", credentials.ca_certificate)
+        settings["http.sslCAInfo"] = _write_secret_file(
+            git_home, "authority", credentials.ca_certificate
+        )
     if credentials.certificate and credentials.key is not None:
-        settings["http.sslCert"] = _file(home, "certificate", credentials.certificate)
-        settings["http.sslKey"] = _file(home, "key", credentials.key.reveal())
+        settings["http.sslCert"] = _write_secret_file(
+            git_home, "certificate", credentials.certificate
+        )
+        settings["http.sslKey"] = _write_secret_file(git_home, "key", credentials.key.reveal())
     return settings
 
 
-def _answer_variables(credentials: Credentials) -> dict[str, str]:
+def _password_variables(credentials: Credentials) -> dict[str, str]:
     if credentials.password is None:
         return {}
     password = credentials.password.reveal()
     return {"TIDEGATE_GIT_USER": credentials.username, "TIDEGATE_GIT_PASSWORD": password}
 
 
-def _ssh_variables(credentials: Credentials, home: Path, access: Access) -> dict[str, str]:
-    """How ssh is called. It looks up the home directory itself, whatever HOME says."""
-    if credentials.identity is None and access.uses_own_git:
+def _ssh_variables(
+    credentials: Credentials, git_home: Path, options: FetchOptions
+) -> dict[str, str]:
+    """Return how git calls ssh. ssh looks up the home directory itself and ignores HOME."""
+    if credentials.identity is None and options.use_user_git_config:
         return {}
-    words = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
+    command = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
     if credentials.identity is not None:
-        identity = _file(home, "identity", credentials.identity.reveal())
-        words += ["-o", "IdentitiesOnly=yes", "-i", identity]
+        identity = _write_secret_file(git_home, "identity", credentials.identity.reveal())
+        command += ["-o", "IdentitiesOnly=yes", "-i", identity]
     if credentials.known_hosts:
-        known = _file(home, "known_hosts", credentials.known_hosts)
-        words += ["-o", f"UserKnownHostsFile={known}"]
-    return {"GIT_SSH_COMMAND": shlex.join(words)}
+        known_hosts = _write_secret_file(git_home, "known_hosts", credentials.known_hosts)
+        command += ["-o", f"UserKnownHostsFile={known_hosts}"]
+    return {"GIT_SSH_COMMAND": shlex.join(command)}
 
 
-def _file(home: Path, name: str, text: str) -> str:
-    path = home / name
+def _write_secret_file(directory: Path, name: str, text: str) -> str:
+    path = directory / name
     path.touch(mode=0o600)
     path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
     return str(path)
 
 
-def _numbered(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _config_variables(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield "GIT_CONFIG_COUNT", str(len(settings))
     for number, (key, value) in enumerate(settings.items()):
         yield f"GIT_CONFIG_KEY_{number}", key

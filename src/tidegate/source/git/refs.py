@@ -1,4 +1,4 @@
-"""Choose a commit among the refs that a repository shows. Nothing here talks to anyone."""
+"""Choice of a commit among the refs of a repository, without network access."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import GitRef, GitRefKind, Revision
 from tidegate.source.semver import pick_highest, read_range, read_version, require_range
-from tidegate.source.urls import without_password
+from tidegate.source.urls import redact_password
 
 HEADS, TAGS, PEELED = "refs/heads/", "refs/tags/", "^{}"
-_WHOLE = lazy_regex(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
-_SHORT = lazy_regex(r"[0-9a-f]{4,64}", re.IGNORECASE)
-_FORBIDDEN = lazy_regex(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|^[-/.]|[/.]$")
+_FULL_COMMIT = lazy_regex(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
+_COMMIT_PREFIX = lazy_regex(r"[0-9a-f]{4,64}", re.IGNORECASE)
+_FORBIDDEN_IN_REF = lazy_regex(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|^[-/.]|[/.]$")
 
 
 class RemoteRefs(msgspec.Struct, frozen=True):
-    """What a repository shows: its default branch, and the commit behind each name."""
+    """The refs of a repository."""
 
     head: str
+    """Full name of the default branch."""
     commits: dict[str, str]
+    """Commit of each ref."""
 
 
-def read_remote_refs(listed: bytes) -> RemoteRefs:
-    """Read what `git ls-remote --symref` wrote. A tag's own object gives way to its commit."""
+def read_remote_refs(output: bytes) -> RemoteRefs:
+    """Read the output of `git ls-remote --symref`. An annotated tag counts as its commit."""
     head, commits = "", {}
-    for line in listed.decode(errors="surrogateescape").splitlines():
+    for line in output.decode(errors="surrogateescape").splitlines():
         value, _, name = line.partition("\t")
         if value.startswith("ref: "):
             head = value.removeprefix("ref: ") if name == "HEAD" else head
@@ -39,127 +41,134 @@ def read_remote_refs(listed: bytes) -> RemoteRefs:
     return RemoteRefs(head, commits)
 
 
-def check_ref(at: GitRef) -> None:
-    """Refuse what no ref can be, before git is asked."""
-    wanted = at.text
-    match at.kind:
+def check_ref(ref: GitRef) -> None:
+    """Raise SourceError if a ref is invalid, before git runs."""
+    text = ref.text
+    match ref.kind:
         case GitRefKind.HEAD:
             return
         case GitRefKind.RANGE:
-            require_range(wanted)
-        case GitRefKind.COMMIT if not _SHORT.fullmatch(wanted):
-            raise bad_ref(wanted, "is not a commit: those are hexadecimal")
-        case GitRefKind.ANY if read_range(wanted) is not None or not wanted:
+            require_range(text)
+        case GitRefKind.COMMIT if not _COMMIT_PREFIX.fullmatch(text):
+            raise invalid_ref_error(text, "is not a commit: those are hexadecimal")
+        case GitRefKind.ANY if read_range(text) is not None or not text:
             return
-        case _ if not wanted or _FORBIDDEN.search(wanted):
-            raise bad_ref(wanted, "cannot be the name of a branch, a tag or a commit")
+        case _ if not text or _FORBIDDEN_IN_REF.search(text):
+            raise invalid_ref_error(text, "cannot be the name of a branch, a tag or a commit")
         case _:
             return
 
 
-def whole_commit(at: GitRef) -> Revision | None:
-    """The revision of a ref that needs no looking up."""
-    if at.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and _WHOLE.fullmatch(at.text):
-        return Revision("", commit_digest(at.text.lower()))
+def full_commit(ref: GitRef) -> Revision | None:
+    """Return the revision of a full commit hash; None for any other ref."""
+    if ref.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and _FULL_COMMIT.fullmatch(ref.text):
+        return Revision("", commit_digest(ref.text.lower()))
     return None
 
 
-def is_short_commit(at: GitRef) -> bool:
-    """Whether it can be the beginning of a commit that no ref points to."""
-    return at.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and bool(_SHORT.fullmatch(at.text))
+def is_short_commit(ref: GitRef) -> bool:
+    """Whether a ref can be an abbreviated commit."""
+    return ref.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and bool(
+        _COMMIT_PREFIX.fullmatch(ref.text)
+    )
 
 
-def choose_commit(at: GitRef, refs: RemoteRefs) -> Revision | None:
-    """The commit that a ref means now; nothing if no ref is called so."""
-    match at.kind:
+def choose_commit(ref: GitRef, refs: RemoteRefs) -> Revision | None:
+    """Return the commit that a ref means now; None if there is no such ref."""
+    match ref.kind:
         case GitRefKind.HEAD:
-            return _head(refs)
+            return _head_revision(refs)
         case GitRefKind.BRANCH:
-            return _named(refs, HEADS + at.text, at.text)
+            return _named_revision(refs, HEADS + ref.text, ref.text)
         case GitRefKind.TAG:
-            return _named(refs, TAGS + at.text, at.text)
+            return _named_revision(refs, TAGS + ref.text, ref.text)
         case GitRefKind.NAME:
-            return _named(refs, at.text, at.text)
+            return _named_revision(refs, ref.text, ref.text)
         case GitRefKind.RANGE:
-            return _highest(at, refs)
+            return _highest_tag(ref, refs)
         case GitRefKind.COMMIT:
-            return _tip(refs, at.text)
+            return _ref_by_commit(refs, ref.text)
         case GitRefKind.ANY:
-            return _any(at, refs)
+            return _any_revision(ref, refs)
 
 
-def is_pinned(at: GitRef) -> bool:
-    """Whether it is meant to stay the same: a commit, a tag, a version or a range of them."""
-    if at.kind is not GitRefKind.ANY:
-        return at.kind in (GitRefKind.COMMIT, GitRefKind.TAG, GitRefKind.RANGE)
-    known = (read_version(at.text), read_range(at.text))
-    return bool(at.text) and (any(known) or is_short_commit(at) or at.text.startswith(TAGS))
+def is_pinned(ref: GitRef) -> bool:
+    """Whether a ref is a commit, a tag, a version or a version range."""
+    if ref.kind is not GitRefKind.ANY:
+        return ref.kind in (GitRefKind.COMMIT, GitRefKind.TAG, GitRefKind.RANGE)
+    parsed = (read_version(ref.text), read_range(ref.text))
+    return bool(ref.text) and (any(parsed) or is_short_commit(ref) or ref.text.startswith(TAGS))
 
 
-def is_range(at: GitRef) -> bool:
-    """Whether it means the highest of several tags."""
-    if at.kind is GitRefKind.ANY:
-        return read_version(at.text) is None and read_range(at.text) is not None
-    return at.kind is GitRefKind.RANGE
+def is_range(ref: GitRef) -> bool:
+    """Whether a ref means the highest of several tags."""
+    if ref.kind is GitRefKind.ANY:
+        return read_version(ref.text) is None and read_range(ref.text) is not None
+    return ref.kind is GitRefKind.RANGE
 
 
-def branch_of(at: GitRef) -> str:
-    """The branch that a ref names, as far as it can be told; empty for HEAD."""
-    if at.kind is GitRefKind.HEAD or at.text == "HEAD":
+def branch_name(ref: GitRef) -> str:
+    """Return the branch that a ref names; empty for HEAD."""
+    if ref.kind is GitRefKind.HEAD or ref.text == "HEAD":
         return ""
-    return at.text.removeprefix(HEADS)
+    return ref.text.removeprefix(HEADS)
 
 
 def commit_digest(commit: str) -> str:
+    """Return a commit with its hash algorithm, such as `sha1:…`."""
     return f"{'sha256' if len(commit) == 64 else 'sha1'}:{commit}"  # noqa: PLR2004
 
 
-def bad_ref(wanted: str, reason: str) -> SourceError:
-    return SourceError("source.git.ref", f"`{sanitize(wanted)}` {reason}")
+def invalid_ref_error(ref: str, reason: str) -> SourceError:
+    """Return the error for an invalid ref."""
+    return SourceError("source.git.ref", f"`{sanitize(ref)}` {reason}")
 
 
-def missing_ref(at: GitRef, url: str) -> SourceError:
-    kind = "ref" if at.kind is GitRefKind.ANY else at.kind.value
-    problem = f"there is no {kind} `{sanitize(str(at))}`"
-    if at.kind is GitRefKind.RANGE:
-        problem = f"no tag is a version in `{sanitize(at.text)}`"
-    return SourceError("source.git.ref.missing", problem, location=Location(without_password(url)))
+def missing_ref_error(ref: GitRef, url: str) -> SourceError:
+    """Return the error for a ref that the repository does not have."""
+    kind = "ref" if ref.kind is GitRefKind.ANY else ref.kind.value
+    problem = f"there is no {kind} `{sanitize(str(ref))}`"
+    if ref.kind is GitRefKind.RANGE:
+        problem = f"no tag is a version in `{sanitize(ref.text)}`"
+    return SourceError("source.git.ref.missing", problem, location=Location(redact_password(url)))
 
 
-def _head(refs: RemoteRefs) -> Revision | None:
+def _head_revision(refs: RemoteRefs) -> Revision | None:
     commit = refs.commits.get("HEAD") or refs.commits.get(refs.head)
     name = refs.head.removeprefix(HEADS) or "HEAD"
     return Revision(name, commit_digest(commit)) if commit else None
 
 
-def _named(refs: RemoteRefs, full: str, name: str) -> Revision | None:
+def _named_revision(refs: RemoteRefs, full: str, name: str) -> Revision | None:
     commit = refs.commits.get(full)
     return Revision(name, commit_digest(commit)) if commit else None
 
 
-def _highest(at: GitRef, refs: RemoteRefs) -> Revision | None:
-    wanted = read_range(at.text)
-    start = TAGS + at.prefix
-    tags = (name.removeprefix(start) for name in refs.commits if name.startswith(start))
-    found = pick_highest(wanted, tags) if wanted else None
-    return _named(refs, start + found.text, at.prefix + found.text) if found else None
+def _highest_tag(ref: GitRef, refs: RemoteRefs) -> Revision | None:
+    version_range = read_range(ref.text)
+    prefix = TAGS + ref.prefix
+    tags = (name.removeprefix(prefix) for name in refs.commits if name.startswith(prefix))
+    highest = pick_highest(version_range, tags) if version_range else None
+    return (
+        _named_revision(refs, prefix + highest.text, ref.prefix + highest.text) if highest else None
+    )
 
 
-def _tip(refs: RemoteRefs, beginning: str) -> Revision | None:
-    low = beginning.lower()
-    commits = {commit for commit in refs.commits.values() if commit.startswith(low)}
+def _ref_by_commit(refs: RemoteRefs, prefix: str) -> Revision | None:
+    lowered = prefix.lower()
+    commits = {commit for commit in refs.commits.values() if commit.startswith(lowered)}
     return Revision("", commit_digest(commits.pop())) if len(commits) == 1 else None
 
 
-def _any(at: GitRef, refs: RemoteRefs) -> Revision | None:
-    """A range before a name, a branch before a tag, and a commit last."""
-    if at.text in ("", "HEAD"):
-        return _head(refs)
-    in_range = _highest(at, refs) if read_version(at.text) is None else None
+def _any_revision(ref: GitRef, refs: RemoteRefs) -> Revision | None:
+    """Return the revision of a ref of unknown kind: range, branch, tag, then commit."""
+    if ref.text in ("", "HEAD"):
+        return _head_revision(refs)
+    in_range = _highest_tag(ref, refs) if read_version(ref.text) is None else None
     return (
         in_range
-        or _named(refs, HEADS + at.text, at.text)
-        or _named(refs, TAGS + at.prefix + at.text, at.prefix + at.text)
-        or _named(refs, at.text, at.text)
-        or (_tip(refs, at.text) if is_short_commit(at) else None)
+        or _named_revision(refs, HEADS + ref.text, ref.text)
+        or _named_revision(refs, TAGS + ref.prefix + ref.text, ref.prefix + ref.text)
+        or _named_revision(refs, ref.text, ref.text)
+        or (_ref_by_commit(refs, ref.text) if is_short_commit(ref) else None)
     )

@@ -1,4 +1,4 @@
-"""Get charts and artifacts from OCI registries: tags, manifests, one layer, all by digest."""
+"""Charts and artifacts of OCI registries: tags, manifests and one layer, all checked by digest."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.archive import unpack
-from tidegate.source.cache import Kept
+from tidegate.source.cache import CacheEntryKind
 from tidegate.source.oci.registry import Registry, filter_tags
-from tidegate.source.options import Access, not_at_hand
+from tidegate.source.options import FetchOptions, offline_error
 from tidegate.source.semver import pick_highest, require_range
 from tidegate.source.tree import CHART_LAYER, MIB, check_chart, check_digest
-from tidegate.source.web import WebAsk, web_for
+from tidegate.source.web import DownloadRequest, open_http_client
 
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.v2+json"
 )
-LARGEST_MANIFEST = 4 * MIB
-HUB, HUB_API = "docker.io", "registry-1.docker.io"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+MAX_MANIFEST_SIZE = 4 * MIB
+DOCKER_HUB, DOCKER_HUB_API = "docker.io", "registry-1.docker.io"
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _ADDRESS = lazy_regex(
     r"oci://(?P<host>(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::[0-9]{1,5})?)"
     r"/(?P<name>[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)/?"
@@ -40,7 +40,7 @@ _DIGEST = lazy_regex(r"sha256:[0-9a-f]{64}")
 
 
 class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
-    """One file of an artifact."""
+    """One layer of an artifact: a file."""
 
     digest: str
     size: int = 0
@@ -48,160 +48,177 @@ class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ArtifactManifest(msgspec.Struct, frozen=True, rename="camel"):
-    """What an artifact is made of."""
+    """The manifest of an artifact."""
 
     layers: tuple[ArtifactLayer, ...] = ()
     annotations: dict[str, str] = {}
 
 
-async def fetch_oci(source: OciSource, access: Access) -> Snapshot:
-    """The tree, or with `copies` the one file, of an artifact."""
+async def fetch_oci(source: OciSource, options: FetchOptions) -> Snapshot:
+    """Return the tree of an artifact; with `copies_layer`, the layer itself as one file."""
     async with (
-        access.cache.turn(f"oci {source}"),
-        _registry(source.url, access, plain=source.plain_http) as registry,
+        options.cache.lock(f"oci {source}"),
+        _open_registry(source.url, options, plain_http=source.plain_http) as registry,
     ):
-        tag = await _choose_tag(source, registry, access)
-        digest = source.digest or await _digest_of(tag, registry, access)
-        return await _artifact(source, Revision(tag, digest), registry, access)
+        tag = await _choose_tag(source, registry, options)
+        digest = source.digest or await _resolve_tag(tag, registry, options)
+        return await _fetch_artifact(source, Revision(tag, digest), registry, options)
 
 
-async def fetch_oci_chart(source: ChartSource, access: Access) -> Snapshot:
-    """A chart in a registry: its tags are its versions, with `_` written for `+`."""
+async def fetch_oci_chart(source: ChartSource, options: FetchOptions) -> Snapshot:
+    """Fetch a chart from a registry. Its tags are its versions, with `_` in place of `+`."""
     url = f"{source.repository.rstrip('/')}/{source.chart}"
-    wanted = source.version
-    exact = bool(wanted) and require_range(wanted).is_one_version
+    version = source.version
+    is_exact = bool(version) and require_range(version).is_exact
     artifact = OciSource(
         url,
-        tag=wanted.replace("+", "_") if exact else "",
-        range="" if exact else wanted or "*",
+        tag=version.replace("+", "_") if is_exact else "",
+        range="" if is_exact else version or "*",
         media_type=CHART_LAYER,
         plain_http=source.plain_http,
     )
-    found = await fetch_oci(artifact, access)
-    check_chart(found.root, url)
-    revision = Revision(found.revision.name.replace("_", "+"), found.revision.digest)
-    return msgspec.structs.replace(found, source=source, revision=revision)
+    snapshot = await fetch_oci(artifact, options)
+    check_chart(snapshot.root, url)
+    revision = Revision(snapshot.revision.name.replace("_", "+"), snapshot.revision.digest)
+    return msgspec.structs.replace(snapshot, source=source, revision=revision)
 
 
 @asynccontextmanager
-async def _registry(url: str, access: Access, *, plain: bool) -> AsyncIterator[Registry]:
-    found = _ADDRESS.fullmatch(url)
-    if found is None:
+async def _open_registry(
+    url: str, options: FetchOptions, *, plain_http: bool
+) -> AsyncIterator[Registry]:
+    match = _ADDRESS.fullmatch(url)
+    if match is None:
         raise SourceError(
             "source.url",
             f"`{sanitize(url)}` is not an address in a registry",
             hint="write it as `oci://host/path`, in small letters and without a tag",
         )
-    host = HUB_API if found["host"] == HUB else found["host"]
-    without_tls = plain or host.rpartition(":")[0] in LOOPBACK or host in LOOPBACK
-    origin = f"{'http' if without_tls else 'https'}://{host}"
-    credentials = access.keyring.find(origin)
-    async with web_for(access, credentials) as web:
-        yield Registry(web, origin, found["name"], credentials)
+    host = DOCKER_HUB_API if match["host"] == DOCKER_HUB else match["host"]
+    uses_http = plain_http or host.rpartition(":")[0] in LOOPBACK_HOSTS or host in LOOPBACK_HOSTS
+    origin = f"{'http' if uses_http else 'https'}://{host}"
+    credentials = options.credentials.find(origin)
+    async with open_http_client(options, credentials) as client:
+        yield Registry(client, origin, match["name"], credentials)
 
 
-async def _choose_tag(source: OciSource, registry: Registry, access: Access) -> str:
+async def _choose_tag(source: OciSource, registry: Registry, options: FetchOptions) -> str:
     if source.digest:
         return ""
     if not source.range:
-        return _checked(source.tag or "latest", _TAG, "is not a tag")
-    wanted = require_range(source.range)
-    tags = await _tags(registry, access)
+        return _require_match(source.tag or "latest", _TAG, "is not a tag")
+    version_range = require_range(source.range)
+    tags = await _list_tags(registry, options)
     if source.filter:
         tags = await filter_tags(source.filter, tags)
     versions = {tag.replace("_", "+"): tag for tag in tags}
-    found = pick_highest(wanted, versions)
-    if found is None:
+    highest = pick_highest(version_range, versions)
+    if highest is None:
         problem = f"no tag is a version in `{sanitize(source.range)}`"
-        raise SourceError("source.oci.tag", problem, location=Location(registry.shown))
-    return versions[found.text]
+        raise SourceError("source.oci.tag", problem, location=Location(registry.display_url))
+    return versions[highest.text]
 
 
-async def _tags(registry: Registry, access: Access) -> list[str]:
-    note = f"tags {registry.shown}"
-    known = access.recall(note, registry.shown)
-    if known is not None:
-        return msgspec.json.decode(known, type=list[str])
-    tags = await registry.tags()
-    access.cache.note(note, msgspec.json.encode(tags))
+async def _list_tags(registry: Registry, options: FetchOptions) -> list[str]:
+    cache_name = f"tags {registry.display_url}"
+    cached = options.read_cached_text(cache_name, registry.display_url)
+    if cached is not None:
+        return msgspec.json.decode(cached, type=list[str])
+    tags = await registry.list_tags()
+    options.cache.write_text(cache_name, msgspec.json.encode(tags))
     return tags
 
 
-async def _digest_of(tag: str, registry: Registry, access: Access) -> str:
-    note = f"tag {registry.shown} {tag}"
-    known = access.recall(note, f"{registry.shown} at {tag}")
-    if known is not None:
-        return known.decode()
-    got = await registry.get(f"manifests/{tag}", accept=MANIFESTS, limit=LARGEST_MANIFEST)
-    digest = f"sha256:{hashlib.sha256(got.body).hexdigest()}"
-    access.cache.note(note, digest.encode())
-    access.cache.note(f"manifest {digest}", got.body)
+async def _resolve_tag(tag: str, registry: Registry, options: FetchOptions) -> str:
+    cache_name = f"tag {registry.display_url} {tag}"
+    cached = options.read_cached_text(cache_name, f"{registry.display_url} at {tag}")
+    if cached is not None:
+        return cached.decode()
+    download = await registry.get(f"manifests/{tag}", accept=MANIFESTS, limit=MAX_MANIFEST_SIZE)
+    digest = f"sha256:{hashlib.sha256(download.body).hexdigest()}"
+    options.cache.write_text(cache_name, digest.encode())
+    options.cache.write_text(f"manifest {digest}", download.body)
     return digest
 
 
-async def _artifact(
-    source: OciSource, revision: Revision, registry: Registry, access: Access
+async def _fetch_artifact(
+    source: OciSource, revision: Revision, registry: Registry, options: FetchOptions
 ) -> Snapshot:
-    _checked(revision.digest, _DIGEST, "is not a digest")
-    name = f"oci {registry.shown} {revision.digest} {source.media_type} {source.copies_layer}"
-    tree = access.cache.find(name)
-    if tree is None and access.offline:
-        raise not_at_hand(f"{registry.shown} at {revision}")
+    _require_match(revision.digest, _DIGEST, "is not a digest")
+    name = f"oci {registry.display_url} {revision.digest} {source.media_type} {source.copies_layer}"
+    tree = options.cache.find(name)
+    if tree is None and options.offline:
+        raise offline_error(f"{registry.display_url} at {revision}")
     if tree is None:
-        layer = _layer(source, await _manifest(revision.digest, registry, access), registry)
+        layer = _choose_layer(
+            source, await _fetch_manifest(revision.digest, registry, options), registry
+        )
 
-        async def fill(place: Path) -> None:
-            await _get_layer(source, layer, registry, place, access)
+        async def fill(directory: Path) -> None:
+            await _download_layer(source, layer, registry, directory, options)
 
-        kind = Kept.CHARTS if layer.media_type == CHART_LAYER else Kept.SOURCES
-        tree = await access.cache.keep(name, fill, shown=registry.shown, kind=kind)
+        kind = CacheEntryKind.CHARTS if layer.media_type == CHART_LAYER else CacheEntryKind.SOURCES
+        tree = await options.cache.store(name, fill, source_name=registry.display_url, kind=kind)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
 
-async def _manifest(digest: str, registry: Registry, access: Access) -> ArtifactManifest:
-    body = access.cache.recall(f"manifest {digest}")
+async def _fetch_manifest(
+    digest: str, registry: Registry, options: FetchOptions
+) -> ArtifactManifest:
+    body = options.cache.read_text(f"manifest {digest}")
     if body is None:
         path = f"manifests/{digest}"
-        body = (await registry.get(path, accept=MANIFESTS, limit=LARGEST_MANIFEST)).body
-    check_digest(f"sha256:{hashlib.sha256(body).hexdigest()}", digest, registry.shown)
+        body = (await registry.get(path, accept=MANIFESTS, limit=MAX_MANIFEST_SIZE)).body
+    check_digest(f"sha256:{hashlib.sha256(body).hexdigest()}", digest, registry.display_url)
     try:
         return msgspec.json.decode(body, type=ArtifactManifest)
     except (msgspec.MsgspecError, RecursionError) as error:
         problem = "the manifest cannot be read"
         raise SourceError(
-            "source.oci.manifest", problem, location=Location(registry.shown)
+            "source.oci.manifest", problem, location=Location(registry.display_url)
         ) from error
 
 
-def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) -> ArtifactLayer:
-    wanted = source.media_type
+def _choose_layer(
+    source: OciSource, manifest: ArtifactManifest, registry: Registry
+) -> ArtifactLayer:
+    media_type = source.media_type
     for layer in manifest.layers:
-        if not wanted or layer.media_type == wanted:
-            _checked(layer.digest, _DIGEST, "is not a digest")
+        if not media_type or layer.media_type == media_type:
+            _require_match(layer.digest, _DIGEST, "is not a digest")
             return layer
-    kind = f"of type `{sanitize(wanted)}`" if wanted else "at all"
+    kind = f"of type `{sanitize(media_type)}`" if media_type else "at all"
     problem = f"the artifact has no layer {kind}"
-    raise SourceError("source.oci.layer", problem, location=Location(registry.shown))
+    raise SourceError("source.oci.layer", problem, location=Location(registry.display_url))
 
 
-async def _get_layer(
-    source: OciSource, layer: ArtifactLayer, registry: Registry, place: Path, access: Access
+async def _download_layer(
+    source: OciSource,
+    layer: ArtifactLayer,
+    registry: Registry,
+    directory: Path,
+    options: FetchOptions,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
-        packed = Path(folder) / "layer"
-        ask = WebAsk(url="", into=packed, limit=access.limits.download)
-        got = await registry.send(f"blobs/{layer.digest}", ask)
-        check_digest(got.sha256, layer.digest, registry.shown)
+    with tempfile.TemporaryDirectory(prefix="tidegate-") as scratch:
+        layer_file = Path(scratch) / "layer"
+        request = DownloadRequest(url="", target=layer_file, limit=options.limits.download)
+        download = await registry.request(f"blobs/{layer.digest}", request)
+        check_digest(download.sha256, layer.digest, registry.display_url)
         if source.copies_layer:
-            shutil.copyfile(packed, place / "layer")
+            shutil.copyfile(layer_file, directory / "layer")
             return
         strip = 1 if layer.media_type == CHART_LAYER else 0
         await asyncio.to_thread(
-            unpack, packed, place, name=registry.shown, limits=access.limits, strip=strip
+            unpack,
+            layer_file,
+            directory,
+            name=registry.display_url,
+            limits=options.limits,
+            strip=strip,
         )
 
 
-def _checked(text: str, shape: re.Pattern[str], reason: str) -> str:
-    if not shape.fullmatch(text):
+def _require_match(text: str, pattern: re.Pattern[str], reason: str) -> str:
+    if not pattern.fullmatch(text):
         raise SourceError("source.oci.ref", f"`{sanitize(text)}` {reason}")
     return text

@@ -1,7 +1,7 @@
-"""Speak with one repository of an OCI registry, and get a token for it when it wants one.
+"""Client of one repository in an OCI registry; it gets a token when the registry asks for one.
 
-Tags are picked by a stranger's regular expression in a process that can be ended: Python's can be
-made to run for ever, and both the expression and the tags are foreign.
+Tags are filtered by an untrusted regular expression, in a process that can be killed: an expression
+can make Python's `re` run forever.
 """
 
 from __future__ import annotations
@@ -19,122 +19,133 @@ from tidegate.external.process import Command, Limits, run
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import SECOND, Ms
 from tidegate.model.units.source import Credentials
-from tidegate.source.credentials import authorization
-from tidegate.source.web import UNAUTHORIZED, Got, Web, WebAsk, origin_of
+from tidegate.source.credentials import authorization_header
+from tidegate.source.web import UNAUTHORIZED, Download, DownloadRequest, HttpClient, url_origin
 
-MOST_PAGES = 100
-PATIENCE = Ms(5 * SECOND)
-NOT_AN_EXPRESSION = 3
-SCRIPT = f"""
+MAX_PAGES = 100
+FILTER_TIMEOUT = Ms(5 * SECOND)
+INVALID_EXPRESSION = 3
+FILTER_SCRIPT = f"""
 import json, re, sys
 text, tags = json.load(sys.stdin)
 try:
     shape = re.compile(text)
 except re.error:
-    sys.exit({NOT_AN_EXPRESSION})
+    sys.exit({INVALID_EXPRESSION})
 json.dump([tag for tag in tags if shape.search(tag)], sys.stdout)
 """
-Shape = TypeVar("Shape")
+ReplyT = TypeVar("ReplyT")
 _PARAMETER = lazy_regex(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
 _NEXT = lazy_regex(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 
-class _Token(msgspec.Struct):
+class _TokenReply(msgspec.Struct):
     token: str = ""
     access_token: str = ""
 
 
-class _Tags(msgspec.Struct):
+class _TagsReply(msgspec.Struct):
     tags: list[str] | None = None
 
 
 class Registry:
-    """One repository: its address, and the token it gave us."""
+    """One repository of a registry, with the token that it issued."""
 
-    def __init__(self, web: Web, origin: str, name: str, credentials: Credentials) -> None:
-        self._web = web
+    def __init__(
+        self, client: HttpClient, origin: str, name: str, credentials: Credentials
+    ) -> None:
+        self._client = client
         self._origin = origin
         self._name = name
         self._credentials = credentials
-        self._secret = authorization(credentials)
+        self._authorization = authorization_header(credentials)
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
+        """Return the address for messages and cache names."""
         return f"oci://{self._origin.partition('://')[2]}/{self._name}"
 
-    async def get(self, path: str, *, accept: str = "*/*", limit: int) -> Got:
-        return await self.send(path, WebAsk(url="", accept=accept, limit=limit))
+    async def get(self, path: str, *, accept: str = "*/*", limit: int) -> Download:
+        """Download a path of the repository."""
+        return await self.request(path, DownloadRequest(url="", accept=accept, limit=limit))
 
-    async def send(self, path: str, ask: WebAsk) -> Got:
-        """Ask; and once more with a token, if the registry says where to get one."""
+    async def request(self, path: str, request: DownloadRequest) -> Download:
+        """Download; if the registry names a token service, get a token and try again."""
         url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
-        first = msgspec.structs.replace(
-            ask, url=url, authorization=self._secret, accepts=frozenset({UNAUTHORIZED})
+        first_request = msgspec.structs.replace(
+            request,
+            url=url,
+            authorization=self._authorization,
+            accepted_statuses=frozenset({UNAUTHORIZED}),
         )
-        got = await self._web.get(first)
-        if got.status != UNAUTHORIZED:
-            return got
-        self._secret = await self._login(got.headers.get("www-authenticate", ""))
-        return await self._web.get(
-            msgspec.structs.replace(first, authorization=self._secret, accepts=frozenset())
+        download = await self._client.get(first_request)
+        if download.status != UNAUTHORIZED:
+            return download
+        self._authorization = await self._login(download.headers.get("www-authenticate", ""))
+        return await self._client.get(
+            msgspec.structs.replace(
+                first_request, authorization=self._authorization, accepted_statuses=frozenset()
+            )
         )
 
-    async def tags(self) -> list[str]:
-        """All tags, page after page."""
-        found: list[str] = []
+    async def list_tags(self) -> list[str]:
+        """Return all tags, page by page."""
+        tags: list[str] = []
         path = "tags/list?n=1000"
-        for _ in range(MOST_PAGES):
-            got = await self.get(path, limit=16 * 1024 * 1024)
-            found += self._decode(got.body, _Tags).tags or []
-            following = _NEXT.search(got.headers.get("link", ""))
-            if following is None:
-                return found
-            path = urljoin(f"{self._origin}/v2/{self._name}/tags/list", following[1])
-            if origin_of(path) != self._origin:
+        for _ in range(MAX_PAGES):
+            download = await self.get(path, limit=16 * 1024 * 1024)
+            tags += self._decode(download.body, _TagsReply).tags or []
+            next_link = _NEXT.search(download.headers.get("link", ""))
+            if next_link is None:
+                return tags
+            path = urljoin(f"{self._origin}/v2/{self._name}/tags/list", next_link[1])
+            if url_origin(path) != self._origin:
                 break
         problem = "the list of tags has no end, or goes on elsewhere"
-        raise SourceError("source.oci.tags", problem, location=Location(self.shown))
+        raise SourceError("source.oci.tags", problem, location=Location(self.display_url))
 
     async def _login(self, challenge: str) -> str:
         scheme, _, rest = challenge.partition(" ")
-        asked = dict(_PARAMETER.findall(rest))
-        realm = asked.get("realm", "")
-        # A registry may send us elsewhere for a token, but not to a place without TLS.
-        may_ask = realm.startswith("https://") or origin_of(realm) == self._origin
-        if scheme.lower() != "bearer" or not may_ask:
-            return authorization(self._credentials)
-        scope = asked.get("scope") or f"repository:{self._name}:pull"
-        query = {"service": asked.get("service", ""), "scope": scope}
+        parameters = dict(_PARAMETER.findall(rest))
+        realm = parameters.get("realm", "")
+        # A token service may have another host, but then it must use TLS.
+        is_trusted = realm.startswith("https://") or url_origin(realm) == self._origin
+        if scheme.lower() != "bearer" or not is_trusted:
+            return authorization_header(self._credentials)
+        scope = parameters.get("scope") or f"repository:{self._name}:pull"
+        query = {"service": parameters.get("service", ""), "scope": scope}
         url = realm + ("&" if "?" in realm else "?") + urlencode(query)
-        got = await self._web.get(WebAsk(url=url, authorization=authorization(self._credentials)))
-        token = self._decode(got.body, _Token)
+        download = await self._client.get(
+            DownloadRequest(url=url, authorization=authorization_header(self._credentials))
+        )
+        token = self._decode(download.body, _TokenReply)
         return f"Bearer {token.token or token.access_token}"
 
-    def _decode(self, body: bytes, shape: type[Shape]) -> Shape:
+    def _decode(self, body: bytes, reply_type: type[ReplyT]) -> ReplyT:
         try:
-            return msgspec.json.decode(body, type=shape)
+            return msgspec.json.decode(body, type=reply_type)
         except (msgspec.MsgspecError, RecursionError) as error:
             problem = "what the registry says cannot be read"
             raise SourceError(
-                "source.oci.answer", problem, location=Location(self.shown)
+                "source.oci.answer", problem, location=Location(self.display_url)
             ) from error
 
 
-async def filter_tags(text: str, tags: Sequence[str]) -> list[str]:
-    """The tags in which the expression is found."""
+async def filter_tags(expression: str, tags: Sequence[str]) -> list[str]:
+    """Return the tags in which the regular expression matches."""
     command = Command(
-        argv=(sys.executable, "-I", "-S", "-c", SCRIPT),
-        stdin=msgspec.json.encode([text, tags]),
-        accepted_codes=frozenset({0, NOT_AN_EXPRESSION}),
+        argv=(sys.executable, "-I", "-S", "-c", FILTER_SCRIPT),
+        stdin=msgspec.json.encode([expression, tags]),
+        accepted_codes=frozenset({0, INVALID_EXPRESSION}),
     )
     try:
-        ran = await run(command, limits=Limits(time=PATIENCE))
+        result = await run(command, limits=Limits(time=FILTER_TIMEOUT))
     except ProcessError as error:
-        raise _unusable(text, "takes too long") from error
-    if ran.exit_code:
-        raise _unusable(text, "is not a regular expression")
-    return msgspec.json.decode(ran.stdout, type=list[str])
+        raise _filter_error(expression, "takes too long") from error
+    if result.exit_code:
+        raise _filter_error(expression, "is not a regular expression")
+    return msgspec.json.decode(result.stdout, type=list[str])
 
 
-def _unusable(text: str, reason: str) -> SourceError:
-    return SourceError("source.oci.filter", f"the filter `{sanitize(text)}` {reason}")
+def _filter_error(expression: str, reason: str) -> SourceError:
+    return SourceError("source.oci.filter", f"the filter `{sanitize(expression)}` {reason}")

@@ -207,7 +207,7 @@ class AppSetExpander:
             texts = await render_texts(
                 query.texts, query.params, workers, query.options, lenient=query.lenient
             )
-            self.context.render_cache.keep_rows(key, texts)
+            self.context.render_cache.store_rows(key, texts)
         return texts
 
     async def _generator_inputs(self, appset: ApplicationSet, cluster: str) -> GeneratorInputs:

@@ -31,7 +31,7 @@ from tidegate.model.k8s.capabilities import Capabilities
 from tidegate.model.units.rendering import NO_ROOT, Directory, Tool, ToolDetection
 from tidegate.model.units.source import LocalSource
 from tidegate.model.units.unit import Unit, UnitId, UnitSource
-from tidegate.render.tool_detection import detected_tool
+from tidegate.render.tool_detection import detect_tool
 from tidegate.source import VendoredCharts, fetch
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.config import configured_checkouts, filter_ignored, load_config
@@ -278,7 +278,7 @@ def _select_configured_roots(result: DiscoveryResult, config: Config) -> Discove
 
 
 def _detect_tool(path: Path) -> Tool:
-    return detected_tool(entry.name for entry in path.iterdir())
+    return detect_tool(entry.name for entry in path.iterdir())
 
 
 def _plain_units(request: LoadRequest) -> list[Unit]:

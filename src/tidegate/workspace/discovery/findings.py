@@ -16,7 +16,7 @@ from tidegate.model.text.suggest import closest_match
 from tidegate.model.units.rendering import FluxDetails
 from tidegate.model.units.source import ChartSource, LocalSource, OciSource, SourceObject
 from tidegate.model.units.unit import Unit, UnitId
-from tidegate.source.urls import without_password
+from tidegate.source.urls import redact_password
 from tidegate.workspace.discovery.object_checks import check_objects
 from tidegate.workspace.discovery.scan import RepositoryScan
 from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
@@ -219,7 +219,7 @@ def describe_needed_sources(unit: Unit, error: TidegateError) -> str:
     ]
     if not sources or not isinstance(error, SourceError):
         return ""
-    return f", as it needs {' and '.join(map(without_password, sources))}"
+    return f", as it needs {' and '.join(map(redact_password, sources))}"
 
 
 PATCHABLE_CODES = frozenset({"render.data", "render.sops.unasked", "render.substitute.missing"})

@@ -25,7 +25,7 @@ from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.source import DeclaredSource, SourceObject
 from tidegate.model.units.unit import Unit
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
-from tidegate.render.sops import placeholders
+from tidegate.render.sops import replace_with_placeholders
 from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 from tidegate.workspace.discovery.overlays import OverlayIndex
 
@@ -333,7 +333,7 @@ def find_data_objects(documents: Iterable[Document]) -> Iterator[tuple[DataKey, 
         if kind in DATA_OBJECT_KINDS and get_text(body, "apiVersion") == "v1":
             yield (
                 (kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name")),
-                placeholders(document) if "sops" in body else document,
+                replace_with_placeholders(document) if "sops" in body else document,
             )
 
 

@@ -25,7 +25,7 @@ from tidegate.model.units.source import (
 )
 from tidegate.model.units.unit import Unit
 from tidegate.source import Checkout
-from tidegate.source.urls import same_repository, without_password
+from tidegate.source.urls import is_same_repository, redact_password
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.discovery.scan import RepositoryScan, parent_directories
 from tidegate.workspace.rendering.context import RenderContext
@@ -69,7 +69,7 @@ async def find_repository_aliases(
         checkout for checkout in checkouts if checkout.path.resolve() == scan.root.resolve()
     ]
     if any(
-        same_repository(checkout.url, request.url)
+        is_same_repository(checkout.url, request.url)
         for checkout in own_checkouts
         for request in requests
     ):
@@ -77,7 +77,7 @@ async def find_repository_aliases(
     unresolved = [
         request
         for request in requests
-        if not any(same_repository(checkout.url, request.url) for checkout in checkouts)
+        if not any(is_same_repository(checkout.url, request.url) for checkout in checkouts)
     ]
     folders = {".", *_all_directories(scan.files)}
     starts = [*reversed([scan.search_path, *parent_directories(scan.search_path)])]
@@ -130,13 +130,13 @@ def _assume_repository(
     finding = Finding(
         code="units.home",
         severity=Severity.NOTE,
-        message=f"`{without_password(url)}` is taken for this directory",
+        message=f"`{redact_password(url)}` is taken for this directory",
         location=Location("."),
         reason=f"{hits} of the {total} paths that units ask of it are here",
         fix="`--repo-map URL=PATH` says otherwise",
     )
     register_display_root(repository_scan.root)
-    checkout = Checkout(url, repository_scan.root, always=True)
+    checkout = Checkout(url, repository_scan.root, is_override=True)
     return RepositoryAliases(
         replace(settings, checkouts=(*settings.checkouts, checkout)), repository_scan, (finding,)
     )

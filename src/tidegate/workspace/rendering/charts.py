@@ -32,11 +32,11 @@ from tidegate.model.units.source import ChartSource
 from tidegate.model.units.unit import Unit
 from tidegate.render.cache.keys import release_key, request_text
 from tidegate.render.helm import DependencyError, LookupsError, render
-from tidegate.render.helm.release_contents import ChartSheet, describe
-from tidegate.render.helm.worker.files import in_tree
+from tidegate.render.helm.release_contents import ChartDescription, describe_release
+from tidegate.render.helm.worker.files import relative_to_source
 from tidegate.render.lookups import find_lookups, may_look_up
-from tidegate.render.prescan import Marks, chart_may_hold
-from tidegate.source import Access, Cache, fetch
+from tidegate.render.prescan import SearchPattern, chart_may_contain
+from tidegate.source import Cache, FetchOptions, fetch
 from tidegate.source.semver import read_range, read_version
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.context import RenderContext
@@ -77,7 +77,7 @@ async def _cached_tree(name: str, file: str, content: bytes, cache: Cache) -> Pa
     async def fill(directory: Path) -> None:
         await asyncio.to_thread((directory / file).write_bytes, content)
 
-    return (await cache.find_or_keep(f"stand-in for {name}", fill, shown="a stand-in")).root
+    return (await cache.find_or_store(f"stand-in for {name}", fill, source_name="a stand-in")).root
 
 
 def matching_version(version_range: str) -> str:
@@ -85,7 +85,7 @@ def matching_version(version_range: str) -> str:
     bounds = read_range(version_range or "*")
     for candidate in _version_candidates(version_range):
         version = read_version(candidate)
-        if version is not None and bounds is not None and bounds.takes(version):
+        if version is not None and bounds is not None and bounds.matches(version):
             return candidate
     return "0.0.0"
 
@@ -125,7 +125,7 @@ class RenderMode(msgspec.Struct, frozen=True):
     """How to render: with the cache or not, and all or what may contain a text."""
 
     use_cache: bool = True
-    search_pattern: Marks | None = None
+    search_pattern: SearchPattern | None = None
 
 
 FULL_RENDER = RenderMode()
@@ -146,7 +146,7 @@ async def render_chart(
         if isinstance(attempt, EncryptedObjects):
             documents = tuple(
                 msgspec.structs.replace(
-                    document, location=in_tree(document.location, request.chart)
+                    document, location=relative_to_source(document.location, request.chart)
                 )
                 for document in attempt.documents
             )
@@ -163,12 +163,12 @@ def relative_to_chart(document: Document, request: ChartRequest) -> Document:
     return msgspec.structs.replace(document, location=location.with_name(name))
 
 
-async def describe_chart(request: ChartRequest, context: RenderContext) -> ChartSheet:
+async def describe_chart(request: ChartRequest, context: RenderContext) -> ChartDescription:
     """Return what a release record stores about its chart. Raises the errors of rendering."""
     request = msgspec.structs.replace(request, repositories=())
     while True:
         try:
-            return await describe(request, await context.worker_pool.helm())
+            return await describe_release(request, await context.worker_pool.helm())
         except DependencyError as error:
             if {chart.dependency for chart in request.fetched} & {*error.dependencies}:
                 raise
@@ -180,7 +180,7 @@ async def _render_attempt(
     request: ChartRequest, context: RenderContext, mode: RenderMode
 ) -> EncryptedObjects | tuple[ChartDependency, ...]:
     """Return the objects, or the dependencies that must be fetched before."""
-    if mode.search_pattern and not chart_may_hold(mode.search_pattern, request):
+    if mode.search_pattern and not chart_may_contain(mode.search_pattern, request):
         return SKIPPED
     # What is found in a cluster may be secret, and something else the next time.
     key = chart_cache_key(request, context) if mode.use_cache and not request.lookups else ""
@@ -193,10 +193,10 @@ async def _render_attempt(
         if {chart.dependency for chart in request.fetched} & {*error.dependencies}:
             raise
         if key:
-            context.render_cache.keep_needs(key, error.dependencies)
+            context.render_cache.store_dependencies(key, error.dependencies)
         return error.dependencies
     if key:
-        context.render_cache.keep(key, documents)
+        context.render_cache.store(key, documents)
     return EncryptedObjects(documents)
 
 
@@ -208,7 +208,7 @@ def _find_cached(
     return (
         EncryptedObjects(documents)
         if documents is not None
-        else context.render_cache.find_needs(key) or None
+        else context.render_cache.find_dependencies(key) or None
     )
 
 
@@ -240,7 +240,7 @@ async def _fetch_dependencies(
     return tuple(fetched[chart] for chart in dependencies), tuple(missing_inputs)
 
 
-async def _fetch_dependency(dependency: ChartDependency, options: Access) -> FetchedChart:
+async def _fetch_dependency(dependency: ChartDependency, options: FetchOptions) -> FetchedChart:
     snapshot = await fetch(
         ChartSource(dependency.repository, dependency.name, dependency.version), options
     )

@@ -16,26 +16,26 @@ from tidegate.external.worker import Workers
 from tidegate.files import RootedFiles
 from tidegate.model.units.source import ArtifactCopy, GitSource, Snapshot, SourceRef
 from tidegate.render.cache.keys import program_version
-from tidegate.render.cache.local_key import OwnKey
+from tidegate.render.cache.local_key import LocalKey
 from tidegate.render.cache.store import RenderCache
-from tidegate.render.inputs import Footprint, KnownKeys
+from tidegate.render.inputs import CacheInputs, KeyCache
 from tidegate.render.kustomize import Builder, find_tool
 from tidegate.render.sops import Keys
 from tidegate.source import (
-    Access,
     Cache,
     Checkout,
+    FetchOptions,
+    apply_ignore_rules,
+    compose_artifact,
+    credentials_from_environment,
     default_cache_root,
     fetch,
     find_checkouts,
-    keep_directories,
-    keyring_of,
-    leave_out,
-    leaves_out_texts,
-    put_together,
+    ignores_manifests_by_default,
     read_repository_map,
+    select_directories,
 )
-from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.source.credentials import CredentialChain, CredentialProvider
 from tidegate.workers.rendering import (
     RenderSettings,
     WorkerPool,
@@ -51,9 +51,9 @@ class RenderContext:
 
     def __init__(self, settings: RenderSettings) -> None:
         self.settings = settings
-        self.render_cache = RenderCache(settings.cache.renders, OwnKey(settings.environment))
-        self.cache_keys = KnownKeys()
-        self.prescan_inputs = Footprint()
+        self.render_cache = RenderCache(settings.cache.renders, LocalKey(settings.environment))
+        self.cache_keys = KeyCache()
+        self.prescan_inputs = CacheInputs()
         """Files that were read to see what they may contain: shared, as most are side by side."""
         self.worker_pool = settings.worker_pool or WorkerPool(
             settings.cores, offline=settings.offline
@@ -87,7 +87,10 @@ class RenderContext:
         return files
 
     async def fetch(
-        self, source: SourceRef, ignore: str | None = None, keyring: Keyring | None = None
+        self,
+        source: SourceRef,
+        ignore: str | None = None,
+        keyring: CredentialProvider | None = None,
     ) -> Snapshot:
         """Return the tree of a source; each is fetched once.
 
@@ -104,14 +107,14 @@ class RenderContext:
         return fetched
 
     async def _fetch(
-        self, source: SourceRef, ignore: str | None, keyring: Keyring | None
+        self, source: SourceRef, ignore: str | None, keyring: CredentialProvider | None
     ) -> Snapshot | TidegateError:
         options = await self.fetch_options(
             self.settings.repository if isinstance(source, GitSource) else None
         )
         if keyring is not None:
-            rings = Keyrings((keyring, options.keyring))
-            options = msgspec.structs.replace(options, keyring=rings)
+            rings = CredentialChain((keyring, options.credentials))
+            options = msgspec.structs.replace(options, credentials=rings)
         try:
             tree = await fetch(source, options)
             return tree if ignore is None else await self.filter_ignored(tree, ignore)
@@ -121,37 +124,37 @@ class RenderContext:
     async def filter_ignored(self, tree: Snapshot, ignore: str) -> Snapshot:
         """Return a tree without the files that these, its own and the default rules exclude."""
         has_rules = any(file.rpartition("/")[2] == SOURCE_IGNORE for file in tree.files)
-        if not (ignore or has_rules or leaves_out_texts(tree.files)):
+        if not (ignore or has_rules or ignores_manifests_by_default(tree.files)):
             return tree
-        return await leave_out(tree, ignore, await self.fetch_options(None))
+        return await apply_ignore_rules(tree, ignore, await self.fetch_options(None))
 
     async def select_directories(
         self, tree: Snapshot, directories: Sequence[str], location: Location | None
     ) -> Snapshot:
         """Return a tree with these directories alone."""
-        return await keep_directories(tree, directories, await self.fetch_options(None), location)
+        return await select_directories(tree, directories, await self.fetch_options(None), location)
 
     async def compose_tree(
         self, base: Snapshot | None, copies: Sequence[tuple[ArtifactCopy, Snapshot]]
     ) -> Snapshot:
         """Return one tree that is made of several."""
-        return await put_together(base, copies, await self.fetch_options(None))
+        return await compose_artifact(base, copies, await self.fetch_options(None))
 
     async def optional_helm_workers(self) -> Workers | None:
         """Return the Helm workers; None where the Helm SDK is not installed."""
         return await self.worker_pool.helm() if has_helm_sdk() else None
 
-    async def fetch_options(self, directory: Path | None) -> Access:
+    async def fetch_options(self, directory: Path | None) -> FetchOptions:
         """Return how to fetch sources from a directory: its own repository is not fetched."""
         settings = self.settings
-        options = Access(
+        options = FetchOptions(
             cache=settings.cache,
-            keyring=keyring_of(settings.environment),
+            credentials=credentials_from_environment(settings.environment),
             offline=settings.offline,
             environment=settings.environment,
             checkouts=settings.checkouts,
-            vendored=settings.vendored,
-            here=settings.scanned_tree,
+            vendored_charts=settings.vendored,
+            known_snapshot=settings.scanned_tree,
         )
         if directory is None:
             return options

@@ -20,9 +20,9 @@ from tidegate.model.k8s.json_fields import get_text as text_at
 from tidegate.model.k8s.objects import FieldPath, Json
 from tidegate.model.k8s.secret import leaf_texts, secret_field_paths, value_at_path
 from tidegate.model.plans.change import MASK
-from tidegate.render.kustomize import Input, Use
+from tidegate.render.kustomize import DecryptableFile, FileUse
 from tidegate.render.sops import (
-    Decrypted,
+    DecryptedDocuments,
     Format,
     Keys,
     decrypt,
@@ -30,9 +30,9 @@ from tidegate.render.sops import (
     find_encrypted,
     format_of,
     is_encrypted,
-    placeholders,
-    refuse_broken,
-    stand_in_lost,
+    replace_undecryptable,
+    replace_with_placeholders,
+    require_intact_mac,
 )
 from tidegate.render.sops.formats import DOTENV_PREFIX
 from tidegate.render.sops.keys import WITHOUT_KEY
@@ -63,23 +63,27 @@ class Decryption(msgspec.Struct):
     def __repr__(self) -> str:
         return f"Unsealing({self.keys!r})"
 
-    async def decrypt_input(self, build_input: Input) -> bytes:
+    async def decrypt_input(self, build_input: DecryptableFile) -> bytes:
         """Return what a generator or a patch reads instead of an encrypted file."""
         reads, writes = _formats(build_input)
-        if self.keys.sealed or not is_encrypted(build_input.content, reads):
+        if self.keys.is_disabled or not is_encrypted(build_input.content, reads):
             return build_input.content
         self.has_encrypted_inputs = True
         location = Location(build_input.path)
         try:
             decrypted = await decrypt_file(
-                build_input.content, self.keys, where=location, reads=reads, writes=writes
+                build_input.content,
+                self.keys,
+                location=location,
+                input_format=reads,
+                output_format=writes,
             )
         except RenderError as error:
             if error.code not in WITHOUT_KEY:
                 raise
             return self._placeholder_input(build_input, writes, error)
         try:
-            refuse_broken(decrypted.seal, location)
+            require_intact_mac(decrypted.mac_status, location)
         except RenderError as error:
             self.mac_errors.append(error)
         self.secrets |= set(
@@ -87,38 +91,42 @@ class Decryption(msgspec.Struct):
         )
         return decrypted.content
 
-    async def decrypt_objects(self, documents: Iterable[Document], root: Path) -> Decrypted:
+    async def decrypt_objects(
+        self, documents: Iterable[Document], root: Path
+    ) -> DecryptedDocuments:
         """Return the objects, decrypted. `root`: the directory of their files."""
         documents = tuple(documents)
-        if self.keys.sealed:
+        if self.keys.is_disabled:
             _require_decryption(documents)
-            return stand_in_lost(documents)
+            return replace_undecryptable(documents)
         for name in sorted({document.location.name for document in find_encrypted(documents)}):
             await self._check_mac(root, name)
         decrypted = await decrypt(documents, self.keys, offline=True)
-        self.undecrypted += decrypted.locked
+        self.undecrypted += decrypted.errors
         masked_fields = (
             (*fields, *find_secret_fields(document.body, self.secrets))
-            for document, fields in zip(decrypted.documents, decrypted.hidden, strict=True)
+            for document, fields in zip(decrypted.documents, decrypted.secret_fields, strict=True)
         )
-        return Decrypted(decrypted.documents, tuple(masked_fields), tuple(self.undecrypted))
+        return DecryptedDocuments(
+            decrypted.documents, tuple(masked_fields), tuple(self.undecrypted)
+        )
 
     def _placeholder_input(
-        self, build_input: Input, output_format: Format, error: RenderError
+        self, build_input: DecryptableFile, output_format: Format, error: RenderError
     ) -> bytes:
         match build_input.use:
-            case Use.FILE:
+            case FileUse.FILE:
                 return (
                     build_input.content
                 )  # it is opened, or stood in for, in the object it becomes
-            case Use.ENV if output_format is Format.DOTENV:
+            case FileUse.ENV if output_format is Format.DOTENV:
                 self.undecrypted.append(error)
                 return _with_placeholders(build_input.content)
-            case Use.ENV | Use.PATCH:
+            case FileUse.ENV | FileUse.PATCH:
                 self.undecrypted.append(error)
                 documents = read_documents(build_input.content, build_input.path)
                 return "---\n".join(
-                    to_yaml(placeholders(document).body) for document in documents
+                    to_yaml(replace_with_placeholders(document).body) for document in documents
                 ).encode()
 
     async def _check_mac(self, root: Path, name: str) -> None:
@@ -128,7 +136,9 @@ class Decryption(msgspec.Struct):
             return
         location = Location(name)
         try:
-            refuse_broken((await decrypt_file(content, self.keys, where=location)).seal, location)
+            require_intact_mac(
+                (await decrypt_file(content, self.keys, location=location)).mac_status, location
+            )
         except RenderError as error:
             if error.code == "render.sops.mac":
                 self.mac_errors.append(error)
@@ -155,9 +165,9 @@ def _require_decryption(documents: Iterable[Document]) -> None:
         raise ExceptionGroup("encrypted", errors)
 
 
-def _formats(build_input: Input) -> tuple[Format, Format]:
+def _formats(build_input: DecryptableFile) -> tuple[Format, Format]:
     file_format = format_of(build_input.name)
-    if build_input.use is Use.ENV:
+    if build_input.use is FileUse.ENV:
         return (Format.DOTENV if file_format is Format.BINARY else file_format), Format.DOTENV
     return file_format, file_format
 

@@ -17,16 +17,16 @@ from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.release_history import CrdPolicy, KnownRelease, ReleaseAction, ReleaseSpec
 from tidegate.model.units.rendering import FluxDetails
 from tidegate.model.units.unit import Unit
-from tidegate.render.helm.render import is_wanted
-from tidegate.render.helm.worker.files import in_tree
-from tidegate.render.prescan import Marks, chart_may_hold
+from tidegate.render.helm.render import is_included
+from tidegate.render.helm.worker.files import relative_to_source
+from tidegate.render.prescan import SearchPattern, chart_may_contain
 from tidegate.source.vendored import read_chart
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.charts import chart_cache_key, relative_to_chart
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.result import RenderedRelease, RenderResult
 
-CAPABILITIES_PATTERN: Marks = lazy_regex(rb"\bCapabilities\b")
+CAPABILITIES_PATTERN: SearchPattern = lazy_regex(rb"\bCapabilities\b")
 
 
 async def resolve_release(
@@ -105,7 +105,7 @@ def _without_capabilities(request: ChartRequest) -> ChartRequest:
     It is the same release when the cluster serves more.
     """
     try:
-        uses_capabilities = chart_may_hold(CAPABILITIES_PATTERN, request)
+        uses_capabilities = chart_may_contain(CAPABILITIES_PATTERN, request)
     except (RenderError, OSError):
         uses_capabilities = True  # it cannot be rendered either, and the worker says it better
     return (
@@ -137,9 +137,11 @@ async def with_recorded_objects(
     ]
     recorded = await settings.get_release_manifest(unit, existing)
     objects = [
-        msgspec.structs.replace(document, location=in_tree(document.location, request.chart))
+        msgspec.structs.replace(
+            document, location=relative_to_source(document.location, request.chart)
+        )
         for document in recorded
-        if is_wanted(document, request)
+        if is_included(document, request)
     ]
     documents = (*crds, *objects)
     pairs = zip(result.documents, result.secret_fields, strict=True)

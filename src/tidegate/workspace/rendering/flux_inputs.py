@@ -16,12 +16,12 @@ from tidegate.errors import Location, RenderError
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.units.rendering import DataReference, FluxDetails
 from tidegate.model.units.unit import Unit
-from tidegate.render.helm import Reference
+from tidegate.render.helm import ValuesReference
 from tidegate.render.kustomize.override import add_common_metadata
-from tidegate.render.prescan import Marks
+from tidegate.render.prescan import SearchPattern
 from tidegate.render.sops import Keys
 from tidegate.render.sops.objects import PLACEHOLDER
-from tidegate.render.substitute import Source, Variables, collect, substitute
+from tidegate.render.substitute import Variables, VariableSource, collect_variables, substitute
 from tidegate.workers.rendering import RenderSettings
 from tidegate.workspace.rendering.decryption import find_secret_fields, secret_texts
 from tidegate.workspace.rendering.result import RenderResult
@@ -62,7 +62,7 @@ class FluxInputs:
                     {} if entries is None else {(reference.kind, reference.name): entries}
                 )
 
-    def values(self) -> list[Reference]:
+    def values(self) -> list[ValuesReference]:
         """Return the values in other objects, in order. Raises RenderError for a missing one."""
         references = []
         for reference in self._details.value_references:
@@ -77,7 +77,9 @@ class FluxInputs:
             if content == PLACEHOLDER and not reference.target_path:
                 continue  # whatever stands in it, it is no such text
             name = f"{reference.kind} {self.unit.id.namespace}/{reference.name} ({reference.key})"
-            references.append(Reference(content, name, reference.target_path, reference.literal))
+            references.append(
+                ValuesReference(content, name, reference.target_path, reference.literal)
+            )
         return references
 
     async def keys(self, settings: RenderSettings) -> Keys:
@@ -87,7 +89,7 @@ class FluxInputs:
         """
         name, namespace = self._details.key_secret, self.unit.id.namespace
         if not self._details.decrypts and self.unit.id.kind == KUSTOMIZATION:
-            return Keys(sealed=True)
+            return Keys(is_disabled=True)
         if not name:
             return settings.keys
         entries, reason = (
@@ -98,9 +100,9 @@ class FluxInputs:
             entries, cluster_reason = await settings.get_cluster_data("Secret", namespace, name)
             reason += f", {cluster_reason}"
         if entries is not None:
-            return Keys.from_secret(entries, where=Location(f"Secret `{namespace}/{name}`"))
-        searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.looked)
-        return replace(settings.keys, looked=searched)
+            return Keys.from_secret(entries, location=Location(f"Secret `{namespace}/{name}`"))
+        searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.searched)
+        return replace(settings.keys, searched=searched)
 
     def post_process(self, result: RenderResult) -> RenderResult:
         """Substitute variables, and add the common labels and annotations."""
@@ -109,7 +111,7 @@ class FluxInputs:
         if substitution is not None:
             variables = self._variables
             documents = tuple(
-                substitute(document, variables, always=substitution.always)
+                substitute(document, variables, even_without_variables=substitution.always)
                 for document in documents
             )
         if details.labels or details.annotations:
@@ -129,7 +131,7 @@ class FluxInputs:
             result, documents=documents, secret_fields=secret_fields, undecrypted=undecrypted
         )
 
-    def may_add(self, pattern: Marks) -> bool:
+    def may_add(self, pattern: SearchPattern) -> bool:
         """Whether a matching text could be added after the build."""
         encoded = msgspec.json.encode((self._details.post_renderers, self._variables.values))
         return bool(pattern.search(encoded))
@@ -143,12 +145,12 @@ class FluxInputs:
             self._source(reference, index)
             for index, reference in enumerate(substitution.references)
         ]
-        return collect(sources, inline=substitution.inline, where=self.unit.location)
+        return collect_variables(sources, inline=substitution.inline, location=self.unit.location)
 
-    def _source(self, reference: DataReference, index: int) -> Source:
+    def _source(self, reference: DataReference, index: int) -> VariableSource:
         entries = self._entries(reference, f"spec.postBuild.substituteFrom[{index}]")
         values = None if entries is None else _decode_entries(entries)
-        return Source(
+        return VariableSource(
             kind=reference.kind, name=reference.name, values=values, optional=reference.optional
         )
 

@@ -17,14 +17,14 @@ from tidegate.errors import RenderError, sanitize
 from tidegate.model.units.chart_request import ChartDependency, ChartRequest, Parameter
 from tidegate.model.units.rendering import Directory, FetchedTree, Overlay, RenderRequest
 from tidegate.model.units.source import ChartSource
-from tidegate.render.cache.keys import gathered_key, overlay_key, request_text
+from tidegate.render.cache.keys import inputs_key, overlay_key, request_text
 from tidegate.render.jsonnet.client import render_directory
 from tidegate.render.kustomize import RemoteError, build
-from tidegate.render.kustomize.collect import gather
-from tidegate.render.kustomize.kustomization import Chart
-from tidegate.render.prescan import overlay_may_hold
+from tidegate.render.kustomize.collect import collect_inputs
+from tidegate.render.kustomize.kustomization import InflatedChart
+from tidegate.render.prescan import overlay_may_contain
 from tidegate.render.sops import Keys
-from tidegate.source import Access, fetch
+from tidegate.source import FetchOptions, fetch
 from tidegate.workspace.rendering.charts import (
     FULL_RENDER,
     SKIPPED,
@@ -44,7 +44,7 @@ from tidegate.workspace.rendering.result import (
 )
 from tidegate.workspace.rendering.sources import fetch_base
 
-MissingReferences: TypeAlias = Mapping[str, Chart | None]
+MissingReferences: TypeAlias = Mapping[str, InflatedChart | None]
 """References to fetch, each with its chart if it is a chart of a repository."""
 
 
@@ -80,13 +80,13 @@ async def _build_once(
     overlay: Overlay, context: RenderContext, decryption: Decryption, mode: RenderMode
 ) -> EncryptedObjects:
     tool, version = context.builder
-    inputs = gather(overlay, context.prescan_inputs) if mode.search_pattern else None
-    if mode.search_pattern and inputs and not overlay_may_hold(mode.search_pattern, inputs):
+    inputs = collect_inputs(overlay, context.prescan_inputs) if mode.search_pattern else None
+    if mode.search_pattern and inputs and not overlay_may_contain(mode.search_pattern, inputs):
         return SKIPPED
     if not mode.use_cache:
         key = ""
     elif inputs is not None:
-        key = gathered_key(inputs, version)
+        key = inputs_key(inputs, version)
     else:
         encoded_request = request_text(overlay) + version.encode()
         key = context.cache_keys.find(encoded_request, partial(overlay_key, overlay, version))
@@ -99,7 +99,7 @@ async def _build_once(
             overlay, tool=tool, decrypt=decryption.decrypt_input, workers=workers
         )
     if key and not decryption.has_encrypted_inputs:
-        context.render_cache.keep(key, documents)  # what SOPS has opened is never kept
+        context.render_cache.store(key, documents)  # what SOPS has opened is never kept
     return EncryptedObjects(documents)
 
 
@@ -125,14 +125,16 @@ async def _fetch_references(
     return {reference: fetched[reference] for reference in references}, tuple(missing_inputs)
 
 
-async def _fetch_reference(reference: str, chart: Chart | None, options: Access) -> FetchedTree:
+async def _fetch_reference(
+    reference: str, chart: InflatedChart | None, options: FetchOptions
+) -> FetchedTree:
     if chart is None:
         return await fetch_base(reference, options)
     source = ChartSource(chart.repository, chart.name, chart.version)
     return FetchedTree((await fetch(source, options)).root)
 
 
-async def _empty_substitute(chart: Chart | None, options: Access) -> FetchedTree:
+async def _empty_substitute(chart: InflatedChart | None, options: FetchOptions) -> FetchedTree:
     if chart is None:
         return await empty_base(options.cache)
     dependency = ChartDependency(chart.name, chart.version, chart.repository)
@@ -162,8 +164,8 @@ async def render_request(
     decrypted = await decryption.decrypt_objects(encrypted.documents, Path(request.root))
     return RenderResult(
         documents=decrypted.documents,
-        secret_fields=decrypted.hidden,
-        undecrypted=decrypted.locked,
+        secret_fields=decrypted.secret_fields,
+        undecrypted=decrypted.errors,
         mac_errors=tuple(decryption.mac_errors),
         missing_inputs=encrypted.missing_inputs,
         remote_bases=encrypted.remote_bases,

@@ -41,10 +41,10 @@ from tidegate.model.units.rendering import (
 from tidegate.model.units.source import BucketSource, GitSource, LocalSource, OciSource, Snapshot
 from tidegate.model.units.unit import Unit, UnitSource
 from tidegate.render.helm import RemoteValuesError, ValueFiles, argo_layers, find_file_parameter
-from tidegate.render.helm.value_files import find_value_files, without_query
-from tidegate.render.tool_detection import detected_tool
-from tidegate.source import Access, fetch_file
-from tidegate.source.web import FILE
+from tidegate.render.helm.value_files import find_value_files, redact_query
+from tidegate.render.tool_detection import detect_tool
+from tidegate.source import FetchOptions, fetch_file
+from tidegate.source.web import FILE_NAME
 from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.result import gather_results, raise_all
 
@@ -73,9 +73,9 @@ async def fetch_values(urls: Iterable[str], context: RenderContext) -> dict[str,
     return texts
 
 
-async def _fetch_values_file(url: str, options: Access) -> str:
+async def _fetch_values_file(url: str, options: FetchOptions) -> str:
     tree = await fetch_file(url, options)
-    return await asyncio.to_thread(_read_values, tree.root / FILE, without_query(url))
+    return await asyncio.to_thread(_read_values, tree.root / FILE_NAME, redact_query(url))
 
 
 def _read_values(path: Path, name: str) -> str:
@@ -189,7 +189,7 @@ def _choose_request(source: UnitSource, names: list[str] | None, root: Path) -> 
     if not isinstance(request, ToolDetection):
         return request
     choices: dict[Tool, RenderRequest] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
-    tool = detected_tool(names)
+    tool = detect_tool(names)
     if tool is not Tool.HELM and source.details is None:
         _require_no_values(request.chart, source)
     return choices.get(tool, request.directory)
@@ -283,7 +283,7 @@ async def _with_remote_values(
     urls = [layer.url for layer in layers if isinstance(layer, ValuesUrl)]
     texts = await fetch_values(urls, context) if urls else {}
     return tuple(
-        ValuesText(texts[layer.url], without_query(layer.url), is_file=True)
+        ValuesText(texts[layer.url], redact_query(layer.url), is_file=True)
         if isinstance(layer, ValuesUrl)
         else layer
         for layer in layers

@@ -34,12 +34,12 @@ from tidegate.model.units.source import (
 )
 from tidegate.model.units.unit import UnitSource
 from tidegate.render.sops.objects import PLACEHOLDER
-from tidegate.source import Access, fetch, fetch_file, keyring_of_secret
-from tidegate.source.artifact_directories import fill_portion, find_directory
+from tidegate.source import FetchOptions, credentials_from_secret, fetch, fetch_file
+from tidegate.source.artifact_directories import fill_artifact_copy, find_artifact_directory
 from tidegate.source.cache import CachedTree
 from tidegate.source.git.refs import is_range
 from tidegate.source.urls import read_git_url
-from tidegate.source.web import FILE, origin_of
+from tidegate.source.web import FILE_NAME, url_origin
 from tidegate.workspace.rendering.context import RenderContext
 
 Data: TypeAlias = Mapping[str, bytes]
@@ -107,7 +107,7 @@ async def _fetch_declared(
     namespace, secret = declared.id.namespace, declared.secret_name
     entries = decrypted_data(find_data("Secret", namespace, secret)) if secret else None
     name = f"Secret {namespace}/{secret}"
-    keyring = keyring_of_secret(entries, _origin(source), name=name) if entries else None
+    keyring = credentials_from_secret(entries, _origin(source), name=name) if entries else None
     if isinstance(source, BucketSource):
         return await context.fetch(source, None, keyring)  # it knows itself what is left out
     if not parts and not declared.sparse_directories:
@@ -139,9 +139,9 @@ async def _resolve_discovery(
                 f"nothing here declares `{discovery.source}`", discovery.location
             )
         tree = await _fetch_declared(discovery.declared_source, context, find_data)
-        values = find_directory(discovery, tree.files, declared.id.name)
+        values = find_artifact_directory(discovery, tree.files, declared.id.name)
         if values is not None:
-            copies = tuple(fill_portion(copy, values) for copy in candidate.copies)
+            copies = tuple(fill_artifact_copy(copy, values) for copy in candidate.copies)
             return msgspec.structs.replace(
                 candidate, copies=copies, discovery=None, alternatives=()
             )
@@ -170,11 +170,11 @@ def _origin(source: SourceRef) -> str:
         case GitSource(url):
             return read_git_url(url).origin
         case ChartSource(repository=address) | OciSource(url=address):
-            return origin_of(
+            return url_origin(
                 address.replace("oci://", "http://" if source.plain_http else "https://")
             )
         case BucketSource(url=address):
-            return origin_of(address)
+            return url_origin(address)
         case LocalSource():
             return ""
 
@@ -226,14 +226,14 @@ def parse_base(reference: str, *, submodules: bool = True) -> RemoteBase | None:
     return RemoteBase(source, path.strip("/") or ".")
 
 
-async def fetch_base(reference: str, options: Access) -> FetchedTree:
+async def fetch_base(reference: str, options: FetchOptions) -> FetchedTree:
     """Fetch the target of a reference. A manifest must not read repositories of this machine."""
     options = msgspec.structs.replace(options, schemes=options.schemes - {"file"})
     base = parse_base(reference)
     if reference.lower().startswith(("http:", "https:")) and not _is_repository(reference):
         tree = await _fetch_manifest(reference, options, base=base)
         if tree is not None:
-            return FetchedTree(tree.root, FILE)
+            return FetchedTree(tree.root, FILE_NAME)
     if base is None:
         problem = f"`{sanitize(reference)}` names neither a repository nor a file"
         raise SourceError("source.url", problem, hint="write it as `https://host/owner/name//path`")
@@ -241,14 +241,16 @@ async def fetch_base(reference: str, options: Access) -> FetchedTree:
 
 
 async def _fetch_manifest(
-    url: str, options: Access, *, base: RemoteBase | None
+    url: str, options: FetchOptions, *, base: RemoteBase | None
 ) -> CachedTree | None:
     """Return the file at an address; None if there is none, and it may be a repository."""
     is_file = base is None or url.lower().endswith(MANIFEST_SUFFIXES)
     try:
         tree = await fetch_file(url, options)
         if not is_file:
-            read_documents((tree.root / FILE).read_bytes(), "")  # a page for people is no manifest
+            read_documents(
+                (tree.root / FILE_NAME).read_bytes(), ""
+            )  # a page for people is no manifest
     except (SourceError, DocumentError):
         if is_file:
             raise

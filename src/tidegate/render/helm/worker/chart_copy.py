@@ -1,6 +1,6 @@
-"""A copy of a chart that may be changed: to build its dependencies, or to add and drop files.
+"""Copies of charts that may be changed: to build dependencies, or to add and remove files.
 
-The copy lies where the chart lies, seen from the root. Runs in the worker.
+The copy has the same path relative to its root as the chart. Runs in the worker.
 """
 
 from __future__ import annotations
@@ -15,60 +15,61 @@ from pathlib import Path
 from tidegate.render.helm.worker import sdk
 
 SCHEMA = "values.schema.json"
-PACKED_DEPTH = 20
+ARCHIVE_DEPTH = 20
 
 
 @contextmanager
-def staged(chart: Path, root: str) -> Iterator[Path]:
-    """A copy of a chart's directory or archive, gone at the end."""
+def stage_chart(chart: Path, root: str) -> Iterator[Path]:
+    """Copy a chart's directory or archive; the copy is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="chart-") as scratch:
-        top = Path(scratch).resolve()
+        target = Path(scratch).resolve()
         if chart.is_file():
-            sdk.unpack(chart, top)
-            yield next(path for path in top.iterdir() if path.is_dir())
+            sdk.unpack(chart, target)
+            yield next(path for path in target.iterdir() if path.is_dir())
         else:
-            copy = top / chart.relative_to(Path(root).resolve())
+            copy = target / chart.relative_to(Path(root).resolve())
             copy_chart(chart, copy)
             yield copy
 
 
 def copy_chart(chart: Path, copy: Path) -> None:
-    """A chart may lie where nobody may write, and its copy must be changed and removed.
+    """Copy a chart to where it can be changed and removed.
 
-    It has been checked before: links lead to files and directories of the source.
+    The chart was checked before: links lead to files and directories of the source.
     """
     copy.mkdir(parents=True, exist_ok=True)
     _copy(str(chart), str(copy))
 
 
 def _copy(source: str, target: str) -> None:
-    """Paths are plain text here: a chart has many files, and this is done for many renders."""
+    """Copy a directory. Paths are strings here for speed: a chart has many files."""
     with os.scandir(source) as entries:
         for entry in entries:
-            place = f"{target}/{entry.name}"
+            target_path = f"{target}/{entry.name}"
             if entry.is_dir():
-                os.mkdir(place, 0o700)  # noqa: PTH102
-                _copy(entry.path, place)
+                os.mkdir(target_path, 0o700)  # noqa: PTH102
+                _copy(entry.path, target_path)
             else:
-                shutil.copyfile(entry.path, place)
+                shutil.copyfile(entry.path, target_path)
 
 
 def drop_schemas(copy: Path) -> None:
+    """Remove the schemas of the chart and its subcharts."""
     for schema in copy.rglob(SCHEMA):
         schema.unlink()
 
 
-def depth_of(copy: Path) -> int:
-    """More directories than any template of the chart or of a subchart lies below."""
+def template_depth(copy: Path) -> int:
+    """Return a depth that no template of the chart or of a subchart reaches."""
     depth = 0
-    for folder, _, files in os.walk(copy):
-        packed = PACKED_DEPTH if any(name.endswith(".tgz") for name in files) else 0
-        depth = max(depth, len(Path(folder).relative_to(copy).parts) + packed)
+    for directory, _, files in os.walk(copy):
+        archive_depth = ARCHIVE_DEPTH if any(name.endswith(".tgz") for name in files) else 0
+        depth = max(depth, len(Path(directory).relative_to(copy).parts) + archive_depth)
     return depth
 
 
-def put(copy: Path, path: str, text: str) -> None:
-    """Write one file into the copy, over what was there."""
+def write_file(copy: Path, path: str, text: str) -> None:
+    """Write a file into the copy, over an existing one."""
     target = copy / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")

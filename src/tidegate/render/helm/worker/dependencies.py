@@ -1,11 +1,11 @@
-"""Gets what Chart.yaml declares, and `charts` does not have, into the copy of a chart.
+"""Dependencies that Chart.yaml declares and `charts` lacks, added to the copy of a chart.
 
-Local charts come from the same source, and charts from elsewhere are those that were handed in.
-Only where none were, and repositories are allowed, does the SDK fetch them itself; then local
-charts lie beside the copy, so that `file://../db` means the same there. Runs in the worker.
+Local charts come from the same source, remote charts from the request. Only if the request has
+none, and repositories are allowed, the SDK fetches them; then local charts are beside the copy, so
+that `file://../db` works there. Runs in the worker.
 
-Chart.lock has the versions that a chart has chosen. `helm dependency build`, and so Argo CD, takes
-no lock that was made for other dependencies than the chart has now.
+Chart.lock has the chosen versions. `helm dependency build`, and so Argo CD, rejects a lock that was
+made for other dependencies than the chart has now.
 """
 
 from __future__ import annotations
@@ -24,129 +24,148 @@ from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.units.chart_request import LOCAL_PREFIX, ChartDependency, ChartRequest
 from tidegate.render.helm.worker import sdk
 from tidegate.render.helm.worker.chart_copy import copy_chart
-from tidegate.render.helm.worker.files import check_chart, find, read_text
-from tidegate.render.helm.worker_replies import needs_fetching
+from tidegate.render.helm.worker.files import check_chart, find_file, read_text
+from tidegate.render.helm.worker_replies import dependency_error
 
-LOCKS = ("Chart.lock", "requirements.lock")
+LOCK_FILES = ("Chart.lock", "requirements.lock")
 # As Go writes JSON.
-_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_GO_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
-def refuse(absent: tuple[ChartDependency, ...], release: ChartRequest) -> None:
-    """Where nothing may be built, a chart must bring all it declares."""
-    names = ", ".join(f"`{sanitize(one.name)}`" for one in absent)
+def raise_missing_dependencies(missing: tuple[ChartDependency, ...], release: ChartRequest) -> None:
+    """Raise RenderError for dependencies that are not in the chart and may not be added."""
+    names = ", ".join(f"`{sanitize(dependency.name)}`" for dependency in missing)
     problem = f"the chart needs {names}, which is not in `charts`"
     hint = "run `helm dependency build` and commit `charts`"
-    raise RenderError("render.helm.dependency", problem, location=_place(release), hint=hint)
+    raise RenderError("render.helm.dependency", problem, location=_location(release), hint=hint)
 
 
-def build(
-    absent: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
+def build_dependencies(
+    missing: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
-    """Get the dependencies that are declared and absent into the copy's `charts` directory."""
+    """Add the declared and missing dependencies to the `charts` directory of the copy."""
     lock = read_lock(copy)
     if lock is not None and release.checks_lock:
-        refuse_stale(lock, chart=copy, release=release)
-    wanted = tuple(pin(absent, lock))
-    for one in wanted:
-        if not one.repository:
-            problem = f"the chart needs `{sanitize(one.name)}`, which is not in `charts`"
+        check_lock(lock, chart=copy, release=release)
+    pinned = tuple(pin_versions(missing, lock))
+    for dependency in pinned:
+        if not dependency.repository:
+            problem = f"the chart needs `{sanitize(dependency.name)}`, which is not in `charts`"
             hint = "put it there, or name a repository in Chart.yaml"
             raise RenderError(
-                "render.helm.dependency", problem, location=_place(release), hint=hint
+                "render.helm.dependency", problem, location=_location(release), hint=hint
             )
-    distant = [one for one in wanted if not one.repository.startswith(LOCAL_PREFIX)]
-    if distant and release.repositories and not release.fetched:
-        _refuse_repositories(distant, release)
-        _let_helm_build(wanted, chart=chart, copy=copy, release=release)
+    remote = [
+        dependency for dependency in pinned if not dependency.repository.startswith(LOCAL_PREFIX)
+    ]
+    if remote and release.repositories and not release.fetched:
+        _check_repositories(remote, release)
+        _build_with_sdk(pinned, chart=chart, copy=copy, release=release)
     else:
-        _lay_out(wanted, chart=chart, copy=copy, release=release)
+        _copy_dependencies(pinned, chart=chart, copy=copy, release=release)
 
 
-def _lay_out(
-    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
+def _copy_dependencies(
+    pinned: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
-    """Put local charts and those that were handed in where Helm looks for them."""
-    brought = {one.dependency: Path(one.path) for one in release.fetched}
+    """Copy local charts and those of the request to where Helm looks for them."""
+    fetched = {dependency.dependency: Path(dependency.path) for dependency in release.fetched}
     missing = [
-        one for one in wanted if one not in brought and not one.repository.startswith(LOCAL_PREFIX)
+        dependency
+        for dependency in pinned
+        if dependency not in fetched and not dependency.repository.startswith(LOCAL_PREFIX)
     ]
     if missing:
-        raise needs_fetching(missing, where=_place(release))
+        raise dependency_error(missing, location=_location(release))
     charts = copy / "charts"
     charts.mkdir(exist_ok=True)
-    for number, one in enumerate(wanted):
-        path = brought.get(one) or _find_beside(one, chart=chart, release=release)
-        if one in brought and path.is_dir():
+    for number, dependency in enumerate(pinned):
+        path = fetched.get(dependency) or _find_local_chart(
+            dependency, chart=chart, release=release
+        )
+        if dependency in fetched and path.is_dir():
             check_chart(path, str(path))
-        _refuse_version(one, path, release)
+        _check_version(dependency, path, release)
         if path.is_dir():
             copy_chart(path, charts / f"fetched-{number}")
         else:
             shutil.copyfile(path, charts / f"fetched-{number}.tgz")
 
 
-def _refuse_version(one: ChartDependency, path: Path, release: ChartRequest) -> None:
-    """Of a chart with another version Helm would ignore the alias, the condition and the tags."""
-    with sdk.loaded(path) as handle:
-        found = sdk.metadata_of(handle)
-    if found.name == one.name and not sdk.is_in_range(found.version, one.version, release):
+def _check_version(dependency: ChartDependency, path: Path, release: ChartRequest) -> None:
+    """Raise RenderError if a chart has the wrong version.
+
+    Helm would ignore the alias, the condition and the tags of such a chart.
+    """
+    with sdk.load_chart(path) as handle:
+        metadata = sdk.read_metadata(handle)
+    if metadata.name == dependency.name and not sdk.is_in_range(
+        metadata.version, dependency.version, release
+    ):
         problem = (
-            f"the chart needs `{sanitize(one.name)}` in version `{sanitize(one.version)}`,"
-            f" and the one that is there has version `{sanitize(found.version)}`"
+            f"the chart needs `{sanitize(dependency.name)}`"
+            f" in version `{sanitize(dependency.version)}`,"
+            f" and the one that is there has version `{sanitize(metadata.version)}`"
         )
-        raise RenderError("render.helm.dependency", problem, location=_place(release))
+        raise RenderError("render.helm.dependency", problem, location=_location(release))
 
 
-def _refuse_repositories(distant: list[ChartDependency], release: ChartRequest) -> None:
-    for one in distant:
-        if not one.repository.startswith(release.repositories):
-            problem = f"the chart needs `{sanitize(one.name)}` from `{sanitize(one.repository)}`"
-            hint = "only these are allowed: " + ", ".join(f"`{a}`" for a in release.repositories)
+def _check_repositories(remote: list[ChartDependency], release: ChartRequest) -> None:
+    for dependency in remote:
+        if not dependency.repository.startswith(release.repositories):
+            problem = (
+                f"the chart needs `{sanitize(dependency.name)}`"
+                f" from `{sanitize(dependency.repository)}`"
+            )
+            hint = "only these are allowed: " + ", ".join(
+                f"`{repository}`" for repository in release.repositories
+            )
             raise RenderError(
-                "render.helm.repository", problem, location=_place(release), hint=hint
+                "render.helm.repository", problem, location=_location(release), hint=hint
             )
 
 
-def _let_helm_build(
-    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
+def _build_with_sdk(
+    pinned: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
-    for one in wanted:
-        if one.repository.startswith(LOCAL_PREFIX):
-            there = _find_beside(one, chart=chart, release=release)
-            target = Path(os.path.normpath(copy / one.repository.removeprefix(LOCAL_PREFIX)))
+    for dependency in pinned:
+        if dependency.repository.startswith(LOCAL_PREFIX):
+            local_chart = _find_local_chart(dependency, chart=chart, release=release)
+            target = Path(os.path.normpath(copy / dependency.repository.removeprefix(LOCAL_PREFIX)))
             if not target.exists():
-                copy_chart(there, target)
+                copy_chart(local_chart, target)
     try:
         sdk.build_dependencies(copy)
     except HelmError as error:
-        names = ", ".join(f"`{sanitize(one.name)}`" for one in wanted)
+        names = ", ".join(f"`{sanitize(dependency.name)}`" for dependency in pinned)
         problem = f"the chart needs {names}, which cannot be had: {sanitize(str(error))}"
-        raise RenderError("render.helm.dependency", problem, location=_place(release)) from None
+        raise RenderError("render.helm.dependency", problem, location=_location(release)) from None
 
 
-def _find_beside(one: ChartDependency, *, chart: Path, release: ChartRequest) -> Path:
-    """A chart of the same source."""
-    path = one.repository.removeprefix(LOCAL_PREFIX)
+def _find_local_chart(dependency: ChartDependency, *, chart: Path, release: ChartRequest) -> Path:
+    """Return a chart of the same source."""
+    path = dependency.repository.removeprefix(LOCAL_PREFIX)
     if path.startswith("/"):
-        problem = f"the dependency `{sanitize(one.name)}` has an absolute path"
+        problem = f"the dependency `{sanitize(dependency.name)}` has an absolute path"
         hint = "write it from the chart on: `file://../name`"
-        raise RenderError("render.helm.outside", problem, location=_place(release), hint=hint)
-    there = find(path, root=release.root, start=chart)
-    # Through a link the copy could lead elsewhere than the chart does.
-    if not there.is_dir() or there != Path(os.path.normpath(chart / path)):
-        problem = f"the chart needs `{sanitize(one.name)}`, and `{sanitize(path)}` is not there"
-        raise RenderError("render.helm.dependency", problem, location=_place(release))
-    check_chart(there, release.root)
-    return there
+        raise RenderError("render.helm.outside", problem, location=_location(release), hint=hint)
+    local_chart = find_file(path, root=release.root, start=chart)
+    # A link in the copy could lead elsewhere than in the chart.
+    if not local_chart.is_dir() or local_chart != Path(os.path.normpath(chart / path)):
+        problem = (
+            f"the chart needs `{sanitize(dependency.name)}`, and `{sanitize(path)}` is not there"
+        )
+        raise RenderError("render.helm.dependency", problem, location=_location(release))
+    check_chart(local_chart, release.root)
+    return local_chart
 
 
-def _place(release: ChartRequest) -> Location:
+def _location(release: ChartRequest) -> Location:
     return Location(f"{release.chart}/Chart.yaml", field="dependencies")
 
 
 class Lock(msgspec.Struct, frozen=True):
-    """What was chosen, and a digest over what was asked for and what was chosen."""
+    """Content of Chart.lock: the chosen versions, and a digest of the request and the choice."""
 
     name: str
     dependencies: tuple[ChartDependency, ...]
@@ -154,48 +173,54 @@ class Lock(msgspec.Struct, frozen=True):
 
 
 def read_lock(chart: Path) -> Lock | None:
-    """The lock in the directory of a chart, if there is one."""
-    for name in LOCKS:
-        content = read_text(chart / name, shown=name)
+    """Return the lock in the directory of a chart; None without one."""
+    for name in LOCK_FILES:
+        content = read_text(chart / name, display_path=name)
         if content:
             body = sdk.read_values(content, name)
             entries = get_mappings(body, "dependencies")
             chosen = (
                 ChartDependency(
-                    get_text(one, "name"), get_text(one, "version"), get_text(one, "repository")
+                    get_text(entry, "name"),
+                    get_text(entry, "version"),
+                    get_text(entry, "repository"),
                 )
-                for one in entries
+                for entry in entries
             )
             return Lock(name, tuple(chosen), get_text(body, "digest"))
     return None
 
 
-def pin(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartDependency]:
-    """Each with the version that the lock has, if there is a lock."""
-    chosen = lock.dependencies if lock else ()
-    versions = {(one.name, one.repository): one.version for one in chosen}
-    for one in absent:
-        version = versions.get((one.name, one.repository))
-        yield msgspec.structs.replace(one, version=version) if version else one
+def pin_versions(
+    missing: Iterable[ChartDependency], lock: Lock | None
+) -> Iterator[ChartDependency]:
+    """Yield each dependency with the version in the lock, if there is one."""
+    locked = lock.dependencies if lock else ()
+    versions = {
+        (dependency.name, dependency.repository): dependency.version for dependency in locked
+    }
+    for dependency in missing:
+        version = versions.get((dependency.name, dependency.repository))
+        yield msgspec.structs.replace(dependency, version=version) if version else dependency
 
 
-def refuse_stale(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
-    """Raise where Chart.yaml has changed since the lock was made."""
-    with sdk.loaded(chart) as handle:
+def check_lock(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
+    """Raise RenderError if Chart.yaml has changed since the lock was made."""
+    with sdk.load_chart(chart) as handle:
         declared = sdk.declared_dependencies(handle)
-    chosen = msgspec.json.encode([_entry(one) for one in lock.dependencies])
-    whole = b"[%b,%b]" % (declared, chosen.decode().translate(_ESCAPES).encode())
-    of_helm_2 = b'{"dependencies":%b}' % declared  # only charts of its time have such a lock
-    if lock.digest not in {_digest(whole), _digest(of_helm_2)}:
+    locked = msgspec.json.encode([_lock_entry(dependency) for dependency in lock.dependencies])
+    content = b"[%b,%b]" % (declared, locked.decode().translate(_GO_ESCAPES).encode())
+    helm_2_content = b'{"dependencies":%b}' % declared  # locks of Helm 2 have another digest
+    if lock.digest not in {_digest(content), _digest(helm_2_content)}:
         problem = f"`{lock.name}` is out of sync with the dependencies that the chart declares"
         hint = "run `helm dependency update` and commit the lock"
-        where = Location(f"{release.chart}/{lock.name}", field="digest")
-        raise RenderError("render.helm.dependency", problem, location=where, hint=hint)
+        location = Location(f"{release.chart}/{lock.name}", field="digest")
+        raise RenderError("render.helm.dependency", problem, location=location, hint=hint)
 
 
-def _entry(one: ChartDependency) -> dict[str, str]:
-    version = {"version": one.version} if one.version else {}
-    return {"name": one.name, **version, "repository": one.repository}
+def _lock_entry(dependency: ChartDependency) -> dict[str, str]:
+    version = {"version": dependency.version} if dependency.version else {}
+    return {"name": dependency.name, **version, "repository": dependency.repository}
 
 
 def _digest(content: bytes) -> str:

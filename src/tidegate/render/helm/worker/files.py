@@ -1,6 +1,6 @@
-"""Reads what a stranger's repository names, and nothing else.
+"""Files of an untrusted repository, and nothing else.
 
-Whatever a path says, with `..`, from `/` or through a link: the file must be a regular one inside
+A path may have `..`, start with `/` or lead through a link: the file must be a regular one below
 the root of the source, and not too large. Runs in the worker.
 """
 
@@ -21,107 +21,116 @@ from tidegate.files import (
 )
 
 MIB = 1024 * 1024
-MAX_FILE = 16 * MIB
-MAX_CHART = 256 * MIB
+MAX_FILE_SIZE = 16 * MIB
+MAX_CHART_SIZE = 256 * MIB
 MAX_FILES = 20_000
 
 
-def find(path: str, *, root: str, start: Path) -> Path:
-    """The file for a path that starts at `start`, or with a `/` at the root."""
+def find_file(path: str, *, root: str, start: Path) -> Path:
+    """Resolve a path that is relative to `start`, or, with a `/`, to the root."""
     top = Path(root).resolve()
-    wanted = top / path.lstrip("/") if path.startswith("/") else start / path
-    return inside(wanted, top, shown=path)
+    joined = top / path.lstrip("/") if path.startswith("/") else start / path
+    return resolve_inside(joined, top, display_path=path)
 
 
-def inside(wanted: Path, top: Path, *, shown: str) -> Path:
-    """Where a path leads, if that is inside `top`."""
+def resolve_inside(path: Path, top: Path, *, display_path: str) -> Path:
+    """Resolve a path.
+
+    Raises RenderError if it leads out of `top`.
+    """
     try:
-        return resolve_within(wanted, top)
-    except PathEscapeError as stray:
-        raise astray(stray.violation, shown) from None
+        return resolve_within(path, top)
+    except PathEscapeError as error:
+        raise path_error(error.violation, display_path) from None
 
 
-def astray(why: PathViolation, shown: str) -> RenderError:
-    place = Location(sanitize(shown))
-    if why is not PathViolation.OUTSIDE:
-        return RenderError("render.helm.file", f"`{sanitize(shown)}` {why.value}", location=place)
-    problem = f"`{sanitize(shown)}` leads out of the source"
+def path_error(violation: PathViolation, display_path: str) -> RenderError:
+    """Return the error for a path that leads out of the source, or cannot be resolved."""
+    location = Location(sanitize(display_path))
+    if violation is not PathViolation.OUTSIDE:
+        return RenderError(
+            "render.helm.file", f"`{sanitize(display_path)}` {violation.value}", location=location
+        )
+    problem = f"`{sanitize(display_path)}` leads out of the source"
     hint = "keep charts, values and what they link to inside one source"
-    return RenderError("render.helm.outside", problem, location=place, hint=hint)
+    return RenderError("render.helm.outside", problem, location=location, hint=hint)
 
 
-def in_tree(place: Location, chart: str) -> Location:
-    """A place in a chart, seen from the root of its source, as people look for it."""
-    name = posixpath.normpath(posixpath.join(chart.lstrip("/"), place.name))
-    return place.with_name(name)
+def relative_to_source(location: Location, chart: str) -> Location:
+    """Return a location in a chart, relative to the root of its source."""
+    name = posixpath.normpath(posixpath.join(chart.lstrip("/"), location.name))
+    return location.with_name(name)
 
 
-def read_text(path: Path, *, shown: str) -> str | None:
-    """The text of a file; None when there is none."""
+def read_text(path: Path, *, display_path: str) -> str | None:
+    """Return the text of a file; None if there is none."""
     try:
         with open_file(path) as file:
-            content = file.read(MAX_FILE + 1)
+            content = file.read(MAX_FILE_SIZE + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except IrregularFileError:
-        raise _irregular(shown) from None
+        raise _irregular_file_error(display_path) from None
     except OSError as error:
-        problem = f"`{shown}` cannot be read: {os.strerror(error.errno or 0)}"
-        raise RenderError("render.helm.file", problem, location=Location(shown)) from None
-    if len(content) > MAX_FILE:
-        problem = f"`{shown}` is larger than {MAX_FILE // MIB} MiB"
-        raise RenderError("render.helm.size", problem, location=Location(shown))
+        problem = f"`{display_path}` cannot be read: {os.strerror(error.errno or 0)}"
+        raise RenderError("render.helm.file", problem, location=Location(display_path)) from None
+    if len(content) > MAX_FILE_SIZE:
+        problem = f"`{display_path}` is larger than {MAX_FILE_SIZE // MIB} MiB"
+        raise RenderError("render.helm.size", problem, location=Location(display_path))
     try:
         return content.decode()
     except UnicodeDecodeError:
-        problem = f"`{shown}` is not UTF-8"
-        raise RenderError("render.helm.file", problem, location=Location(shown)) from None
+        problem = f"`{display_path}` is not UTF-8"
+        raise RenderError("render.helm.file", problem, location=Location(display_path)) from None
 
 
 def check_chart(chart: Path, root: str) -> None:
-    """Helm follows links and reads what it finds, so look at everything before it does."""
+    """Check all files of a chart, because Helm follows links and reads everything.
+
+    Raises RenderError.
+    """
     total = 0
-    found = _files(str(chart), "", (str(chart),), Path(root).resolve())
-    for number, (shown, size) in enumerate(found, 1):
+    files = _walk_files(str(chart), "", (str(chart),), Path(root).resolve())
+    for number, (file, size) in enumerate(files, 1):
         total += size
-        if number > MAX_FILES or total > MAX_CHART:
-            problem = f"the chart has more than {MAX_FILES} files or {MAX_CHART // MIB} MiB"
+        if number > MAX_FILES or total > MAX_CHART_SIZE:
+            problem = f"the chart has more than {MAX_FILES} files or {MAX_CHART_SIZE // MIB} MiB"
             hint = "check that `chart` names the chart and not the whole repository"
-            raise RenderError("render.helm.size", problem, location=Location(shown), hint=hint)
+            raise RenderError("render.helm.size", problem, location=Location(file), hint=hint)
 
 
-def _files(
-    directory: str, shown: str, above: tuple[str, ...], top: Path
+def _walk_files(
+    directory: str, prefix: str, ancestors: tuple[str, ...], top: Path
 ) -> Iterator[tuple[str, int]]:
-    """The name and the size of each file of a chart.
+    """Yield the name and the size of each file of a chart.
 
-    Paths are plain text here: a chart has many files, and this is done for every render.
+    Paths are strings here for speed: a chart has many files.
     """
     with os.scandir(directory) as entries:
         for entry in entries:
-            path, name = entry.path, f"{shown}{entry.name}"
+            path, name = entry.path, f"{prefix}{entry.name}"
             if entry.is_symlink():
-                path = _follow(path, name, above, top)
+                path = _follow_link(path, name, ancestors, top)
             if entry.is_dir():
-                yield from _files(path, f"{name}/", (*above, path), top)
+                yield from _walk_files(path, f"{name}/", (*ancestors, path), top)
             elif entry.is_file():
                 yield name, entry.stat().st_size
             else:
-                raise _irregular(name)
+                raise _irregular_file_error(name)
 
 
-def _follow(link: str, shown: str, above: tuple[str, ...], top: Path) -> str:
-    target = inside(Path(link), top, shown=shown)
-    if str(target) in above:
-        problem = f"the link `{shown}` leads back to a directory above it"
-        raise RenderError("render.helm.file", problem, location=Location(shown))
+def _follow_link(link: str, display_path: str, ancestors: tuple[str, ...], top: Path) -> str:
+    target = resolve_inside(Path(link), top, display_path=display_path)
+    if str(target) in ancestors:
+        problem = f"the link `{display_path}` leads back to a directory above it"
+        raise RenderError("render.helm.file", problem, location=Location(display_path))
     if not target.exists():
-        problem = f"the link `{shown}` leads nowhere"
-        raise RenderError("render.helm.file", problem, location=Location(shown))
+        problem = f"the link `{display_path}` leads nowhere"
+        raise RenderError("render.helm.file", problem, location=Location(display_path))
     return str(target)
 
 
-def _irregular(shown: str) -> RenderError:
-    problem = f"`{shown}` is not a regular file"
+def _irregular_file_error(display_path: str) -> RenderError:
+    problem = f"`{display_path}` is not a regular file"
     hint = "devices, pipes, sockets and directories are not read"
-    return RenderError("render.helm.irregular", problem, location=Location(shown), hint=hint)
+    return RenderError("render.helm.irregular", problem, location=Location(display_path), hint=hint)

@@ -1,9 +1,9 @@
-"""Keeps the integers of parameters integers.
+"""Integers of parameters, kept as integers.
 
-For `helm template`, `--set port=8080` is an integer and `port: 8080` in a values file a float.
-Values reach the SDK as JSON, where all numbers become floats: `1234567` would be written
-`1.234567e+06`, and `eq .Values.port 8080` would be an error. So a chart gets one template more,
-which puts the integers back before any other template runs.
+For `helm template`, `--set port=8080` is an integer and `port: 8080` in a values file is a float.
+The SDK gets values as JSON, where all numbers become floats: `1234567` would be written
+`1.234567e+06`, and `eq .Values.port 8080` would be an error. So the chart gets another template,
+which restores the integers before any other template runs.
 """
 
 from __future__ import annotations
@@ -12,75 +12,79 @@ import json
 from collections.abc import Iterator
 
 from tidegate.model.k8s.objects import Json
-from tidegate.render.helm.parameters import Values, Whole
+from tidegate.render.helm.parameters import SetInteger, Values
 
-NAME = "tidegate-integers.yaml"
-_GLOBAL = "tidegate.dev/global-integers"
-
-
-def template_below(depth: int) -> str:
-    """Where to put it: Helm runs the deepest templates first."""
-    return "templates/" + "0/" * depth + NAME
+TEMPLATE_NAME = "tidegate-integers.yaml"
+_GLOBAL_TEMPLATE = "tidegate.dev/global-integers"
 
 
-def restore(values: Values) -> str:
-    """The template that puts back what JSON loses; nothing when it loses nothing."""
-    lines = list(_in_mapping({key: item for key, item in values.items() if key != "global"}))
-    shared = "".join(_in_mapping({"global": values.get("global")}))
-    text = _wrap("with .Values", "".join(lines)) if lines else ""
-    if shared:
-        # Each subchart has a copy of its own of what is global.
-        deeper = _wrap("range .Subcharts", f'{{{{- include "{_GLOBAL}" . -}}}}')
-        text += _wrap(f'define "{_GLOBAL}"', _wrap("with .Values", shared) + deeper)
-        text += f'{{{{- include "{_GLOBAL}" . -}}}}'
+def integer_template_path(depth: int) -> str:
+    """Return the path of the template: Helm runs the deepest templates first."""
+    return "templates/" + "0/" * depth + TEMPLATE_NAME
+
+
+def integer_template(values: Values) -> str:
+    """Return the template that restores the integers; empty without integers."""
+    actions = list(_mapping_actions({key: item for key, item in values.items() if key != "global"}))
+    global_actions = "".join(_mapping_actions({"global": values.get("global")}))
+    text = _wrap("with .Values", "".join(actions)) if actions else ""
+    if global_actions:
+        # Each subchart has its own copy of the global values.
+        deeper = _wrap("range .Subcharts", f'{{{{- include "{_GLOBAL_TEMPLATE}" . -}}}}')
+        text += _wrap(
+            f'define "{_GLOBAL_TEMPLATE}"', _wrap("with .Values", global_actions) + deeper
+        )
+        text += f'{{{{- include "{_GLOBAL_TEMPLATE}" . -}}}}'
     return text
 
 
-def _in_mapping(values: Values) -> Iterator[str]:
-    """Actions on the mapping that the dot stands for."""
+def _mapping_actions(values: Values) -> Iterator[str]:
+    """Yield actions that restore the integers in the mapping at the dot."""
     for key, value in values.items():
         name = json.dumps(key, ensure_ascii=False)
-        if isinstance(value, Whole):
-            yield f"{{{{- $_ := set . {name} {_number(value)} -}}}}"
+        if isinstance(value, SetInteger):
+            yield f"{{{{- $_ := set . {name} {_integer_expression(value)} -}}}}"
         elif isinstance(value, dict):
-            yield from _inside(f"index . {name}", "map", "".join(_in_mapping(value)))
+            yield from _actions_inside(f"index . {name}", "map", "".join(_mapping_actions(value)))
         elif isinstance(value, list):
-            yield from _inside(f"index . {name}", "slice", "".join(_in_list(value)))
-            if _holds_whole(value):
-                yield f"{{{{- $_ := set . {name} {_rebuild(value, f'(index . {name})')} -}}}}"
+            yield from _actions_inside(f"index . {name}", "slice", "".join(_list_actions(value)))
+            if _has_integer(value):
+                restored = _list_expression(value, f"(index . {name})")
+                yield f"{{{{- $_ := set . {name} {restored} -}}}}"
 
 
-def _in_list(items: list[Json]) -> Iterator[str]:
-    """Actions on mappings in the list that the dot stands for; they can be changed in place."""
+def _list_actions(items: list[Json]) -> Iterator[str]:
+    """Yield actions that restore the integers in mappings in the list at the dot."""
     for index, item in enumerate(items):
         if isinstance(item, dict):
-            yield from _inside(f"index . {index}", "map", "".join(_in_mapping(item)))
+            yield from _actions_inside(f"index . {index}", "map", "".join(_mapping_actions(item)))
         elif isinstance(item, list):
-            yield from _inside(f"index . {index}", "slice", "".join(_in_list(item)))
+            yield from _actions_inside(f"index . {index}", "slice", "".join(_list_actions(item)))
 
 
-def _inside(what: str, kind: str, actions: str) -> Iterator[str]:
+def _actions_inside(expression: str, kind: str, actions: str) -> Iterator[str]:
     if actions:
-        yield _wrap(f"with {what}", _wrap(f'if kindIs "{kind}" .', actions))
+        yield _wrap(f"with {expression}", _wrap(f'if kindIs "{kind}" .', actions))
 
 
-def _holds_whole(items: list[Json]) -> bool:
+def _has_integer(items: list[Json]) -> bool:
     return any(
-        isinstance(item, Whole) or (isinstance(item, list) and _holds_whole(item)) for item in items
+        isinstance(item, SetInteger) or (isinstance(item, list) and _has_integer(item))
+        for item in items
     )
 
 
-def _rebuild(items: list[Json], access: str) -> str:
-    """An expression for the list anew: an item of a list cannot be set."""
+def _list_expression(items: list[Json], expression: str) -> str:
+    """Return an expression for a new list, because items of a list cannot be set."""
     parts = ["(list"]
     for index, item in enumerate(items):
-        there = f"(index {access} {index})"
-        if isinstance(item, Whole):
-            parts.append(_number(item))
-        elif isinstance(item, list) and _holds_whole(item):
-            parts.append(_rebuild(item, there))
+        item_expression = f"(index {expression} {index})"
+        if isinstance(item, SetInteger):
+            parts.append(_integer_expression(item))
+        elif isinstance(item, list) and _has_integer(item):
+            parts.append(_list_expression(item, item_expression))
         else:
-            parts.append(there)
+            parts.append(item_expression)
     return " ".join(parts) + ")"
 
 
@@ -88,5 +92,5 @@ def _wrap(action: str, body: str) -> str:
     return f"{{{{- {action} -}}}}{body}{{{{- end -}}}}"
 
 
-def _number(value: Whole) -> str:
+def _integer_expression(value: SetInteger) -> str:
     return f'(int64 "{int(value)}")'

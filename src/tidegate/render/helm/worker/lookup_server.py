@@ -1,8 +1,8 @@
-"""Answers what templates `lookup`, inside the worker: an API server that knows what it was told.
+"""API server for `lookup` in templates, inside the worker.
 
-The SDK asks an API server by HTTP. Workers reach no cluster: this desk stands in for one, on this
-machine's own address. What it was told is handed out; what it was not told is written down, and
-whoever asked for the render brings it and asks again.
+The SDK sends HTTP requests to an API server. Workers reach no cluster: this server listens on the
+loopback address instead. It returns the responses of the request; a path without one is recorded,
+and the parent process reads it from the cluster and requests the render again.
 """
 
 from __future__ import annotations
@@ -20,60 +20,67 @@ from tidegate.render.helm.worker import sdk
 LOOPBACK = "127.0.0.1"
 
 
-class InquiryDesk:
-    """Open for one render at a time. It listens when a template may look something up."""
+class LookupServer:
+    """API server for one render at a time. It listens once a template may use `lookup`."""
 
     def __init__(self) -> None:
-        self._known: Mapping[str, LookupResult] = {}
-        self.unseen: list[str] = []
+        self._responses: Mapping[str, LookupResult] = {}
+        self.missing_paths: list[str] = []
         """What was asked for and is not known, in the order of asking."""
 
-    def open(self, known: Mapping[str, LookupResult]) -> None:
-        """Forget the render before."""
-        self._known, self.unseen = known, []
+    def reset(self, responses: Mapping[str, LookupResult]) -> None:
+        """Set the known responses, and forget the previous render."""
+        self._responses, self.missing_paths = responses, []
 
     @cached_property
     def cluster(self) -> sdk.Handle:
-        """What asks here. Nobody else on this machine knows where."""
-        where = f"/{token_urlsafe()}"
+        """Return the SDK's configuration for this server. The path is secret on this machine."""
+        secret_path = f"/{token_urlsafe()}"
 
-        server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Inquiry, where, self._answer))
+        server = ThreadingHTTPServer(
+            (LOOPBACK, 0), partial(_LookupConnection, secret_path, self._respond)
+        )
         Thread(target=server.serve_forever, name="lookups", daemon=True).start()
-        return sdk.cluster_at(f"http://{LOOPBACK}:{server.server_port}{where}")
+        return sdk.create_cluster_config(f"http://{LOOPBACK}:{server.server_port}{secret_path}")
 
-    def _answer(self, path: str) -> LookupResult:
-        known = self._known.get(path)
-        if known is None:
-            self.unseen.append(path)
-        return known or LOOKUP_NOT_FOUND
+    def _respond(self, path: str) -> LookupResult:
+        response = self._responses.get(path)
+        if response is None:
+            self.missing_paths.append(path)
+        return response or LOOKUP_NOT_FOUND
 
 
-class _Inquiry(BaseHTTPRequestHandler):
-    """One connection of the SDK's client."""
+class _LookupConnection(BaseHTTPRequestHandler):
+    """A connection of the SDK's client."""
 
     protocol_version = "HTTP/1.1"
 
     def __init__(
         self,
-        where: str,
-        answer: Callable[[str], LookupResult],
+        secret_path: str,
+        respond: Callable[[str], LookupResult],
         request: socket,
         address: tuple[str, int],
         server: ThreadingHTTPServer,
     ) -> None:
-        self._where, self._answer = where, answer
+        self._secret_path, self._respond = secret_path, respond
         super().__init__(request, address, server)
 
     def do_GET(self) -> None:
+        """Return the response of a lookup."""
         path = self.path.partition("?")[0]
-        is_ours = path.startswith(f"{self._where}/")
-        found = self._answer(path.removeprefix(self._where)) if is_ours else LOOKUP_NOT_FOUND
-        body = found.body.encode()
-        self.send_response(found.status)
+        has_secret_path = path.startswith(f"{self._secret_path}/")
+        response = (
+            self._respond(path.removeprefix(self._secret_path))
+            if has_secret_path
+            else LOOKUP_NOT_FOUND
+        )
+        body = response.body.encode()
+        self.send_response(response.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_words: object) -> None:
-        """Nobody reads it, and it would tell names of Secrets."""
+    def log_message(self, *_arguments: object) -> None:
+        """Log nothing: paths contain names of Secrets."""

@@ -1,9 +1,9 @@
-"""The worker's own program: a release or templates in, texts or the parts of an error out.
+"""Main program of a Helm worker: a release or templates in, texts or an error out.
 
-    python -m tidegate.render.helm.worker.main
+python -m tidegate.render.helm.worker.main
 
-It checks what the SDK does not: that a chart can be installed, that its `kubeVersion` fits, that
-its dependencies are there.
+It checks what the SDK does not: that a chart can be installed, that its `kubeVersion` fits, and
+that its dependencies are complete.
 """
 
 from __future__ import annotations
@@ -22,95 +22,109 @@ from tidegate.external.worker_main import serve
 from tidegate.model.units.chart_request import ChartDependency, ChartRequest, GoTemplateRequest
 from tidegate.render.helm.parameters import Values
 from tidegate.render.helm.worker import chart_copy, dependencies, sdk, template_rows
-from tidegate.render.helm.worker.errors import explain, inside_chart
-from tidegate.render.helm.worker.files import check_chart, inside
-from tidegate.render.helm.worker.integers import NAME, restore, template_below
-from tidegate.render.helm.worker.oci_version import stamped_version
+from tidegate.render.helm.worker.errors import helm_error, strip_chart_name
+from tidegate.render.helm.worker.files import check_chart, resolve_inside
+from tidegate.render.helm.worker.integers import (
+    TEMPLATE_NAME,
+    integer_template,
+    integer_template_path,
+)
+from tidegate.render.helm.worker.oci_version import version_with_digest
 from tidegate.render.helm.worker.values import compose, merge_files
-from tidegate.render.helm.worker_replies import Answer, DependencyError, Templated, Text
-from tidegate.render.workers import EngineRefusal
+from tidegate.render.helm.worker_replies import DependencyError, RenderedChart, RenderedFile, Reply
+from tidegate.render.workers import WorkerError
 
 if TYPE_CHECKING:
-    from tidegate.render.helm.worker.lookup_server import InquiryDesk
+    from tidegate.render.helm.worker.lookup_server import LookupServer
 
 _decode = msgspec.json.Decoder(ChartRequest | GoTemplateRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def answer(request: bytes) -> bytes:
-    """One request of the worker's line."""
-    asked = _decode(request)
-    reply: Answer | tuple[tuple[str, ...], ...]
+def answer(encoded: bytes) -> bytes:
+    """Return the reply to one request."""
+    request = _decode(encoded)
+    reply: Reply | tuple[tuple[str, ...], ...]
     try:
         reply = (
-            template_rows.render(asked) if isinstance(asked, GoTemplateRequest) else render(asked)
+            template_rows.render(request)
+            if isinstance(request, GoTemplateRequest)
+            else render(request)
         )
     except RenderError as error:
-        reply = _refuse(error)
+        reply = _worker_error(error)
     except HelmError as error:
-        chart = asked.chart if isinstance(asked, ChartRequest) else template_rows.CHART
-        reply = _refuse(explain(error, chart=chart))
-    if isinstance(asked, ChartRequest) and asked.lookups is not None and _desk().unseen:
-        # What it came to without them is not what it comes to.
-        unseen = tuple(dict.fromkeys(_desk().unseen))
-        reply = EngineRefusal("render.helm.lookup", "templates look something up", unseen=unseen)
+        chart = request.chart if isinstance(request, ChartRequest) else template_rows.CHART_NAME
+        reply = _worker_error(helm_error(error, chart=chart))
+    if (
+        isinstance(request, ChartRequest)
+        and request.lookups is not None
+        and _lookup_server().missing_paths
+    ):
+        # Without the looked-up objects, the result is wrong.
+        missing_paths = tuple(dict.fromkeys(_lookup_server().missing_paths))
+        reply = WorkerError(
+            "render.helm.lookup", "templates look something up", missing_lookups=missing_paths
+        )
     return _encode(reply)
 
 
 @cache
-def _desk() -> InquiryDesk:
-    """Most charts look nothing up, and a server is much to import."""
-    from tidegate.render.helm.worker.lookup_server import InquiryDesk  # noqa: PLC0415
+def _lookup_server() -> LookupServer:
+    """Return the lookup server, imported on first use: most charts use no lookups."""
+    from tidegate.render.helm.worker.lookup_server import LookupServer  # noqa: PLC0415
 
-    return InquiryDesk()
+    return LookupServer()
 
 
-def render(release: ChartRequest) -> Templated:
-    """Everything from the files to the texts."""
+def render(release: ChartRequest) -> RenderedChart:
+    """Render a release, from its files to the texts."""
     if release.lookups is not None:
-        _desk().open(release.lookups)
-    sdk.refuse_name(release.name)
+        _lookup_server().reset(release.lookups)
+    sdk.check_release_name(release.name)
     chart = _find_chart(release)
     start = chart if chart.is_dir() else chart.parent
     values = compose(release, start=start, read=sdk.read_values)
-    integers = restore(values)
+    integers = integer_template(values)
     with ExitStack() as stack:
-        shown = chart
+        chart_to_load = chart
         if integers or release.defaults or release.skip_schema or release.artifact:
-            shown = stack.enter_context(chart_copy.staged(chart, release.root))
-            _change(shown, chart=chart, integers=integers, release=release)
-        handle = stack.enter_context(sdk.loaded(shown))
-        metadata = sdk.metadata_of(handle)
-        _check(metadata, release)
-        absent = sdk.absent_dependencies(handle, metadata)
-        if absent:
-            if shown == chart:
-                shown = stack.enter_context(chart_copy.staged(chart, release.root))
-            _complete(shown, chart=chart, absent=absent, integers=integers, release=release)
-            handle = stack.enter_context(sdk.loaded(shown))
+            chart_to_load = stack.enter_context(chart_copy.stage_chart(chart, release.root))
+            _modify_copy(chart_to_load, chart=chart, integers=integers, release=release)
+        handle = stack.enter_context(sdk.load_chart(chart_to_load))
+        metadata = sdk.read_metadata(handle)
+        _check_metadata(metadata, release)
+        missing = sdk.absent_dependencies(handle, metadata)
+        if missing:
+            if chart_to_load == chart:
+                chart_to_load = stack.enter_context(chart_copy.stage_chart(chart, release.root))
+            _add_dependencies(
+                chart_to_load, chart=chart, missing=missing, integers=integers, release=release
+            )
+            handle = stack.enter_context(sdk.load_chart(chart_to_load))
             _check_dependencies(handle, metadata, release)
         return _render(handle, values, release)
 
 
-def _render(handle: sdk.Handle, values: Values, release: ChartRequest) -> Templated:
-    cluster = _desk().cluster if release.lookups is not None else None
-    template_rows = sdk.render(handle, values, release, cluster)
-    kept = (path for path in sorted(template_rows) if not path.endswith(f"/{NAME}"))
-    templates = (Text(inside_chart(path), template_rows[path]) for path in kept)
-    crds = sdk.crds_of(handle) if release.include_crds else ()
-    answer = Templated(
-        tuple(each for each in templates if each.text.strip()),
-        tuple(Text(inside_chart(crd.filename), crd.data) for crd in crds),
+def _render(handle: sdk.Handle, values: Values, release: ChartRequest) -> RenderedChart:
+    cluster = _lookup_server().cluster if release.lookups is not None else None
+    rendered = sdk.render(handle, values, release, cluster)
+    paths = (path for path in sorted(rendered) if not path.endswith(f"/{TEMPLATE_NAME}"))
+    templates = (RenderedFile(strip_chart_name(path), rendered[path]) for path in paths)
+    crds = sdk.list_crds(handle) if release.include_crds else ()
+    reply = RenderedChart(
+        tuple(file for file in templates if file.text.strip()),
+        tuple(RenderedFile(strip_chart_name(crd.filename), crd.data) for crd in crds),
     )
     if not release.described:
-        return answer
-    content = msgspec.Raw(_encode(sdk.content_of(handle, without=NAME)))
-    return msgspec.structs.replace(answer, chart=content, config=msgspec.Raw(json.dumps(values)))
+        return reply
+    content = msgspec.Raw(_encode(sdk.read_chart_content(handle, without=TEMPLATE_NAME)))
+    return msgspec.structs.replace(reply, chart=content, config=msgspec.Raw(json.dumps(values)))
 
 
 def _find_chart(release: ChartRequest) -> Path:
-    top = Path(release.root).resolve()
-    chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
+    root = Path(release.root).resolve()
+    chart = resolve_inside(root / release.chart.lstrip("/"), root, display_path=release.chart)
     if chart.is_dir():
         check_chart(chart, release.root)
     elif not chart.is_file():
@@ -120,74 +134,79 @@ def _find_chart(release: ChartRequest) -> Path:
     return chart
 
 
-def _check(metadata: sdk.ChartMetadata, release: ChartRequest) -> None:
-    where = Location(f"{release.chart}/Chart.yaml")
+def _check_metadata(metadata: sdk.ChartMetadata, release: ChartRequest) -> None:
+    location = Location(f"{release.chart}/Chart.yaml")
     if metadata.type not in ("", "application"):
         problem = f"a chart of type `{sanitize(metadata.type)}` cannot be installed"
         hint = "use a chart that depends on it"
-        raise RenderError("render.helm.type", problem, location=where, hint=hint)
-    wanted = metadata.kube_version
-    if wanted and not sdk.is_compatible(wanted, release):
+        raise RenderError("render.helm.type", problem, location=location, hint=hint)
+    kube_version = metadata.kube_version
+    if kube_version and not sdk.is_compatible(kube_version, release):
         problem = (
-            f"the chart asks for Kubernetes `{sanitize(wanted)}`,"
+            f"the chart asks for Kubernetes `{sanitize(kube_version)}`,"
             f" and this is `{sanitize(release.kube_version)}`"
         )
         hint = "give the version of the cluster, or use another version of the chart"
-        raise RenderError("render.helm.kube-version", problem, location=where, hint=hint)
+        raise RenderError("render.helm.kube-version", problem, location=location, hint=hint)
 
 
-def _change(copy: Path, *, chart: Path, integers: str, release: ChartRequest) -> None:
-    """Whatever is asked of the chart that is not in its directory."""
+def _modify_copy(copy: Path, *, chart: Path, integers: str, release: ChartRequest) -> None:
+    """Change the copy of the chart as the release requires."""
     if release.skip_schema:
         chart_copy.drop_schemas(copy)
     if release.defaults:
         start = chart if chart.is_dir() else copy
         values = merge_files(release.defaults, release=release, start=start, read=sdk.read_values)
-        chart_copy.put(copy, "values.yaml", json.dumps(values))
+        chart_copy.write_file(copy, "values.yaml", json.dumps(values))
     if integers:
-        chart_copy.put(copy, template_below(chart_copy.depth_of(copy)), integers)
+        chart_copy.write_file(
+            copy, integer_template_path(chart_copy.template_depth(copy)), integers
+        )
     if release.artifact:
-        _stamp(copy, release)
+        _set_version(copy, release)
 
 
-def _stamp(copy: Path, release: ChartRequest) -> None:
-    """Have the chart's version tell which artifact it is; what is no chart is told elsewhere."""
-    file, where = copy / "Chart.yaml", Location(f"{release.chart}/Chart.yaml", field="version")
+def _set_version(copy: Path, release: ChartRequest) -> None:
+    """Add the digest of its artifact to the chart's version.
+
+    A missing Chart.yaml is an error later.
+    """
+    file, location = copy / "Chart.yaml", Location(f"{release.chart}/Chart.yaml", field="version")
     if file.is_file():
-        told = sdk.read_values(file.read_text(encoding="utf-8"), where.name)
-        version = stamped_version(str(told.get("version", "")), release.artifact, where)
-        chart_copy.put(copy, "Chart.yaml", json.dumps({**told, "version": version}))
+        metadata = sdk.read_values(file.read_text(encoding="utf-8"), location.name)
+        version = version_with_digest(str(metadata.get("version", "")), release.artifact, location)
+        chart_copy.write_file(copy, "Chart.yaml", json.dumps({**metadata, "version": version}))
 
 
-def _complete(
+def _add_dependencies(
     copy: Path,
     *,
     chart: Path,
-    absent: tuple[ChartDependency, ...],
+    missing: tuple[ChartDependency, ...],
     integers: str,
     release: ChartRequest,
 ) -> None:
-    """Whatever the chart needs that is not in its directory."""
+    """Add the missing dependencies to the copy of the chart."""
     if not release.builds_dependencies:
-        dependencies.refuse(absent, release)
-    dependencies.build(absent, chart=chart, copy=copy, release=release)
-    # What came in may have schemas, and lie deeper than all that was there.
-    _change(copy, chart=chart, integers=integers, release=release)
+        dependencies.raise_missing_dependencies(missing, release)
+    dependencies.build_dependencies(missing, chart=chart, copy=copy, release=release)
+    # The dependencies may have schemas, and deeper directories than the chart.
+    _modify_copy(copy, chart=chart, integers=integers, release=release)
 
 
 def _check_dependencies(
     handle: sdk.Handle, metadata: sdk.ChartMetadata, release: ChartRequest
 ) -> None:
-    for one in sdk.absent_dependencies(handle, metadata):
-        problem = f"the chart needs `{sanitize(one.name)}`, and it is still not in `charts`"
+    for dependency in sdk.absent_dependencies(handle, metadata):
+        problem = f"the chart needs `{sanitize(dependency.name)}`, and it is still not in `charts`"
         hint = "check that the name in Chart.yaml is the chart's own name"
-        where = Location(f"{release.chart}/Chart.yaml", field="dependencies")
-        raise RenderError("render.helm.dependency", problem, location=where, hint=hint)
+        location = Location(f"{release.chart}/Chart.yaml", field="dependencies")
+        raise RenderError("render.helm.dependency", problem, location=location, hint=hint)
 
 
-def _refuse(error: RenderError) -> EngineRefusal:
-    absent = error.dependencies if isinstance(error, DependencyError) else ()
-    return EngineRefusal(error.code, error.problem, error.location, error.hint, absent)
+def _worker_error(error: RenderError) -> WorkerError:
+    missing = error.dependencies if isinstance(error, DependencyError) else ()
+    return WorkerError(error.code, error.problem, error.location, error.hint, missing)
 
 
 if __name__ == "__main__":

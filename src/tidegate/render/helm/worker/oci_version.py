@@ -1,8 +1,8 @@
-"""The version of a chart that lies in an OCI artifact: it tells the digest of that, as Flux has it.
+"""Version of a chart in an OCI artifact, with the digest of the artifact, as Flux sets it.
 
-    chart 1.2.0 in the artifact 1.2.0@sha256:0a1b2c3d4e5f67…   is   1.2.0+0a1b2c3d4e5f
+chart 1.2.0 in the artifact 1.2.0@sha256:0a1b2c3d4e5f67…   is   1.2.0+0a1b2c3d4e5f
 
-So a tag that moves is another release, though the chart says the same version.
+So a moved tag is another release, even if the chart has the same version.
 """
 
 from __future__ import annotations
@@ -11,28 +11,33 @@ import re
 
 from tidegate.errors import Location, RenderError, sanitize
 
-DIGITS = 12
+DIGEST_LENGTH = 12
 _VERSION = re.compile(
     r"v?(?P<core>(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){0,2})"
     r"(?P<before>-[0-9A-Za-z.-]+)?(?P<build>\+[0-9A-Za-z.-]+)?"
 )
 
 
-def stamped_version(version: str, artifact: str, where: Location) -> str:
-    """The version with the beginning of the digest behind it.
+def version_with_digest(version: str, artifact: str, location: Location) -> str:
+    """Return the version with the beginning of the digest as build metadata.
 
-    Raises RenderError where a tag is another version.
+    Raises RenderError if the tag is another version.
     """
     tag, _, digest = artifact.rpartition("@")
-    named, own = _VERSION.fullmatch(tag.replace("_", "+")), _VERSION.fullmatch(version)
-    if own is None:
+    tag_version, chart_version = (
+        _VERSION.fullmatch(tag.replace("_", "+")),
+        _VERSION.fullmatch(version),
+    )
+    if chart_version is None:
         return version
-    if named is not None and named[0].removeprefix("v") != own[0].removeprefix("v"):
+    if tag_version is not None and tag_version[0].removeprefix("v") != chart_version[
+        0
+    ].removeprefix("v"):
         problem = (
             f"the tag of its artifact is `{sanitize(tag)}`, and the chart has the version"
             f" `{sanitize(version)}`"
         )
         hint = "push the chart with its own version as the tag, or use a tag that is no version"
-        raise RenderError("render.helm.tag", problem, location=where, hint=hint)
-    build = digest.rpartition(":")[2][:DIGITS]
-    return f"{own['core']}{own['before'] or ''}+{build}"
+        raise RenderError("render.helm.tag", problem, location=location, hint=hint)
+    build = digest.rpartition(":")[2][:DIGEST_LENGTH]
+    return f"{chart_version['core']}{chart_version['before'] or ''}+{build}"

@@ -1,7 +1,7 @@
-"""The Helm SDK, as far as we use it. Imported in workers only: its Go runtime must not be forked.
+"""The Helm SDK. Imported only in workers: its Go runtime must not be forked.
 
-A chart handle is loaded for one render and then dropped: rendering takes disabled subcharts out of
-the handle for good, and two threads on one handle break it.
+A chart handle is loaded for one render and then freed: rendering removes disabled subcharts from
+the handle, and two threads on one handle break it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from tidegate.model.units.chart_request import ChartDependency, ChartRequest
 from tidegate.render.helm.parameters import Values
 
 Handle: TypeAlias = ctypes.c_uint64
-_COMPARE = (
+_COMPARE_VERSIONS = (
     "{{ semverCompare .Values.constraint"
     " (.Values.version | default .Capabilities.KubeVersion.String) }}"
 )
-PROBE = {
+VERSION_CHART = {
     "probe/Chart.yaml": "apiVersion: v2\nname: probe\nversion: 0.1.0\n",
-    "probe/templates/probe.yaml": _COMPARE,
+    "probe/templates/probe.yaml": _COMPARE_VERSIONS,
 }
 """A chart that compares versions."""
 
 
 class ChartMetadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """What we read of Chart.yaml."""
+    """The fields of Chart.yaml that are used here."""
 
     name: str
     version: str = ""
@@ -48,7 +48,7 @@ class ChartMetadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     dependencies: tuple[ChartDependency, ...] = ()
 
 
-class _Declared(msgspec.Struct, frozen=True, gc=False):
+class _DeclaredDependencies(msgspec.Struct, frozen=True, gc=False):
     dependencies: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -60,12 +60,12 @@ class Crd(msgspec.Struct, frozen=True, gc=False):
 
 
 @contextmanager
-def loaded(path: Path) -> Iterator[Handle]:
-    """A chart from its directory or archive, for one render."""
-    yield from _held(_native.call_handle("helm_chart_load", str(path)))
+def load_chart(path: Path) -> Iterator[Handle]:
+    """Load a chart from its directory or archive, for one render."""
+    yield from _hold_handle(_native.call_handle("helm_chart_load", str(path)))
 
 
-def _held(number: int) -> Iterator[Handle]:
+def _hold_handle(number: int) -> Iterator[Handle]:
     chart = _native.HANDLE(number)
     try:
         yield chart
@@ -73,112 +73,119 @@ def _held(number: int) -> Iterator[Handle]:
         _native.call_status("helm_chart_free", chart)
 
 
-def metadata_of(chart: Handle) -> ChartMetadata:
+def read_metadata(chart: Handle) -> ChartMetadata:
+    """Return the metadata of a chart."""
     return msgspec.json.decode(
         _native.call_string("helm_chart_metadata", chart), type=ChartMetadata
     )
 
 
 def declared_dependencies(chart: Handle) -> bytes:
-    """What Chart.yaml declares, in the JSON that Helm itself writes of it."""
-    told = _native.call_string("helm_chart_metadata", chart)
-    return bytes(msgspec.json.decode(told, type=_Declared).dependencies)
+    """Return the dependencies in Chart.yaml, in Helm's own JSON."""
+    metadata = _native.call_string("helm_chart_metadata", chart)
+    return bytes(msgspec.json.decode(metadata, type=_DeclaredDependencies).dependencies)
 
 
 def absent_dependencies(chart: Handle, metadata: ChartMetadata) -> tuple[ChartDependency, ...]:
-    """What Chart.yaml names and `charts/` does not have. The SDK renders without them."""
-    there = _native.call_string("helm_chart_dependencies", chart)
-    names = {one.name for one in msgspec.json.decode(there, type=tuple[ChartMetadata, ...])}
-    return tuple(one for one in metadata.dependencies if one.name not in names)
+    """Return the dependencies in Chart.yaml that `charts/` lacks. The SDK renders without them."""
+    subcharts = _native.call_string("helm_chart_dependencies", chart)
+    names = {
+        dependency.name
+        for dependency in msgspec.json.decode(subcharts, type=tuple[ChartMetadata, ...])
+    }
+    return tuple(dependency for dependency in metadata.dependencies if dependency.name not in names)
 
 
 def render(
     chart: Handle, values: Values, release: ChartRequest, cluster: Handle | None = None
 ) -> dict[str, str]:
-    """Every template's text by its path, which begins with the chart's name.
+    """Return the output of every template by its path, which begins with the chart's name.
 
-    `cluster`: where `lookup` asks; without one it finds nothing.
+    `cluster` is the API server of `lookup`; without one, lookups return nothing.
     """
-    given = json.dumps(values), json.dumps(_options(release))
+    arguments = json.dumps(values), json.dumps(_options(release))
     if cluster is None:
-        answer = _native.call_string("helm_render", chart, *given)
+        reply = _native.call_string("helm_render", chart, *arguments)
     else:
-        answer = _native.call_string("helm_render_with_config", cluster, chart, *given)
-    return msgspec.json.decode(answer, type=dict[str, str])
+        reply = _native.call_string("helm_render_with_config", cluster, chart, *arguments)
+    return msgspec.json.decode(reply, type=dict[str, str])
 
 
-def cluster_at(address: str) -> Handle:
-    """An API server for `lookup`, without anybody's kubeconfig."""
+def create_cluster_config(address: str) -> Handle:
+    """Return a configuration with an API server for `lookup`, without any kubeconfig."""
     entry = {"name": "lookup", "cluster": {"server": address}}
     context = {"name": "lookup", "context": {"cluster": "lookup", "user": ""}}
     config = {"clusters": [entry], "contexts": [context], "current-context": "lookup"}
-    whole = {"apiVersion": "v1", "kind": "Config", **config}
-    options = {"kubeconfig_content": json.dumps(whole), "qps": 1000, "burst_limit": 1000}
+    kubeconfig = {"apiVersion": "v1", "kind": "Config", **config}
+    options = {"kubeconfig_content": json.dumps(kubeconfig), "qps": 1000, "burst_limit": 1000}
     return _native.HANDLE(_native.call_handle("helm_config_new", json.dumps(options)))
 
 
 def render_strictly(chart: Handle, values: Mapping[str, object], *, strict: bool) -> dict[str, str]:
-    """The same for a chart of ours; where `strict`, a key that is not there is an error."""
+    """Render an internal chart; with `strict`, a missing key is an error."""
     options = {"name": "texts", "namespace": "default", "strict": strict}
-    answer = _native.call_string("helm_render", chart, json.dumps(values), json.dumps(options))
-    return msgspec.json.decode(answer, type=dict[str, str])
+    reply = _native.call_string("helm_render", chart, json.dumps(values), json.dumps(options))
+    return msgspec.json.decode(reply, type=dict[str, str])
 
 
-def crds_of(chart: Handle) -> tuple[Crd, ...]:
-    """CRDs of the chart and of its subcharts; after rendering, of those that are enabled."""
-    answer = _native.call_string("helm_chart_crds", chart)
-    return msgspec.json.decode(answer, type=tuple[Crd, ...])
+def list_crds(chart: Handle) -> tuple[Crd, ...]:
+    """Return the CRDs of the chart and its subcharts; after rendering, of the enabled ones."""
+    reply = _native.call_string("helm_chart_crds", chart)
+    return msgspec.json.decode(reply, type=tuple[Crd, ...])
 
 
-def content_of(chart: Handle, *, without: str) -> dict[str, Json]:
-    """The chart as a record of a release keeps it: all but the charts inside it.
+def read_chart_content(chart: Handle, *, without: str) -> dict[str, Json]:
+    """Return the chart as a release record stores it, without subcharts.
 
-    `without` is the name of a file that is none of the chart's own.
+    `without` is the name of a file that is not part of the chart.
     """
     schema: Json = msgspec.json.decode(_native.call_string("helm_chart_schema", chart))
     return {
-        "metadata": _told(chart, "metadata"),
+        "metadata": _read_json(chart, "metadata"),
         "lock": None,
         "templates": [
-            one
-            for one in _files(chart, "templates")
-            if not get_text(one, "name").endswith(f"/{without}")
+            file
+            for file in _read_files(chart, "templates")
+            if not get_text(file, "name").endswith(f"/{without}")
         ],
-        "values": _told(chart, "values"),
+        "values": _read_json(chart, "values"),
         "schema": b64encode(msgspec.json.encode(schema)).decode() if schema else None,
-        "files": _files(chart, "files"),
+        "files": _read_files(chart, "files"),
     }
 
 
-def _told(chart: Handle, what: str) -> Json:
-    told: Json = msgspec.json.decode(_native.call_string(f"helm_chart_{what}", chart))
-    return told
+def _read_json(chart: Handle, field: str) -> Json:
+    value: Json = msgspec.json.decode(_native.call_string(f"helm_chart_{field}", chart))
+    return value
 
 
-def _files(chart: Handle, what: str) -> list[Json]:
+def _read_files(chart: Handle, field: str) -> list[Json]:
     return [
-        {"name": get_text(one, "name"), "data": b64encode(get_text(one, "data").encode()).decode()}
-        for one in get_mappings({what: _told(chart, what)}, what)
+        {
+            "name": get_text(file, "name"),
+            "data": b64encode(get_text(file, "data").encode()).decode(),
+        }
+        for file in get_mappings({field: _read_json(chart, field)}, field)
     ]
 
 
-def read_values(said: str, name: str) -> Values:
-    """YAML to values, as Helm reads it."""
-    if "\0" in said:
+def read_values(text: str, name: str) -> Values:
+    """Return the values in a YAML text, as Helm reads it."""
+    if "\0" in text:
         raise RenderError(
             "render.helm.values", "these values hold a NUL byte", location=Location(name)
         )
     try:
-        answer = _native.call_string("helm_values_from_yaml", said)
+        reply = _native.call_string("helm_values_from_yaml", text)
     except HelmValuesError as error:
         problem = f"these values are not a mapping in YAML: {sanitize(str(error))}"
         raise RenderError("render.helm.values", problem, location=Location(name)) from None
-    values: Values = msgspec.json.decode(answer)
+    values: Values = msgspec.json.decode(reply)
     return values
 
 
-def refuse_name(name: str) -> None:
-    """Raise when Helm takes no release of this name."""
+def check_release_name(name: str) -> None:
+    """Raise RenderError if Helm rejects the name of a release."""
     try:
         _native.call_status("helm_release_name_validate", name)
     except HelmError:
@@ -188,48 +195,51 @@ def refuse_name(name: str) -> None:
 
 
 def build_dependencies(directory: Path) -> None:
-    """`helm dependency build`, in a copy of the chart and with a cache of its own."""
+    """Run `helm dependency build` in a copy of the chart, with a separate cache."""
     _native.call_status("helm_dependency_build", str(directory), None)
 
 
-def unpack(archive: Path, into: Path) -> None:
-    _native.call_status("helm_chart_expand", str(into), str(archive))
+def unpack(archive: Path, directory: Path) -> None:
+    """Unpack a chart archive into a directory."""
+    _native.call_status("helm_chart_expand", str(directory), str(archive))
 
 
 def is_compatible(constraint: str, release: ChartRequest) -> bool:
-    """Whether a cluster is one that a chart's `kubeVersion` asks for, in Helm's own judgement."""
-    return _judge({"constraint": constraint}, release)
+    """Whether Helm considers the cluster compatible with a chart's `kubeVersion`."""
+    return _compare_versions({"constraint": constraint}, release)
 
 
 def is_in_range(version: str, constraint: str, release: ChartRequest) -> bool:
-    """Whether a chart's version is one that a dependency asks for, in Helm's own judgement."""
-    return not constraint or _judge({"constraint": constraint, "version": version}, release)
+    """Whether Helm considers a chart's version in the range of a dependency."""
+    return not constraint or _compare_versions(
+        {"constraint": constraint, "version": version}, release
+    )
 
 
-def _judge(values: Values, release: ChartRequest) -> bool:
-    with chart_of(PROBE) as chart:
+def _compare_versions(values: Values, release: ChartRequest) -> bool:
+    with load_chart_files(VERSION_CHART) as chart:
         try:
-            answer = render(chart, values, release)
+            reply = render(chart, values, release)
         except HelmError:
             return False
-    return "true" in answer.values()
+    return "true" in reply.values()
 
 
 @contextmanager
-def chart_of(files: Mapping[str, str]) -> Iterator[Handle]:
-    """A chart that nobody has written down, by the texts of its files."""
+def load_chart_files(files: Mapping[str, str]) -> Iterator[Handle]:
+    """Load a chart from the texts of its files."""
     with io.BytesIO() as content:
         with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
             for name, content_of_file in files.items():
                 entry = tarfile.TarInfo(name)
                 entry.size = len(content_of_file.encode())
                 archive.addfile(entry, io.BytesIO(content_of_file.encode()))
-        yield from _unpacked(content.getvalue())
+        yield from _load_archive(content.getvalue())
 
 
-def _unpacked(content: bytes) -> Iterator[Handle]:
+def _load_archive(content: bytes) -> Iterator[Handle]:
     buffer = (ctypes.c_uint8 * len(content)).from_buffer_copy(content)
-    yield from _held(_native.call_handle("helm_chart_load_archive", buffer, len(content)))
+    yield from _hold_handle(_native.call_handle("helm_chart_load_archive", buffer, len(content)))
 
 
 def _options(release: ChartRequest) -> dict[str, object]:

@@ -1,6 +1,6 @@
-"""Templates that are no chart's: each becomes one of a chart of ours, rendered once for each row.
+"""Go templates without a chart: each becomes a template of an internal chart, rendered per row.
 
-Runs in the worker. The texts come back in JSON, which keeps what Helm would take out of them.
+Runs in the worker. The texts are returned as JSON, which keeps what Helm would remove.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import msgspec
 from tidegate.model.units.chart_request import GoTemplateRequest
 from tidegate.render.helm.worker import sdk
 
-CHART = "texts"
-ALL = f"{CHART}/templates/all.json"
+CHART_NAME = "texts"
+RESULT_PATH = f"{CHART_NAME}/templates/all.json"
 FUNCTIONS = """
 {{- define "tidegate.normalize" -}}
 {{- regexReplaceAll "[^-a-z0-9.]" (lower .) "-" | trunc 253 | trimAll "-." -}}
@@ -33,17 +33,17 @@ FUNCTIONS = """
 """
 
 
-def render(asked: GoTemplateRequest) -> tuple[tuple[str, ...], ...]:
-    """For each row of parameters each text."""
-    names = [f"{CHART}/templates/_{number}.tpl" for number in range(len(asked.texts))]
+def render(request: GoTemplateRequest) -> tuple[tuple[str, ...], ...]:
+    """Return each text for each row of parameters."""
+    names = [f"{CHART_NAME}/templates/_{number}.tpl" for number in range(len(request.texts))]
     cells = ",".join(f'{{{{ include "{name}" $row | toJson }}}}' for name in names)
     files = {
-        f"{CHART}/Chart.yaml": f"apiVersion: v2\nname: {CHART}\nversion: 0.1.0\n",
-        f"{CHART}/templates/_functions.tpl": FUNCTIONS,
-        ALL: f"[{{{{ range $at, $row := .Values.rows }}}}{{{{ if $at }}}},{{{{ end }}}}"
+        f"{CHART_NAME}/Chart.yaml": f"apiVersion: v2\nname: {CHART_NAME}\nversion: 0.1.0\n",
+        f"{CHART_NAME}/templates/_functions.tpl": FUNCTIONS,
+        RESULT_PATH: f"[{{{{ range $at, $row := .Values.rows }}}}{{{{ if $at }}}},{{{{ end }}}}"
         f"[{cells}]{{{{ end }}}}]",
-        **dict(zip(names, asked.texts, strict=True)),
+        **dict(zip(names, request.texts, strict=True)),
     }
-    with sdk.chart_of(files) as chart:
-        made = sdk.render_strictly(chart, {"rows": [*asked.params]}, strict=asked.strict)
-    return msgspec.json.decode(made[ALL], type=tuple[tuple[str, ...], ...])
+    with sdk.load_chart_files(files) as chart:
+        rendered = sdk.render_strictly(chart, {"rows": [*request.params]}, strict=request.strict)
+    return msgspec.json.decode(rendered[RESULT_PATH], type=tuple[tuple[str, ...], ...])

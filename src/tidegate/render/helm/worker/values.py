@@ -1,7 +1,7 @@
-"""Puts a release's layers together to the values that are merged over the chart's own.
+"""Values of a release: all layers, merged over the values of the chart.
 
-Merging follows Helm to the letter, down to which mappings are shared: Flux merges the same inline
-values more than once, and what a `targetPath` wrote into them in between stays. Runs in the worker.
+Merging follows Helm exactly, also in which mappings are shared: Flux merges the same inline values
+several times, and what a `targetPath` wrote into them in between stays. Runs in the worker.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tidegate.model.units.chart_request import (
     ValuesUrl,
 )
 from tidegate.render.helm.parameters import Values, set_content, set_literal, set_strings, set_typed
-from tidegate.render.helm.worker.files import find, read_text
+from tidegate.render.helm.worker.files import find_file, read_text
 
-# As Helm splits a values file; every part must be a mapping, and they are merged.
+# Helm splits a values file; every part must be a mapping, and the parts are merged.
 _SEPARATOR = lazy_regex(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 SETTERS = {
     ParameterType.TYPED: set_typed,
@@ -35,21 +35,21 @@ SETTERS = {
     ParameterType.LITERAL: set_literal,
 }
 ReadYaml = Callable[[str, str], Values]
-"""Text and its name for errors, to values: the SDK's own reading."""
+"""Reads a text, with its name for errors, as values."""
 
 
 def compose(release: ChartRequest, *, start: Path, read: ReadYaml) -> Values:
-    """The values of all layers. Relative paths start at `start`, the chart's directory."""
+    """Return the values of all layers. Relative paths start at `start`, the chart's directory."""
     values: Values = {}
     for layer in release.layers:
-        values = _add(layer, values, release=release, start=start, read=read)
+        values = _add_layer(layer, values, release=release, start=start, read=read)
     return values
 
 
 def merge_files(
     files: Iterable[ValuesFile], *, release: ChartRequest, start: Path, read: ReadYaml
 ) -> Values:
-    """Values files alone, merged in order."""
+    """Return merged values files."""
     values: Values = {}
     for file in files:
         values = merge(values, _read_file(file, release=release, start=start, read=read))
@@ -57,22 +57,22 @@ def merge_files(
 
 
 def merge(lower: Values, upper: Values) -> Values:
-    """Mappings are merged; anything else of `upper` takes the place of what `lower` has."""
+    """Return merged mappings; other values of `upper` replace those of `lower`."""
     merged = dict(lower)
     for key, value in upper.items():
-        there = merged.get(key)
-        if isinstance(value, dict) and isinstance(there, dict):
-            value = merge(there, value)  # noqa: PLW2901
+        existing = merged.get(key)
+        if isinstance(value, dict) and isinstance(existing, dict):
+            value = merge(existing, value)  # noqa: PLW2901
         merged[key] = value
     return merged
 
 
-def _add(
+def _add_layer(
     layer: ValuesLayer, values: Values, *, release: ChartRequest, start: Path, read: ReadYaml
 ) -> Values:
     match layer:
         case InlineValues():
-            # It is JSON off the line, and must stay one and the same mapping.
+            # Decoded JSON; must stay the same mapping, as Flux merges it again.
             return merge(values, cast("Values", release.values))
         case ValuesText(text, name, is_file):
             return merge(values, _read_parts(text, name, read) if is_file else read(text, name))
@@ -81,9 +81,11 @@ def _add(
         case Parameter():
             SETTERS[layer.how](f"{layer.name}={layer.value}", values)
         case FileParameter(name, path, root):
-            content = read_text(_find(path, root, release=release, start=start), shown=path)
+            content = read_text(
+                _find_file(path, root, release=release, start=start), display_path=path
+            )
             if content is None:
-                raise _missing(path)
+                raise _missing_file_error(path)
             set_content(name, content, values)
         case ValuesUrl(url):
             problem = f"values at `{sanitize(url)}` were not fetched"
@@ -92,12 +94,12 @@ def _add(
 
 
 def _read_file(file: ValuesFile, *, release: ChartRequest, start: Path, read: ReadYaml) -> Values:
-    path = _find(file.path, file.root, release=release, start=start)
-    text = read_text(path, shown=file.path)
+    path = _find_file(file.path, file.root, release=release, start=start)
+    text = read_text(path, display_path=file.path)
     if text is None:
         if file.optional:
             return {}
-        raise _missing(file.path)
+        raise _missing_file_error(file.path)
     return _read_parts(text, file.path, read)
 
 
@@ -108,13 +110,13 @@ def _read_parts(text: str, name: str, read: ReadYaml) -> Values:
     return values
 
 
-def _find(path: str, root: str, *, release: ChartRequest, start: Path) -> Path:
+def _find_file(path: str, root: str, *, release: ChartRequest, start: Path) -> Path:
     if root:
-        return find(path, root=root, start=Path(root).resolve())
-    return find(path, root=release.root, start=start)
+        return find_file(path, root=root, start=Path(root).resolve())
+    return find_file(path, root=release.root, start=start)
 
 
-def _missing(path: str) -> RenderError:
+def _missing_file_error(path: str) -> RenderError:
     problem = f"the values file `{path}` is not there"
     hint = "paths start at the chart, and with a `/` at the root of the source"
     return RenderError("render.helm.file", problem, location=Location(path), hint=hint)
