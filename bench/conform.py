@@ -67,9 +67,9 @@ def seconds_of(program: Path, location: str, folder: Path) -> float:
     """The time of one core that kubeconform takes for the objects of a repository."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "GOMAXPROCS": "1"}
-    asked = ["-n", "1", "-schema-location", location, "-summary", str(folder / "units")]
+    request = ["-n", "1", "-schema-location", location, "-summary", str(folder / "units")]
     ran = subprocess.run(  # noqa: S603 - our own words
-        [str(program), *asked], check=False, env=environment, capture_output=True, text=True
+        [str(program), *request], check=False, env=environment, capture_output=True, text=True
     )
     if f"{UNITS * 10} resources found" not in ran.stdout or "Errors: 0" not in ran.stdout:
         raise RuntimeError(ran.stdout)

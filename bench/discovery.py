@@ -99,13 +99,13 @@ def measure() -> dict[str, float]:
     """Each size by itself, and how the cost grows between them."""
     figures: dict[str, float] = {}
     for dialect, write in (("argo", _application), ("flux", _flux)):
-        found = {size: _measure(size, write) for size in SIZES}
-        for size, values in found.items():
+        by_name = {size: _measure(size, write) for size in SIZES}
+        for size, values in by_name.items():
             for name, value in values.items():
                 limit = f" (limit: {LIMITS[size, name]})" if (size, name) in LIMITS else ""
                 figures[f"{dialect} {size:,}, {name}{limit}"] = value
         for name in ("units CPU s", "units again CPU s"):
-            spent = {size: values[name] for size, values in found.items()}
+            spent = {size: values[name] for size, values in by_name.items()}
             figures[f"{dialect}, {name}, growth"] = _growth(spent)
     return figures
 

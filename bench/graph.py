@@ -101,13 +101,13 @@ def measure() -> dict[str, float]:
         units, plan = repository(apps)
         objects = apps * PER_APP
         graph, built = timed(lambda: build_graph(units, plan, ground))  # noqa: B023 - called at once
-        _, asked = timed(lambda: ask_all(graph))  # noqa: B023 - called at once
+        _, request = timed(lambda: ask_all(graph))  # noqa: B023 - called at once
         parsed = bare(units)
         name = f"{objects:,} objects in {apps:,} units"
         figures[f"{name}, build CPU s"] = built
-        figures[f"{name}, ask CPU s"] = asked
-        figures[f"{name}, build + ask / parsing them"] = (built + asked) / parsed
-        per_object.append((built + asked) / objects)
+        figures[f"{name}, ask CPU s"] = request
+        figures[f"{name}, build + ask / parsing them"] = (built + request) / parsed
+        per_object.append((built + request) / objects)
     figures["cost of an object, largest / smallest"] = per_object[-1] / per_object[0]
     figures["10,000 objects, MiB of the graph"] = weight(*repository(1_000))
     return figures
@@ -115,7 +115,7 @@ def measure() -> dict[str, float]:
 
 def bare(units: list[Manifests]) -> float:
     """What reading the same texts alone costs."""
-    bodies = [one.body for unit in units for one in unit.manifests]
+    bodies = [manifest.body for unit in units for manifest in unit.manifests]
     _, spent = timed(lambda: [msgspec.json.decode(body) for body in bodies])
     return spent
 

@@ -45,16 +45,16 @@ def measure() -> dict[str, float]:
 def _ask(jq: Jq, version: int) -> None:
     """Each version of a body is a new question."""
     live: dict[str, Json] = {**BODY, "version": version}
-    wanted, there = jq.paths_for(ITEM)(EXPRESSIONS, (BODY, live))
-    if wanted != (("spec", "replicas"), ("spec", "ports", 7, "port")) or wanted != there:
-        raise AssertionError(wanted)
+    expected, there = jq.paths_for(ITEM)(EXPRESSIONS, (BODY, live))
+    if expected != (("spec", "replicas"), ("spec", "ports", 7, "port")) or expected != there:
+        raise AssertionError(expected)
 
 
 def _rate(work: Callable[[int], object]) -> float:
     rounds = []
     for number in range(ROUNDS):
         start = perf_counter()
-        for one in range(AMOUNT):
-            work(number * AMOUNT + one)
+        for item in range(AMOUNT):
+            work(number * AMOUNT + item)
         rounds.append(AMOUNT / (perf_counter() - start))
     return median(rounds)

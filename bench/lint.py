@@ -95,9 +95,9 @@ async def seconds_for(units: int) -> float:
         async with open_workspace(
             pointed, target, user_render_settings(offline=True, maps=())
         ) as opened:
-            session, found = opened
+            session, result = opened
             start = time.process_time()
-            await lint_workspace(found, session, LintOptions())
+            await lint_workspace(result, session, LintOptions())
             return time.process_time() - start
 
 

@@ -55,12 +55,12 @@ def _step(wave: int, refs: list[Ref], stage: str) -> Step:
 def events_of(plan: Plan) -> list[Event]:
     """What the rollout tells, spread over its time."""
     span = LASTS * 1_000 / len(plan.steps)
-    found = [
+    matches = [
         event
         for place, step in enumerate(plan.steps)
         for event in _told(step, Ms(round(place * span)), span)
     ]
-    return [*found, Event(Ms(round(LASTS * 1_000)), EventType.ROLLOUT_FINISHED, reason="passed")]
+    return [*matches, Event(Ms(round(LASTS * 1_000)), EventType.ROLLOUT_FINISHED, reason="passed")]
 
 
 def _told(step: Step, at: Ms, span: float) -> Iterator[Event]:

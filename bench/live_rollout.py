@@ -112,10 +112,10 @@ class Reader(threading.Thread):
     def run(self) -> None:
         while True:
             try:
-                found = os.read(self._master, 65_536)
+                result = os.read(self._master, 65_536)
             except OSError:  # Linux says so when the last one has closed the other end
                 return
-            self.read += len(found)
+            self.read += len(result)
 
 
 @contextmanager
@@ -139,8 +139,8 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
         plan = (await make_plan([await a_family(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.set_title(NAME)
-        told: Flags = {"pace": None, "timeout": None}
-        result = await show_rollout(screen, session, plan, RolloutOptions(), told)
+        output: Flags = {"pace": None, "timeout": None}
+        result = await show_rollout(screen, session, plan, RolloutOptions(), output)
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":
         raise RuntimeError(screen.progress.message)

@@ -67,29 +67,29 @@ class Timed:
 
 def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[JsonObject, ...], ...]:
     """The waves of an app; one that was written by hand is like no other."""
-    name, own = f"app-{number}", number if by_hand else 0
+    name, unit_resource = f"app-{number}", number if by_hand else 0
     labels: JsonObject = {"app": name}
-    limits: JsonObject = {"cpu": f"{100 + own}m", "memory": "64Mi"}
+    limits: JsonObject = {"cpu": f"{100 + unit_resource}m", "memory": "64Mi"}
     container: JsonObject = {
         "name": name,
         "image": f"registry.example.org/{name}:1.{number}",
         "env": [{"name": "HOST", "value": f"db.{name}"}],
         "envFrom": [{"configMapRef": {"name": name}}, {"secretRef": {"name": name}}],
-        "ports": [{"containerPort": 8080 + own, "name": "http"}],
+        "ports": [{"containerPort": 8080 + unit_resource, "name": "http"}],
         "resources": {"limits": limits, "requests": limits},
     }
     pod: JsonObject = {"containers": [container], "serviceAccountName": name}
     template: JsonObject = {"metadata": {"labels": labels}, "spec": pod}
     selector: JsonObject = {"matchLabels": labels}
-    ports: list[Json] = [{"port": 80, "targetPort": 8080 + own}]
-    incoming: JsonObject = {"ports": [{"port": 8080 + own}]}
+    ports: list[Json] = [{"port": 80, "targetPort": 8080 + unit_resource}]
+    incoming: JsonObject = {"ports": [{"port": 8080 + unit_resource}]}
     once: JsonObject = {**pod, "restartPolicy": "Never"}
     nightly: JsonObject = {
-        "schedule": f"{own % 60} {own // 60} * * *",
+        "schedule": f"{unit_resource % 60} {unit_resource // 60} * * *",
         "jobTemplate": {"spec": {"template": {"spec": once}}},
     }
     rule: JsonObject = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
-    rights: JsonObject = {**rule, "resourceNames": [f"secret-{own}"]}
+    rights: JsonObject = {**rule, "resourceNames": [f"secret-{unit_resource}"]}
     role: JsonObject = {"apiGroup": RBAC, "kind": "Role", "name": name}
     account: JsonObject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     first = (
@@ -99,7 +99,7 @@ def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[JsonObj
         an_object(f"{RBAC}/v1 Role", name, rules=[rights]),
         an_object(f"{RBAC}/v1 RoleBinding", name, roleRef=role, subjects=[account]),
     )
-    budget: JsonObject = {"selector": selector, "maxUnavailable": 1 + own}
+    budget: JsonObject = {"selector": selector, "maxUnavailable": 1 + unit_resource}
     second = (
         an_object("apps/v1 Deployment", name, spec={"selector": selector, "template": template}),
         an_object("v1 Service", name, spec={"selector": labels, "ports": ports}),

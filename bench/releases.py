@@ -99,12 +99,12 @@ def _repository(root: Path, home: str) -> ChartRepository:
 def _writes(plane: ControlPlane) -> float:
     """What our last run, in which nothing was new, wrote."""
     mine = [
-        one
-        for one in read_audit(plane.audit_log)
-        if one.user.username == "tidegate" and one.object_ref.namespace == f"bench-{ROUNDS - 1}"
+        item
+        for item in read_audit(plane.audit_log)
+        if item.user.username == "tidegate" and item.object_ref.namespace == f"bench-{ROUNDS - 1}"
     ]
     mine.sort(key=lambda one: one.request_received_timestamp)
-    made = [at for at, one in enumerate(mine) if _is_write(one.verb, one.object_ref.resource)]
+    made = [at for at, item in enumerate(mine) if _is_write(item.verb, item.object_ref.resource)]
     last = max((at for at in made if mine[at].object_ref.name.startswith("sh.helm.")), default=-1)
     return float(len([at for at in made if at > last]))
 

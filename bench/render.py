@@ -90,7 +90,7 @@ async def _charts(folder: Path) -> dict[str, float]:
         ChartRequest(root=str(CHARTS), chart=name, name="shop") for name in CHART_NAMES
     ] * RENDERS
     typed = [
-        ChartRequest(root=one.root, chart=one.chart, name="shop", layers=layers) for one in plain
+        ChartRequest(root=item.root, chart=item.chart, name="shop", layers=layers) for item in plain
     ]
     spawned = [CHARTS / name for name in CHART_NAMES] * SPAWNS
     helm, race = find_helm(), Race()

@@ -36,12 +36,12 @@ def measure() -> dict[str, float]:
             spent = _run(arguments)
             if number:  # the first round writes bytecode
                 least[name] = min(least[name], spent)
-    found = {f"{name}, ms": 1000 * seconds for name, seconds in least.items()}
+    by_name = {f"{name}, ms": 1000 * seconds for name, seconds in least.items()}
     for name, seconds in least.items():
         if name != "--help":
             aim = f" (aim: {LIMITS[name]})" if name in LIMITS else ""
-            found[f"{name} / --help{aim}"] = seconds / least["--help"]
-    return found
+            by_name[f"{name} / --help{aim}"] = seconds / least["--help"]
+    return by_name
 
 
 def _run(arguments: tuple[str, ...]) -> float:

@@ -58,8 +58,8 @@ def _readme(charts: Path, chart: Path, table: str) -> str:
 def _put(text: str, name: str, part: str) -> str:
     """The text with another part between the two lines that name it."""
     begin, end = f"<!-- {name}: python -m charts -->\n", f"<!-- end of {name} -->\n"
-    before, found, rest = text.partition(begin)
+    before, result, rest = text.partition(begin)
     _, ended, after = rest.partition(end)
-    if not found or not ended:
+    if not result or not ended:
         raise ValueError(f"the lines `{begin.strip()}` and `{end.strip()}` are not there")
     return f"{before}{begin}\n{part}\n\n{end}{after}"

@@ -65,12 +65,12 @@ class _Reader:
         return above.removeprefix(MARK) if above.startswith(MARK) else ""
 
     def _value(self, path: tuple[str, ...], comment: str, node: yaml.Node) -> Value:
-        found = _COMMENT.fullmatch(comment)
-        if found is None:
+        result = _COMMENT.fullmatch(comment)
+        if result is None:
             raise ValueError(f"`{comment}` does not say what `{'.'.join(path)}` is")
         default = self._loader.construct_object(node, deep=True)
-        kind = found["kind"] or kind_of(default)
-        return Value(path, kind, default, found["text"])
+        kind = result["kind"] or kind_of(default)
+        return Value(path, kind, default, result["text"])
 
 
 def kind_of(default: object) -> str:

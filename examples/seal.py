@@ -38,7 +38,7 @@ def seal_example(root: Path) -> list[Path]:
     for template in sorted((root / TEMPLATES).rglob("*.yaml")):
         documents = read_documents(template.read_bytes(), template.name)
         target = root / template.relative_to(root / TEMPLATES).with_suffix("") / SEALED
-        texts = [to_yaml(seal_secret(one.body, public)) for one in documents]
+        texts = [to_yaml(seal_secret(document.body, public)) for document in documents]
         target.write_text("---\n".join(texts))
         written.append(target)
     return written
@@ -47,10 +47,10 @@ def seal_example(root: Path) -> list[Path]:
 def own_key(place: Path) -> rsa.RSAPrivateKey:
     """The controller's key, made where there is none."""
     if place.exists():
-        found = serialization.load_pem_private_key(place.read_bytes(), password=None)
-        if not isinstance(found, rsa.RSAPrivateKey):
+        pem_private_key = serialization.load_pem_private_key(place.read_bytes(), password=None)
+        if not isinstance(pem_private_key, rsa.RSAPrivateKey):
             raise TypeError(f"{place} is no key of RSA")
-        return found
+        return pem_private_key
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_SIZE)
     pem = key.private_bytes(
         serialization.Encoding.PEM,

@@ -59,8 +59,8 @@ class Played(NamedTuple):
     again: int
 
     def __str__(self) -> str:
-        told = format_duration(Ms(round(self.lasted, -3)))
-        return told if self.outcome == PASSED else f"{self.outcome} after {told}"
+        result = format_duration(Ms(round(self.lasted, -3)))
+        return result if self.outcome == PASSED else f"{self.outcome} after {result}"
 
 
 def stage(name: str, folder: Path) -> Path:
@@ -83,22 +83,22 @@ def play(platform: Staged, root: Path) -> dict[str, Played]:
         text=True,
         check=False,
     )
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    again = [one["engine"] for one in told if one["event"] == "retry.planned"]
-    found = {
-        one["engine"]: Played(one["outcome"], Ms(one["lasted"]), again.count(one["engine"]))
-        for one in told
-        if one["event"] == "engine.ended"
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    again = [item["engine"] for item in messages if item["event"] == "retry.planned"]
+    by_name = {
+        item["engine"]: Played(item["outcome"], Ms(item["lasted"]), again.count(item["engine"]))
+        for item in messages
+        if item["event"] == "engine.ended"
     }
-    if found.keys() != {platform.engine, OURS}:
+    if by_name.keys() != {platform.engine, OURS}:
         raise RuntimeError(ran.stderr)
-    return found
+    return by_name
 
 
 def row_of(platform: Staged, played: dict[str, Played]) -> tuple[str, ...]:
-    own, ours = played[platform.engine], played[OURS]
-    again = f"{own.again}, {ours.again}" if own.again or ours.again else "-"
-    return platform.name, platform.engine, str(own), str(ours), again
+    unit_resource, ours = played[platform.engine], played[OURS]
+    again = f"{unit_resource.again}, {ours.again}" if unit_resource.again or ours.again else "-"
+    return platform.name, platform.engine, str(unit_resource), str(ours), again
 
 
 def table_lines(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
@@ -115,7 +115,10 @@ def table_lines(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        rows = [row_of(one, play(one, stage(one.name, Path(folder)))) for one in PLATFORMS]
+        rows = [
+            row_of(platform, play(platform, stage(platform.name, Path(folder))))
+            for platform in PLATFORMS
+        ]
     for line in table_lines(rows):
         print(line)
 

@@ -149,17 +149,17 @@ class _Shared:
             self._count(schema)
 
     def number(self, schema: Schema) -> int:
-        own = _line(schema)
-        if own not in self._numbers:
+        unit_resource = _line(schema)
+        if unit_resource not in self._numbers:
             line = _line(self._inside(schema))
-            self._numbers[own] = len(self.lines)
+            self._numbers[unit_resource] = len(self.lines)
             self.lines.append(line)
-        return self._numbers[own]
+        return self._numbers[unit_resource]
 
     def _count(self, schema: Schema) -> None:
-        own = _line(schema)
-        self._uses[own] += 1
-        if self._uses[own] == 1:
+        unit_resource = _line(schema)
+        self._uses[unit_resource] += 1
+        if self._uses[unit_resource] == 1:
             for part in _below(schema):
                 self._count(part)
 

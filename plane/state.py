@@ -50,9 +50,9 @@ def state_root() -> Path:
     root = parent / f"tidegate-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
     # The parent is open to everyone, so somebody else may have been there first.
-    found = root.lstat()
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    if not is_ours or stat.S_IMODE(found.st_mode) & 0o077:
+    result = root.lstat()
+    is_ours = stat.S_ISDIR(result.st_mode) and result.st_uid == os.getuid()
+    if not is_ours or stat.S_IMODE(result.st_mode) & 0o077:
         raise PlaneError(
             "plane.state",
             "the directory for running control planes is not yours alone",

@@ -51,19 +51,19 @@ async def second_run(bench: Bench) -> dict[str, float]:
     first = await _seconds(bench, plan)
     before = sum(1 for _ in bench.entries())
     second = await _seconds(bench, plan)
-    asked = list(bench.entries())[before:]
+    request = list(bench.entries())[before:]
     lists = Counter(
         entry.object_ref.resource
-        for entry in asked
+        for entry in request
         if entry.verb == "list" and "continue=" not in entry.request_uri
     )
     return {
         f"first run of {AGAIN:,}, s": first,
         f"second run of {AGAIN:,}, s": second,
         "second run, LISTs of a kind at most": max(lists.values()),
-        "second run, pages of lists": sum(entry.verb == "list" for entry in asked),
-        "second run, writes": sum(map(is_own_write, asked)),
-        "second run, dry runs": sum("dryRun" in entry.request_uri for entry in asked),
+        "second run, pages of lists": sum(entry.verb == "list" for entry in request),
+        "second run, writes": sum(map(is_own_write, request)),
+        "second run, dry runs": sum("dryRun" in entry.request_uri for entry in request),
     }
 
 

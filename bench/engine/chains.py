@@ -56,7 +56,9 @@ def _link(number: int, place: str) -> Manifests:
     (unit,) = read_kustomization(document, place).units
     unit = msgspec.structs.replace(unit, policy=with_semantics(unit.policy, TIDEGATE))
     documents = [
-        one for wave in a_wave(number, place) for one in read_documents(to_json(wave), "a.yaml")
+        document
+        for wave in a_wave(number, place)
+        for document in read_documents(to_json(wave), "a.yaml")
     ]
     return parse_all_manifests(unit, documents, lambda _: True)
 

@@ -54,4 +54,4 @@ class Bench:
 
     def entries(self) -> Iterator[AuditEntry]:
         """What our user did up to now."""
-        return (one for one in read_audit(self.plane.audit_log) if one.user.username == USER)
+        return (item for item in read_audit(self.plane.audit_log) if item.user.username == USER)

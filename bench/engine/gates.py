@@ -54,10 +54,10 @@ class BareLoop:
         seen: set[str] = set()
         decode = msgspec.json.Decoder(_Event).decode
         async for line in watch.content:
-            found = decode(line).object
-            if found.is_ready and found.metadata.name not in seen:
-                seen.add(found.metadata.name)
-                yield found.metadata.name
+            result = decode(line).object
+            if result.is_ready and result.metadata.name not in seen:
+                seen.add(result.metadata.name)
+                yield result.metadata.name
 
     async def _apply(self, body: JsonObject, namespace: str) -> None:
         kind, metadata = str(body["kind"]), body["metadata"]

@@ -41,7 +41,7 @@ UNIT = UnitId.plain("bench", "unit")
 def a_plan_of(size: int, *, chained: bool) -> Plan:
     """Steps one after another, or all side by side."""
     steps = tuple(_step(number) for number in range(size))
-    edges = [Edge(one.id, then.id) for one, then in pairwise(steps)]
+    edges = [Edge(item.id, then.id) for item, then in pairwise(steps)]
     units = (PlannedUnit(id=UNIT),)
     return Plan.from_fragment(
         PlanFragment(units=units, steps=steps, edges=tuple(edges if chained else ()))

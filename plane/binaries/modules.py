@@ -32,8 +32,8 @@ def fetch_module(module: str) -> Path:
             cwd=nowhere,
             env={**os.environ, **BUILD_ENVIRONMENT},
         )
-    told: Json = msgspec.json.decode(ended.stdout or b"{}")
+    document: Json = msgspec.json.decode(ended.stdout or b"{}")
     if ended.returncode:
-        problem = get_text(told, "Error") or ended.stderr.decode()
+        problem = get_text(document, "Error") or ended.stderr.decode()
         raise PlaneError("plane.module", f"no module `{module}`: {sanitize(problem)}")
-    return Path(get_text(told, "Dir"))
+    return Path(get_text(document, "Dir"))

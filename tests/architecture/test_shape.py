@@ -163,6 +163,6 @@ def test_structs_are_not_changed_with_dataclasses_replace() -> None:
         r"^\s*from dataclasses import .*\breplace\b|\bdataclasses\.replace\b", re.MULTILINE
     )
 
-    found = [name_of(path) for path in MODULES if changes.search(path.read_text())]
+    matches = [name_of(path) for path in MODULES if changes.search(path.read_text())]
 
-    assert found == []
+    assert matches == []

@@ -33,14 +33,14 @@ def foreign_imports(source: str, folder: str) -> list[str]:
 
 def test_folders_of_tests_import_only_the_shared_one() -> None:
     folders = [path for path in TESTS.iterdir() if path.is_dir() and path.name != "data"]
-    found = {
+    matches = {
         (str(file.relative_to(TESTS)), module)
         for folder in folders
         for file in folder.rglob("*.py")
         for module in foreign_imports(file.read_text(), folder.name)
     }
 
-    assert found == EXCEPTIONS
+    assert matches == EXCEPTIONS
 
 
 def test_an_import_from_another_folder_is_found() -> None:

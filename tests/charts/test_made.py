@@ -37,10 +37,10 @@ def test_no_copy_of_the_library_has_more_than_the_library() -> None:
 
 def test_a_chart_asks_for_the_library_that_lies_beside_it(chart: Chart) -> None:
     library = (PLACE / LIBRARY / "Chart.yaml").read_text()
-    own = (PLACE / chart / "Chart.yaml").read_text()
+    text = (PLACE / chart / "Chart.yaml").read_text()
 
     (version,) = [line for line in library.splitlines() if line.startswith("version: ")]
-    assert f"  - name: {LIBRARY}\n    {version}\n    repository: file://../{LIBRARY}\n" in own
+    assert f"  - name: {LIBRARY}\n    {version}\n    repository: file://../{LIBRARY}\n" in text
 
 
 def test_what_is_about_a_chart_is_no_part_of_it(chart: Chart) -> None:

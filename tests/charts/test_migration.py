@@ -53,8 +53,8 @@ def variables_of(job: JsonObject) -> dict[str, dict[str, Json]]:
 
 def sources_of(job: JsonObject) -> list[str]:
     """The ConfigMaps and Secrets that a pod takes all its variables from."""
-    found = get_mappings(container_of(job), "envFrom")
-    return [get_text(get_value(each, kind), "name") for each in found for kind in each]
+    mappings = get_mappings(container_of(job), "envFrom")
+    return [get_text(get_value(each, kind), "name") for each in mappings for kind in each]
 
 
 async def test_it_runs_the_frameworks_own_command(chart: Chart, rendering: Rendering) -> None:
@@ -99,12 +99,12 @@ async def test_it_has_another_name_if_it_does_something_else(
 
 async def test_a_finished_job_stays_unless_it_is_told_otherwise(rendering: Rendering) -> None:
     job = await migration(rendering, Chart.LARAVEL)
-    told = await migration(
+    result = await migration(
         rendering, Chart.LARAVEL, setting("migration.ttlSecondsAfterFinished", 0)
     )
 
     assert "ttlSecondsAfterFinished" not in get_mapping(job, "spec")
-    assert get_mapping(told, "spec")["ttlSecondsAfterFinished"] == 0
+    assert get_mapping(result, "spec")["ttlSecondsAfterFinished"] == 0
 
 
 async def test_its_pod_cannot_start_without_the_credentials(

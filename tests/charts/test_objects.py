@@ -134,7 +134,7 @@ async def test_other_settings_start_other_pods(chart: Chart, rendering: Renderin
     config = await rendering.everything(chart, setting("config.data", {"A": "b"}))
     secret = await rendering.everything(chart, setting("secret.data", {"A": "b"}))
 
-    sums = [get_mapping(found["Deployment *"], *CHECKSUMS) for found in (usual, config, secret)]
+    sums = [get_mapping(result["Deployment *"], *CHECKSUMS) for result in (usual, config, secret)]
     assert sums[0]["checksum/config"] != sums[1]["checksum/config"]
     assert sums[0]["checksum/secret"] != sums[2]["checksum/secret"]
 
@@ -228,11 +228,11 @@ async def test_a_chart_may_be_part_of_another_under_another_name(
     head = "apiVersion: v2\nname: whole\nversion: 0.1.0\ndependencies:\n"
     (whole / "Chart.yaml").write_text(head + alias)
 
-    found = await render(
+    result = await render(
         ChartRequest(root=str(tmp_path), chart="whole", name="shop"), rendering.workers
     )
 
     alone = await rendering.objects(chart)
-    assert sorted(str(each.body["kind"]) for each in found) == sorted(
+    assert sorted(str(each.body["kind"]) for each in result) == sorted(
         str(body["kind"]) for body in alone.values()
     )

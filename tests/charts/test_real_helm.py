@@ -62,9 +62,9 @@ async def test_helm_lint_finds_nothing(
     file, _ = values_file(chart, "on", scope, tmp_path)
     words = ("lint", "--strict", "--quiet", str(CHARTS / chart), "--values", str(file))
 
-    said = run_helm(helm, *words, home=tmp_path)
+    text = run_helm(helm, *words, home=tmp_path)
 
-    assert (said.returncode, said.stdout.strip(), said.stderr.strip()) == (0, "", "")
+    assert (text.returncode, text.stdout.strip(), text.stderr.strip()) == (0, "", "")
 
 
 async def test_helm_refuses_a_migration_before_its_database_in_the_same_words(
@@ -72,29 +72,29 @@ async def test_helm_refuses_a_migration_before_its_database_in_the_same_words(
 ) -> None:
     words = ("--set", "migration.enabled=true", "--set", "migration.hook=argocd")
 
-    said = template(helm, CHARTS / chart, *words, home=tmp_path)
+    text = template(helm, CHARTS / chart, *words, home=tmp_path)
 
-    assert said.returncode != 0
-    assert "a migration that is a hook runs before its Database is made" in said.stderr
+    assert text.returncode != 0
+    assert "a migration that is a hook runs before its Database is made" in text.stderr
 
 
 async def test_a_chart_has_a_test_that_is_no_part_of_a_rollout(
     chart: Chart, helm: Path, tmp_path: Path
 ) -> None:
-    said = run_helm(helm, "template", "shop", str(CHARTS / chart), home=tmp_path)
+    text = run_helm(helm, "template", "shop", str(CHARTS / chart), home=tmp_path)
 
-    (test,) = [body for path, body in objects_of(said.stdout) if path.startswith("templates/tests")]
+    (test,) = [body for path, body in objects_of(text.stdout) if path.startswith("templates/tests")]
     assert b'"helm.sh/hook":"test"' in test
 
 
 async def test_a_packed_chart_has_what_it_needs_and_no_more(
     chart: Chart, helm: Path, tmp_path: Path
 ) -> None:
-    said = run_helm(
+    text = run_helm(
         helm, "package", str(CHARTS / chart), "--destination", str(tmp_path), home=tmp_path
     )
 
-    assert said.returncode == 0, said.stderr
+    assert text.returncode == 0, text.stderr
     with tarfile.open(tmp_path / f"{chart}-0.1.0.tgz") as archive:
         names = {name.removeprefix(f"{chart}/") for name in archive.getnames()}
     assert {"README.md", "values.schema.json", "charts/php-library/Chart.yaml"} <= names

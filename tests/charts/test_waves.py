@@ -126,10 +126,10 @@ async def test_a_template_may_be_told_its_own_number(
     objects = await rendering.everything(chart, setting(f"{part}.syncWave", number))
 
     changed = {name for name, wave in waves_of(objects).items() if wave != WAVES[chart][name]}
-    own = {name for name in changed if name.startswith(PARTS[part])}
+    own_items = {name for name in changed if name.startswith(PARTS[part])}
     together = {"PersistentVolumeClaim *-uploads"} if part == "deployment" else set()
-    assert own
-    assert changed - own <= together
+    assert own_items
+    assert changed - own_items <= together
     assert {waves_of(objects)[name] for name in changed} == {str(number)}
 
 
@@ -138,7 +138,7 @@ async def test_configuration_comes_before_the_first_of_its_users(rendering: Rend
     none = await rendering.everything(Chart.LARAVEL, setting("migration.enabled", value=False))
     early = await rendering.everything(Chart.LARAVEL, setting("queue.syncWave", -2))
 
-    assert [waves_of(found)["ConfigMap *-config"] for found in (after, none, early)] == [
+    assert [waves_of(result)["ConfigMap *-config"] for result in (after, none, early)] == [
         "-1",
         "-1",
         "-3",
@@ -180,11 +180,13 @@ async def test_annotations_of_everything_are_on_everything(
 
 
 async def test_the_users_own_wave_on_an_object_wins(rendering: Rendering) -> None:
-    own = setting("ingress.annotations", {WAVE: "4"})
+    unit_resource = setting("ingress.annotations", {WAVE: "4"})
     common = setting("commonAnnotations", {WAVE: "8"})
 
-    objects = await rendering.everything(Chart.LARAVEL, own, common, setting("ingress.syncWave", 3))
-    off = await rendering.everything(Chart.LARAVEL, own, common, OFF)
+    objects = await rendering.everything(
+        Chart.LARAVEL, unit_resource, common, setting("ingress.syncWave", 3)
+    )
+    off = await rendering.everything(Chart.LARAVEL, unit_resource, common, OFF)
 
     assert waves_of(objects) == {**WAVES[Chart.LARAVEL], "Ingress *": "4"}
     assert waves_of(off) == {**dict.fromkeys(WAVES[Chart.LARAVEL], "8"), "Ingress *": "4"}

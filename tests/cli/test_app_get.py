@@ -64,8 +64,8 @@ def going(name: str, *, hook: str = "PreSync", generated: bool = False) -> JsonO
 
 def resources(ran: Ran) -> list[JsonObject]:
     assert ran.code == 0, ran.stderr
-    found: list[JsonObject] = json.loads(ran.stdout)["status"]["resources"]
-    return found
+    result: list[JsonObject] = json.loads(ran.stdout)["status"]["resources"]
+    return result
 
 
 def test_hooks_and_what_objects_own_stand_in_their_place(
@@ -79,18 +79,18 @@ def test_hooks_and_what_objects_own_stand_in_their_place(
     after = resources(cluster.reach(*get, "-o", "json"))
     wide, tree = cluster.reach(*get).stdout, cluster.reach(*get, "-o", "tree").stdout
 
-    assert [(one["name"], one["syncPhase"], one["syncWave"]) for one in before] == [
+    assert [(item["name"], item["syncPhase"], item["syncWave"]) for item in before] == [
         ("base-prepare", "PreSync", 0),
         ("base-web", "Sync", 0),
         ("base-late", "Sync", 1),
         ("base-after", "PostSync", 0),
     ]
-    assert [one.get("hookPhase") for one in before] == ["", None, None, ""]
+    assert [item.get("hookPhase") for item in before] == ["", None, None, ""]
     assert before[0]["message"] == "it has not run"
-    assert [one.get("hookPhase") for one in after] == ["Succeeded", None, None, "Succeeded"]
-    assert [one["kind"] for one in owned(after[1])] == ["ReplicaSet", "Pod"]
-    assert [one["kind"] for one in owned(after[0])] == ["Pod"]
-    assert {one["health"]["status"] for row in after for one in owned(row)} == {"Healthy"}  # type: ignore[index,call-overload]
+    assert [item.get("hookPhase") for item in after] == ["Succeeded", None, None, "Succeeded"]
+    assert [item["kind"] for item in owned(after[1])] == ["ReplicaSet", "Pod"]
+    assert [item["kind"] for item in owned(after[0])] == ["Pod"]
+    assert {item["health"]["status"] for row in after for item in owned(row)} == {"Healthy"}  # type: ignore[index,call-overload]
     heads = ["PHASE", "WAVE", "GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK"]
     table = wide.partition("\n\n")[2].splitlines()
     assert table[0].split() == [*heads, "MESSAGE"]

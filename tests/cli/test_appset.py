@@ -48,7 +48,7 @@ def test_parameters_are_told_with_their_generator_and_step(ladder: Ladder) -> No
     lines = [json.loads(line) for line in tidegate(*words, "-o", "json").stdout.splitlines()]
     text = tidegate(*words).stdout
 
-    assert [(one["generator"], one["number"], one["step"]) for one in lines] == [
+    assert [(line["generator"], line["number"], line["step"]) for line in lines] == [
         (0, 1, 1),
         (0, 2, 2),
     ]
@@ -73,7 +73,7 @@ def test_what_units_shows_of_a_set_is_what_is_generated() -> None:
     shown = json.loads(tidegate("units", HOMELAB, "--offline", "-o", "json").stdout)
     ran = tidegate("appset", "generate", HOMELAB, "-o", "names", "--offline")
 
-    of_sets = {f"{one['namespace']}/{one['name']}" for one in shown["units"] if one["set"]}
+    of_sets = {f"{unit['namespace']}/{unit['name']}" for unit in shown["units"] if unit["set"]}
     assert set(ran.stdout.split()) == of_sets
 
 

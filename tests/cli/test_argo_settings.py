@@ -51,17 +51,17 @@ def events_of(ran: Ran) -> list[dict[str, Json]]:
 
 def begins(ran: Ran) -> dict[str, float]:
     """By step, the second in which it began to write."""
-    events = [one for one in events_of(ran) if "at" in one]
+    events = [event for event in events_of(ran) if "at" in event]
     first = events[0]["at"]
     assert isinstance(first, int)
-    found = {}
-    for one in events:
-        if one["event"] == "step.applying":
-            step, at = one["step"], one["at"]
+    result = {}
+    for item in events:
+        if item["event"] == "step.applying":
+            step, at = item["step"], item["at"]
             assert isinstance(step, str)
             assert isinstance(at, int)
-            found[step.rpartition("argocd/")[2]] = round((at - first) / 1000, 1)
-    return found
+            result[step.rpartition("argocd/")[2]] = round((at - first) / 1000, 1)
+    return result
 
 
 def simulated(repository: Repository, engine: str = "argocd") -> Ran:
@@ -206,8 +206,8 @@ def test_objects_carry_the_label_by_which_argo_cd_is_told_to_know_them(tmp_path:
 
     plan = tidegate("sync", repository.root, "--sandbox", "--dry-run", "-o", "json")
 
-    items = [one["object"]["metadata"] for one in json.loads(plan.stdout)["objects"]]
-    web = next(one for one in items if one["name"] == "web")
+    items = [item["object"]["metadata"] for item in json.loads(plan.stdout)["objects"]]
+    web = next(item for item in items if item["name"] == "web")
     assert web["labels"] == {"argocd.example/instance": "web"}
     assert web["annotations"] == {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/web"}
 
@@ -281,9 +281,9 @@ def test_the_pause_between_waves_is_as_long_as_argo_cd_is_told(tmp_path: Path) -
     data = {"controller.sync.wave.delay.seconds": "9"}
     repository = one_unit(tmp_path, setting("web"), setting("late", wave=1), data=data)
 
-    found = begins(simulated(repository))
+    result = begins(simulated(repository))
 
-    assert found["web/sync/1"] - found["web/sync/0"] == 9.0
+    assert result["web/sync/1"] - result["web/sync/0"] == 9.0
 
 
 def test_differences_that_argo_cd_ignores_everywhere_are_none(tmp_path: Path) -> None:
@@ -297,15 +297,15 @@ def test_differences_that_argo_cd_ignores_everywhere_are_none(tmp_path: Path) ->
     tidegate("plan", repository.root, "--save", saved)
 
     plan = json.loads(saved.read_text())["plan"]
-    units = {one["id"]["name"]: one["policy"] for one in plan["units"]}
-    wanted = {
+    units = {unit["id"]["name"]: unit["policy"] for unit in plan["units"]}
+    expected = {
         "kind": "Deployment",
         "group": "apps",
         "pointers": ["/spec/replicas"],
         "managers": ["scaler"],
     }
-    assert units["web"]["ignores"] == [wanted]
-    assert units["other"]["ignores"] == [wanted]
+    assert units["web"]["ignores"] == [expected]
+    assert units["other"]["ignores"] == [expected]
 
 
 def test_health_takes_a_config_and_a_script(tmp_path: Path) -> None:

@@ -108,10 +108,10 @@ def assert_refused(unit: Path, name: str, *sentences: str) -> None:
     ran = tidegate("sync", unit, "--sandbox", "--greenfield")
     assert ran.returncode == 3
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
-    (told,) = [line for line in ran.stderr.splitlines() if f"]: {name}: " in line]
+    (result,) = [line for line in ran.stderr.splitlines() if f"]: {name}: " in line]
     assert "\n  at bad.yaml:1:1\n" in f"{ran.stderr}\n"
     for sentence in sentences:
-        assert sentence in told
+        assert sentence in result
     assert "applied" not in ran.stdout
     assert "tries again" not in ran.stdout
 

@@ -63,11 +63,11 @@ async def test_programs_can_read_it(tidegate: Tidegate) -> None:
 
     ran = await tidegate.run("cache", "show", "-o", "json")
 
-    found = json.loads(ran.stdout)
-    assert found["root"] == str(tidegate.cache)
-    assert [shelf["kind"] for shelf in found["shelves"]] == list(CACHE_KINDS)
-    assert [shelf["bytes"] for shelf in found["shelves"]][:3] == [2048, 1024, 512]
-    assert all(shelf["newest"] <= shelf["oldest"] < DAY for shelf in found["shelves"])
+    document = json.loads(ran.stdout)
+    assert document["root"] == str(tidegate.cache)
+    assert [shelf["kind"] for shelf in document["shelves"]] == list(CACHE_KINDS)
+    assert [shelf["bytes"] for shelf in document["shelves"]][:3] == [2048, 1024, 512]
+    assert all(shelf["newest"] <= shelf["oldest"] < DAY for shelf in document["shelves"])
 
 
 async def test_an_empty_cache_is_no_error_and_is_not_made(tidegate: Tidegate) -> None:
@@ -85,7 +85,7 @@ async def test_one_kind_is_cleared_and_the_rest_stays(tidegate: Tidegate) -> Non
     ran = await tidegate.run("cache", "clear", "renders", "charts", "-o", "json")
 
     assert json.loads(ran.stdout) == {"removed": 2, "bytes": 1536, "kept": 0}
-    held = {one.kind: one.count for one in Cache(tidegate.cache).stats()}
+    held = {stat.kind: stat.count for stat in Cache(tidegate.cache).stats()}
     assert (
         held[CacheEntryKind.RENDERS],
         held[CacheEntryKind.CHARTS],

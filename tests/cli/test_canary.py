@@ -90,8 +90,8 @@ class Place:
 
     def leaks(self, *runs: Ran) -> list[str]:
         """Where each canary is seen."""
-        said = [(f"run {number}", f"{run.stdout}{run.stderr}") for number, run in enumerate(runs)]
-        return seen(self.canaries.values(), said, (self.home, self.temporary, self.cache))
+        texts = [(f"run {number}", f"{run.stdout}{run.stderr}") for number, run in enumerate(runs)]
+        return seen(self.canaries.values(), texts, (self.home, self.temporary, self.cache))
 
 
 @pytest.fixture

@@ -128,8 +128,8 @@ def events_of(said: Said) -> list[Event]:
 def test_the_cause_is_told_in_lines_long_before_the_deadline(case: Case, tmp_path: Path) -> None:
     ran = synced(case, tmp_path)
 
-    told = [line for line in ran.stdout.splitlines() if "not ready: " in line]
-    assert any(case.cause in line for line in told), ran.stdout
+    messages = [line for line in ran.stdout.splitlines() if "not ready: " in line]
+    assert any(case.cause in line for line in messages), ran.stdout
     assert ran.code == 8
 
 
@@ -156,8 +156,8 @@ def test_a_cause_that_is_gone_is_not_shown_any_longer(tmp_path: Path) -> None:
 
     events = events_of(synced(case, tmp_path, "-o", "json"))
 
-    told = [event.message for event in events if event.type is EventType.GATE_EXPLAINED]
-    assert "ErrImagePull" in told[0]
+    messages = [event.message for event in events if event.type is EventType.GATE_EXPLAINED]
+    assert "ErrImagePull" in messages[0]
     assert events[-1].reason == "passed"
 
 
@@ -182,4 +182,4 @@ def test_the_last_line_of_a_rollout_says_why_with_log_and_events(tmp_path: Path)
     assert (failure["unit"], failure["step"]) == ("default/shop", "default/shop/sync/0")
     assert "exit code 3" in failure["why"][0]
     assert failure["log"] == ["no such table"]
-    assert any(one.startswith("BackoffLimitExceeded: ") for one in failure["events"])
+    assert any(event.startswith("BackoffLimitExceeded: ") for event in failure["events"])

@@ -91,13 +91,13 @@ def test_forced_through_it_fails_as_it_used_to_and_the_secret_and_its_maker_are_
 
     assert ran.returncode == 4, ran.stderr
     ours, theirs = ran.stdout.split("tidegate: failed after")[1].split("argocd: failed after")
-    for told in (ours, theirs):
-        assert f"Job default/{chart}-migrate: Job was active longer than" in told
-        assert "DeadlineExceeded" in told
+    for result in (ours, theirs):
+        assert f"Job default/{chart}-migrate: Job was active longer than" in result
+        assert "DeadlineExceeded" in result
         assert (
             f"Secret default/{chart}-db-credentials is not there; Database default/{chart} would"
             " make it, in wave -3, behind this step"
-        ) in told
+        ) in result
 
 
 def test_a_rollout_names_them_as_well() -> None:
@@ -134,7 +134,7 @@ def test_argo_cd_waits_for_the_database_only_if_it_has_the_rule(chart: str) -> N
         for ran in (alone, ruled)
     ]
     sentence = "waiting for the operator to make the database"
-    assert [sentence in told for told in waits] == [False, True]
+    assert [sentence in wait for wait in waits] == [False, True]
     assert passed_at(alone, chart, -3) < 3
     assert passed_at(ruled, chart, -3) > 10
 
@@ -143,9 +143,9 @@ def test_that_argo_cd_does_not_wait_is_said() -> None:
     alone = simulate("laravel", "--engine", "argocd")
     ruled = simulate("laravel", "--engine", "argocd", "--health-rules", RULE)
 
-    said = "argocd has no health check for Database default/laravel, and does not wait for it"
-    assert said in alone.stdout
-    assert said not in ruled.stdout
+    text = "argocd has no health check for Database default/laravel, and does not wait for it"
+    assert text in alone.stdout
+    assert text not in ruled.stdout
 
 
 def test_that_argo_cd_does_not_wait_is_told_to_programs() -> None:
@@ -167,12 +167,12 @@ def test_a_database_is_healthy_when_its_status_says_so(
 
     ran = tidegate("health", file, *rules, "-o", "json")
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    found = [(one["name"], one["health"]) for one in told]
-    assert found == [("new", "Progressing"), ("late", "Progressing"), ("done", "Healthy")]
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    matches = [(item["name"], item["health"]) for item in messages]
+    assert matches == [("new", "Progressing"), ("late", "Progressing"), ("done", "Healthy")]
 
 
 def test_the_charts_are_those_that_are_here() -> None:
-    found = {path.parent.name for path in (ROOT / "charts").glob("*/given.yaml")}
+    matches = {path.parent.name for path in (ROOT / "charts").glob("*/given.yaml")}
 
-    assert found == set(CHARTS)
+    assert matches == set(CHARTS)

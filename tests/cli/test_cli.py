@@ -48,8 +48,8 @@ def imported(*arguments: str) -> tuple[str, set[str]]:
         text=True,
         check=True,
     )
-    told = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
-    return ran.stdout, {line.rpartition("|")[2].strip() for line in told}
+    messages = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
+    return ran.stdout, {line.rpartition("|")[2].strip() for line in messages}
 
 
 def test_help_names_every_verb() -> None:
@@ -114,13 +114,13 @@ def test_the_version_is_an_option_too_and_help_a_verb() -> None:
 
 def test_exit_codes_are_one_table() -> None:
     page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
-    told = {int(code): meaning for code, meaning in re.findall(r"\| (\d+) \| (.*) \|", page)}
+    by_name = {int(code): meaning for code, meaning in re.findall(r"\| (\d+) \| (.*) \|", page)}
     classes = [TidegateError]
-    for one in classes:
-        classes += one.__subclasses__()
+    for item in classes:
+        classes += item.__subclasses__()
 
-    used = {*OUTCOME_CODES.values(), HAS_CHANGES, *(one.exit_code for one in classes), 2}
-    assert told == EXIT_CODE_MEANINGS
+    used = {*OUTCOME_CODES.values(), HAS_CHANGES, *(class_.exit_code for class_ in classes), 2}
+    assert by_name == EXIT_CODE_MEANINGS
     assert used == {*EXIT_CODE_MEANINGS}
 
 

@@ -24,9 +24,12 @@ def test_a_directory_goes_to_each_cluster_by_its_own_waves() -> None:
     written = events(ran.stdout, "object.written")
     ended = events(ran.stdout, "unit.ended")
     assert ran.returncode == 0, ran.stderr
-    assert [one["cluster"] for one in written].count("east") == 10
-    assert [one["cluster"] for one in written].count("west") == 10
-    assert {one["cluster"]: one["reason"] for one in ended} == {"east": "passed", "west": "passed"}
+    assert [item["cluster"] for item in written].count("east") == 10
+    assert [item["cluster"] for item in written].count("west") == 10
+    assert {item["cluster"]: item["reason"] for item in ended} == {
+        "east": "passed",
+        "west": "passed",
+    }
     assert events(ran.stdout, "rollout.ended")[0]["reason"] == "passed"
 
 
@@ -51,7 +54,7 @@ def test_each_step_is_told_with_its_cluster(tmp_path: Path) -> None:
 
     ran = tidegate("sync", unit, "--sandbox", *BOTH, "-o", "json")
 
-    steps = [(one["cluster"], one["step"]) for one in events(ran.stdout, "step.passed")]
+    steps = [(event["cluster"], event["step"]) for event in events(ran.stdout, "step.passed")]
     assert sorted(steps) == [
         (cluster, f"{cluster}/default/unit/sync/{wave}")
         for cluster in ("east", "west")

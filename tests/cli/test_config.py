@@ -105,13 +105,18 @@ async def test_programs_can_read_it(tidegate: Tidegate, repo: Path) -> None:
 
     ran = await tidegate.run("config", "-o", "json", cwd=repo)
 
-    found = json.loads(ran.stdout)
-    assert (found["file"], found["folder"]) == ("tidegate.yaml", str(repo))
-    clusters = [(one["name"], one["context"], one["server"]) for one in found["clusters"]]
+    document = json.loads(ran.stdout)
+    assert (document["file"], document["folder"]) == ("tidegate.yaml", str(repo))
+    clusters = [
+        (cluster["name"], cluster["context"], cluster["server"]) for cluster in document["clusters"]
+    ]
     assert clusters == [("prod", "prod-eu", "https://prod.example.com"), ("test", "test", "")]
-    assert [one["text"] for one in found["entries"]] == ["clusters/prod", "Application/argocd/root"]
-    assert [one["value"] for one in found["settings"]] == [True, "180s"]
-    assert found["charts"][0]["where"]["line"] == 6
+    assert [entry["text"] for entry in document["entries"]] == [
+        "clusters/prod",
+        "Application/argocd/root",
+    ]
+    assert [setting["value"] for setting in document["settings"]] == [True, "180s"]
+    assert document["charts"][0]["where"]["line"] == 6
 
 
 async def test_the_nearest_file_counts_and_none_above_the_repository(
@@ -143,14 +148,14 @@ async def test_outside_git_only_the_very_directory_is_looked_at(
 
 
 async def test_every_mistake_is_told_at_once(tidegate: Tidegate, repo: Path) -> None:
-    told = await refused(
+    result = await refused(
         tidegate,
         repo,
         "cluster: {}\nclusters: {prod: {ctx: a}}\nentries: apps\n"
         "charts: [{chart: redis, version: 17.5}]\nsettings: {a: 180}\n",
     )
 
-    assert [one.removeprefix("tidegate.yaml:").replace("error", "") for one in told] == [
+    assert [item.removeprefix("tidegate.yaml:").replace("error", "") for item in result] == [
         "1:1 (cluster) [file.key]: a configuration has no key `cluster`",
         "2:19 (clusters.prod.ctx) [file.key]: `prod` has no key `ctx`",
         "3:1 (entries) [file.type]: `entries` must be a list, not text",
@@ -191,12 +196,12 @@ async def test_what_cannot_be_is_told(
 ) -> None:
     (repo / "link").symlink_to("/")
 
-    (told,) = await refused(
+    (result,) = await refused(
         tidegate, repo, text.replace("{path", "{repository: 'https://a', chart: redis, path")
     )
 
-    assert told.endswith(f"error[file.value]: {problem}")
-    assert told.startswith("tidegate.yaml:1:")
+    assert result.endswith(f"error[file.value]: {problem}")
+    assert result.startswith("tidegate.yaml:1:")
 
 
 async def test_a_password_is_refused_and_not_shown(tidegate: Tidegate, repo: Path) -> None:
@@ -272,9 +277,9 @@ def test_the_page_of_the_file_shows_what_the_example_says() -> None:
     page = (root / "docs" / "reference" / "tidegate-yaml.md").read_text()
     shown = page.partition("```yaml\n")[2].partition("```")[0]
 
-    (told,) = read_documents(shown, "")
+    (document,) = read_documents(shown, "")
     (example,) = read_documents(
         (root / "examples" / "configured" / "tidegate.yaml").read_bytes(), ""
     )
 
-    assert told.body == example.body
+    assert document.body == example.body

@@ -40,8 +40,8 @@ def a_setting(name: str, wave: int, *, more: str = "") -> str:
 def scenario_of(folder: Path, *texts: str) -> Path:
     """A cluster in which a unit has these objects."""
     mark = f"annotations: {{tidegate.dev/unit: {UNIT}, "
-    own = [text.replace("annotations: {", mark) for text in texts]
-    placed = [text.replace("metadata: {", "metadata: {namespace: default, ") for text in own]
+    own_items = [text.replace("annotations: {", mark) for text in texts]
+    placed = [text.replace("metadata: {", "metadata: {namespace: default, ") for text in own_items]
     lines = ("\n    ".join(text.splitlines()) for text in placed)
     path = folder / "scenario.yaml"
     path.write_text("given:\n  objects:\n" + "".join(f"  - {text}\n" for text in lines))
@@ -64,9 +64,9 @@ def scenario(shop: Path) -> tuple[str, Path]:
 
 
 def test_where_nothing_lives_there_is_nothing_to_delete(shop: Path) -> None:
-    asked, unasked = run(shop), run(shop, "--yes")
+    result, unasked = run(shop), run(shop, "--yes")
 
-    assert [(one.returncode, one.stdout, one.stderr) for one in (asked, unasked)] == [
+    assert [(item.returncode, item.stdout, item.stderr) for item in (result, unasked)] == [
         (0, "target: simulated cluster\nnothing to delete\n", "")
     ] * 2
 
@@ -108,7 +108,7 @@ def test_events_tell_the_last_wave_first(shop: Path) -> None:
     ran = run(shop, *scenario(shop), "--yes", "-o", "json")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    pruned = [one["name"] for one in events if one["event"] == "object.pruned"]
+    pruned = [event["name"] for event in events if event["event"] == "object.pruned"]
     assert (ran.returncode, ran.stderr) == (0, "")
     assert pruned == ["late", "early"]
 

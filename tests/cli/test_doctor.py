@@ -33,9 +33,9 @@ async def test_it_names_everything_that_a_repository_may_need(
 
     ran = await tidegate.run("doctor", PATH=str(programs))
 
-    found = {line.split()[0]: line for line in ran.lines}
+    by_name = {line.split()[0]: line for line in ran.lines}
     assert (ran.code, ran.stderr) == (0, "")
-    assert [*found] == [
+    assert [*by_name] == [
         *("kustomize", "git", "ssh", "sops", "gpg"),
         *(
             "helm-python-sdk",
@@ -47,21 +47,23 @@ async def test_it_names_everything_that_a_repository_may_need(
             "jq",
         ),
     ]
-    assert "found    2.47.1.windows" in found["git"]
-    assert "found    9.2p1" in found["ssh"]
-    assert found["sops"].endswith(
+    assert "found    2.47.1.windows" in by_name["git"]
+    assert "found    9.2p1" in by_name["ssh"]
+    assert by_name["sops"].endswith(
         f"files encrypted for PGP, cloud services or Vault: {programs}/sops"
     )
-    assert "missing" in found["gpg"]
-    assert "install gnupg" in found["gpg"]
-    assert f"found    {version('gojsonnet')}" in found["gojsonnet"]
+    assert "missing" in by_name["gpg"]
+    assert "install gnupg" in by_name["gpg"]
+    assert f"found    {version('gojsonnet')}" in by_name["gojsonnet"]
 
 
 async def test_programs_can_read_it_and_see_which_kustomize_builds(tidegate: Tidegate) -> None:
     ran = await tidegate.run("doctor", "-o", "json", PATH="/nowhere")
 
-    findings = {one["name"]: one for one in json.loads(ran.stdout)}
-    own = Path(sysconfig.get_path("scripts")) / "kubectl"
-    assert findings["kustomize"]["detail"] == str(own), "the one that overlays are built with"
+    findings = {load["name"]: load for load in json.loads(ran.stdout)}
+    unit_resource = Path(sysconfig.get_path("scripts")) / "kubectl"
+    assert findings["kustomize"]["detail"] == str(unit_resource), (
+        "the one that overlays are built with"
+    )
     assert findings["kustomize"]["version"].startswith("5.")
     assert findings["git"]["state"] == "missing"

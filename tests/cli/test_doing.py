@@ -58,7 +58,7 @@ SEARCHES = [
 def test_who_looks_for_something_says_so_and_then_shows_it_alone(
     search: tuple[str, ...], tmp_path: Path
 ) -> None:
-    said, *words = search
+    text, *words = search
     (tmp_path / "apps").mkdir()
     (tmp_path / "unit.yaml").write_text(UNIT)
     (tmp_path / "apps/settings.yaml").write_text(SETTINGS)
@@ -67,7 +67,7 @@ def test_who_looks_for_something_says_so_and_then_shows_it_alone(
         code = program.finish()
 
         assert code == 0
-        assert program.written.partition("\x1b[K")[2].startswith(said)
+        assert program.written.partition("\x1b[K")[2].startswith(text)
         assert "..." not in program.vt.text
 
 
@@ -145,11 +145,11 @@ def test_what_is_too_long_for_the_terminal_is_cut() -> None:
 
     doing = ProgressLine.for_stream(stream, {"TERM": "xterm"})
     doing.update("reading " + "x" * 200)
-    said = shown(stream)
+    text = shown(stream)
     doing.clear()
 
-    assert len(said) == 77
-    assert said.endswith("...")
+    assert len(text) == 77
+    assert text.endswith("...")
     assert shown(stream) == ""
 
 

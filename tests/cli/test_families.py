@@ -29,13 +29,13 @@ BEGINS = "step.applying"
 def moments(ran: Ran, told: str = BEGINS, engine: str = "") -> dict[str, float]:
     """By step, the second in which something was told of it last."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    mine = [one for one in events if one.get("engine", "") == engine and "at" in one]
+    mine = [event for event in events if event.get("engine", "") == engine and "at" in event]
     return {
-        one["step"].rpartition("argocd/")[2].rpartition("flux-system/")[2]: (
-            round((one["at"] - mine[0]["at"]) / 1000, 1)
+        item["step"].rpartition("argocd/")[2].rpartition("flux-system/")[2]: (
+            round((item["at"] - mine[0]["at"]) / 1000, 1)
         )
-        for one in mine
-        if one["event"] == told
+        for item in mine
+        if item["event"] == told
     }
 
 
@@ -84,11 +84,11 @@ def test_by_argo_cd_nobody_syncs_a_child_that_is_not_automated(tmp_path: Path) -
     by_us = simulated(repository, "tidegate")
 
     findings = [json.loads(line) for line in by_argo.stderr.splitlines()]
-    (manual,) = [one for one in findings if one["code"] == "argo.manual"]
+    (manual,) = [finding for finding in findings if finding["code"] == "argo.manual"]
     assert manual["severity"] == "warning"
     assert manual["sentence"] == "nobody syncs `Application/argocd/red`: it is left out"
     assert manual["where"].startswith("teams/red.yaml:1:1")
-    assert not any(one.startswith("red/") for one in moments(by_argo, engine="argocd"))
+    assert not any(moment.startswith("red/") for moment in moments(by_argo, engine="argocd"))
     assert "red/sync/0" in moments(by_us, engine="tidegate")
     assert "argo.manual" not in by_us.stderr
 
@@ -114,8 +114,8 @@ def test_by_flux_a_unit_looks_at_what_it_depends_on_every_thirty_seconds(tmp_pat
 
     slow, fast = moments(by_flux, engine="flux"), moments(by_us, engine="tidegate")
     names = ("ground/definitions", "data/rest", "web/rest")
-    assert [slow[one] for one in names] == [0.0, 30.0, 60.0]
-    assert [fast[one] for one in names] == [0.0, 0.0, 3.0]
+    assert [slow[name] for name in names] == [0.0, 30.0, 60.0]
+    assert [fast[name] for name in names] == [0.0, 0.0, 3.0]
 
 
 def test_a_suspended_unit_is_left_alone_with_what_it_brings_and_nobody_waits_for_it(
@@ -162,7 +162,7 @@ def test_what_waits_for_a_unit_that_could_not_be_rendered_is_left_out_with_it(
     assert refused.returncode == 3
     assert "`Application/argocd/red` is not rendered" in refused.stderr
     assert rest.returncode == 4, rest.stderr
-    units = {one.partition("/")[0] for one in moments(rest)}
+    units = {moment.partition("/")[0] for moment in moments(rest)}
     assert units == {"root", "base"}, "`blue` is behind `red`, and so is the end of `root`"
     assert "root/sync/2" not in moments(rest)
 
@@ -201,8 +201,8 @@ def test_units_go_to_the_clusters_that_they_name(tmp_path: Path) -> None:
 
     assert ran.returncode == 0, ran.stderr
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [one for one in events if one["event"] == "object.written"]
-    places = [(one["cluster"], one["name"]) for one in written]
+    written = [event for event in events if event["event"] == "object.written"]
+    places = [(item["cluster"], item["name"]) for item in written]
     assert sorted(places) == [("east", "web"), ("east", "web"), ("west", "web"), ("west", "web")]
 
 

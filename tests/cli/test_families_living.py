@@ -36,7 +36,7 @@ CONFIG_MAP, JOB = Kind("", "v1", "ConfigMap"), Kind("batch", "v1", "Job")
 
 def firsts(cluster: KeptSandbox) -> dict[str, int]:
     """When each object was made."""
-    made = [one.removeprefix("create ") for one in cluster.deeds() if one.startswith("create ")]
+    made = [deed.removeprefix("create ") for deed in cluster.deeds() if deed.startswith("create ")]
     return {name: at for at, name in enumerate(dict.fromkeys(made)) if name in OBJECTS}
 
 
@@ -67,7 +67,7 @@ def test_killed_ten_times_it_comes_to_the_same_end_in_the_same_order(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert_in_order(cluster)
-    made_hooks = [one for one in cluster.deeds() if one == "create jobs/base-prepare"]
+    made_hooks = [deed for deed in cluster.deeds() if deed == "create jobs/base-prepare"]
     assert len(made_hooks) == 1, "what is known to have run does not run again"
     assert 0 < reached < len(OBJECTS), "it was killed on its way"
     before = len(cluster.deeds())
@@ -97,7 +97,7 @@ def test_a_child_that_fails_holds_what_is_behind_it_alone_until_it_is_mended(
     assert reached == OBJECTS - behind - {"deployments/red-web"}
     assert "beside" in settings, "it is in the wave of the teams, and waits for none of them"
     assert mended.code == 0, mended.stdout + mended.stderr
-    done = {one.split()[1] for one in cluster.deeds()[before:] if one.startswith("create ")}
+    done = {deed.split()[1] for deed in cluster.deeds()[before:] if deed.startswith("create ")}
     assert done & OBJECTS == behind | {"deployments/red-web"}
     assert "red-job" not in cluster.all(JOB, "shop"), "it has left Git"
 
@@ -115,8 +115,11 @@ def test_a_child_that_leaves_git_takes_along_what_it_has_brought(
     ran = cluster.sync(made.root)
 
     assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
-    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
-    assert [one for one in gone if one in OBJECTS] == ["configmaps/red-late", "deployments/red-web"]
+    gone = [deed.removeprefix("delete ") for deed in cluster.deeds()[before:] if "delete " in deed]
+    assert [item for item in gone if item in OBJECTS] == [
+        "configmaps/red-late",
+        "deployments/red-web",
+    ]
     if served:
         assert {*cluster.all(APPLICATION, "argocd")} == {"base", "blue", "teams"}
 
@@ -135,7 +138,7 @@ def test_a_child_whose_directory_moves_keeps_what_lies_there_too(
     ran = cluster.sync(made.root)
 
     assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
-    touched = {one.split()[1] for one in cluster.deeds()[before:]}
+    touched = {deed.split()[1] for deed in cluster.deeds()[before:]}
     assert touched & OBJECTS == {"configmaps/red-late"}
     assert "red-late" not in cluster.all(CONFIG_MAP, "shop")
 
@@ -160,7 +163,7 @@ def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
     assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
     assert (refused.code, untouched) == (PREFLIGHT, []), refused.stdout
     assert "its deletion takes an object of others along: ConfigMap den/stranger" in refused.stderr
-    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    gone = [deed.removeprefix("delete ") for deed in cluster.deeds()[before:] if "delete " in deed]
     at = {name: place for place, name in enumerate(gone)}
     blue = ("deployments/blue-web", "configmaps/blue-early")
     red = ("configmaps/red-late", "deployments/red-web")
@@ -184,10 +187,10 @@ def test_of_two_that_leave_git_the_one_of_the_later_wave_goes_first(
     ran = cluster.sync(made.root)
 
     assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
-    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    gone = [deed.removeprefix("delete ") for deed in cluster.deeds()[before:] if "delete " in deed]
     blue = ["deployments/blue-web", "configmaps/blue-early"]
     red = ["configmaps/red-late", "deployments/red-web"]
-    assert [one for one in gone if one in (*blue, *red)] == [*blue, *red]
+    assert [item for item in gone if item in (*blue, *red)] == [*blue, *red]
 
 
 @CLUSTERS
@@ -202,9 +205,9 @@ def test_it_goes_in_reverse_across_its_children(
     ran = cluster.run("delete", made.root, "--sandbox")
 
     assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
-    gone = [one.removeprefix("delete ") for one in cluster.deeds()[before:] if "delete " in one]
+    gone = [deed.removeprefix("delete ") for deed in cluster.deeds()[before:] if "delete " in deed]
     at = {name: place for place, name in enumerate(gone)}
-    kept = [pair for pair in ORDER if not any(one.startswith("jobs/") for one in pair)]
+    kept = [pair for pair in ORDER if not any(item.startswith("jobs/") for item in pair)]
     assert {name for pair in kept for name in pair} <= set(at)
     assert [pair for pair in kept if at[pair[0]] <= at[pair[1]]] == []
 
@@ -248,7 +251,7 @@ def test_a_child_that_leaves_git_goes_by_its_finalizer(
     ran = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    deeds = [one for one in cluster.deeds()[before:] if "/red-web" in one]
+    deeds = [deed for deed in cluster.deeds()[before:] if "/red-web" in deed]
     outlives = deeds[-1] == "change deployments/red-web"
     assert "delete deployments/red-web" in deeds
     assert outlives is (way != "/background"), deeds

@@ -112,8 +112,8 @@ class Fault(NamedTuple):
 
 
 def told_faults(stderr: str) -> list[Fault]:
-    told = re.findall(r"^error\[(.+?)\]: (.*)\n  at (\S+)", stderr, re.MULTILINE)
-    return [Fault(code, place, sentence) for code, sentence, place in told]
+    result = re.findall(r"^error\[(.+?)\]: (.*)\n  at (\S+)", stderr, re.MULTILINE)
+    return [Fault(code, place, sentence) for code, sentence, place in result]
 
 
 def by_place(fault: Fault) -> tuple[str, int, int]:
@@ -129,12 +129,12 @@ def broken(tmp_path: Path) -> Path:
 def test_verbs_name_the_same_twelve_faults_in_the_order_of_their_places(broken: Path) -> None:
     ran = [tidegate(*words, broken) for words in VERBS]
 
-    told = [told_faults(one.stderr) for one in ran]
-    assert [one.returncode for one in ran] == [3, 3, 3]
-    assert told[0] == told[1] == told[2] == sorted(told[0], key=by_place)
-    assert {(one.code, one.place) for one in told[0]} == TEXT | WORDS
-    assert len(told[0]) == 12
-    assert not any("271828" in one.stdout + one.stderr for one in ran)
+    messages = [told_faults(item.stderr) for item in ran]
+    assert [item.returncode for item in ran] == [3, 3, 3]
+    assert messages[0] == messages[1] == messages[2] == sorted(messages[0], key=by_place)
+    assert {(item.code, item.place) for item in messages[0]} == TEXT | WORDS
+    assert len(messages[0]) == 12
+    assert not any("271828" in item.stdout + item.stderr for item in ran)
 
 
 def test_faults_of_the_text_alone_are_the_same_and_counted_in_objects(broken: Path) -> None:
@@ -142,9 +142,9 @@ def test_faults_of_the_text_alone_are_the_same_and_counted_in_objects(broken: Pa
 
     planned, simulated, synced = (tidegate(*words, broken) for words in VERBS)
 
-    told = [told_faults(one.stderr) for one in (planned, simulated, synced)]
-    assert told[0] == told[1] == told[2] == sorted(told[0], key=by_place)
-    assert {(one.code, one.place) for one in told[0]} == TEXT
+    messages = [told_faults(item.stderr) for item in (planned, simulated, synced)]
+    assert messages[0] == messages[1] == messages[2] == sorted(messages[0], key=by_place)
+    assert {(item.code, item.place) for item in messages[0]} == TEXT
     assert planned.stdout.endswith("\n7 to create\nthe cluster would refuse 7 objects\n")
     assert "nothing was applied: the cluster would refuse 7 objects" in simulated.stdout
     assert "nothing was written: the cluster would refuse 7 objects" in synced.stdout
@@ -156,9 +156,9 @@ def test_programs_read_the_same_faults_of_a_rollout(broken: Path) -> None:
     for words in (("simulate",), ("sync", "--sandbox")):
         ran = tidegate(*words, broken, "-o", "json")
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        refused = [one for one in events if one.get("event") == "object.refused"]
-        assert {one["where"] for one in refused} == {place for _, place in TEXT}, words
-        (field,) = [one["field"] for one in refused if one["where"] == "workloads.yaml:28:3"]
+        refused = [event for event in events if event.get("event") == "object.refused"]
+        assert {item["where"] for item in refused} == {place for _, place in TEXT}, words
+        (field,) = [item["field"] for item in refused if item["where"] == "workloads.yaml:28:3"]
         assert field == "stringData.pin"
 
 

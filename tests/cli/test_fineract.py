@@ -46,9 +46,9 @@ def test_applications_come_wave_after_wave_and_each_when_the_one_before_is_done(
     assert ran.returncode == 0, ran.stderr
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     spans: dict[str, list[int]] = {}
-    for one in events:
-        if one.get("unit") and one["event"].startswith("step."):
-            spans.setdefault(one["unit"].rpartition("/")[2], []).append(one["at"])
+    for event in events:
+        if event.get("unit") and event["event"].startswith("step."):
+            spans.setdefault(event["unit"].rpartition("/")[2], []).append(event["at"])
     ends = [max(spans[name][-1] for name in wave) for wave in ORDER]
     begins = [min(at for name in wave for at in _applying(events, name)) for wave in ORDER]
     assert all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
@@ -57,10 +57,10 @@ def test_applications_come_wave_after_wave_and_each_when_the_one_before_is_done(
 def _applying(events: list[dict[str, object]], name: str) -> list[int]:
     return [
         at
-        for one in events
-        if one["event"] == "object.written"
-        and str(one["unit"]).rpartition("/")[2] == name
-        and isinstance(at := one["at"], int)
+        for event in events
+        if event["event"] == "object.written"
+        and str(event["unit"]).rpartition("/")[2] == name
+        and isinstance(at := event["at"], int)
     ]
 
 

@@ -22,7 +22,9 @@ def sentences(ran: Ran, severity: str, code: str) -> list[str]:
     """Of the findings of this code, as JSON tells them."""
     findings = [json.loads(line) for line in ran.stderr.splitlines()]
     return [
-        one["sentence"] for one in findings if (one["severity"], one["code"]) == (severity, code)
+        finding["sentence"]
+        for finding in findings
+        if (finding["severity"], finding["code"]) == (severity, code)
     ]
 
 
@@ -122,11 +124,11 @@ def mixed(root: Path, names: str, *, application_names: str = "") -> Layers:
     layers.put("base/all.yaml", deployment("base"))
     base = application("base", "base")
     layers.unit("b")
-    for body, said in ((layers.units["b"], names), (base, application_names)):
+    for body, text in ((layers.units["b"], names), (base, application_names)):
         metadata = body["metadata"]
         assert isinstance(metadata, dict)
-        if said:
-            metadata["annotations"] = {DEPENDS_ON: said}
+        if text:
+            metadata["annotations"] = {DEPENDS_ON: text}
     layers.more = [base]
     return layers
 
@@ -135,7 +137,9 @@ def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: P
     layers = mixed(tmp_path / "one", "Application/argocd/base")
     turned = mixed(tmp_path / "two", "", application_names=f"{UNIT}a, apps/v1/Deployment/shop/two")
 
-    first, second = (begins(one.run("sync", "--sandbox", "-o", "json")) for one in (layers, turned))
+    first, second = (
+        begins(item.run("sync", "--sandbox", "-o", "json")) for item in (layers, turned)
+    )
     by_their_own = layers.run("simulate", "-o", "json")
 
     base = "Application/argocd/base/sync/0"
@@ -151,10 +155,10 @@ def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) ->
         f"{UNIT}b": "depends on itself",
         "Application/argocd/nobody": "which is not there",
     }
-    for number, (said, told) in enumerate(cases.items()):
-        ran = mixed(tmp_path / str(number), said).run("sync", "--sandbox", "--greenfield")
+    for number, (text, result) in enumerate(cases.items()):
+        ran = mixed(tmp_path / str(number), text).run("sync", "--sandbox", "--greenfield")
 
-        assert (ran.returncode, told in ran.stderr) == (3, True), (said, ran.stderr)
+        assert (ran.returncode, result in ran.stderr) == (3, True), (text, ran.stderr)
         assert "clusters/main/all.yaml:" in ran.stderr
         assert DEPENDS_ON in ran.stderr
 

@@ -37,7 +37,7 @@ def put_units(repository: Repository, *units: JsonObject) -> None:
 
 
 async def found_in(repository: Repository) -> dict[str, Finding]:
-    return {one.code: one for one in (await lint_at(repository.root)).findings}
+    return {finding.code: finding for finding in (await lint_at(repository.root)).findings}
 
 
 def test_a_repository_without_slips_has_none(shop: Repository) -> None:
@@ -50,11 +50,11 @@ def test_a_repository_without_slips_has_none(shop: Repository) -> None:
 async def test_a_path_that_is_not_there_is_an_error(shop: Repository) -> None:
     put_units(shop, kustomization("db", "./db"), kustomization("web", "./wed"))
 
-    told = (await found_in(shop))["source.path"]
+    result = (await found_in(shop))["source.path"]
 
-    assert told.severity is Severity.ERROR
-    assert told.location is not None
-    assert told.location.field == "spec.path"
+    assert result.severity is Severity.ERROR
+    assert result.location is not None
+    assert result.location.field == "spec.path"
 
 
 async def test_so_it_is_where_the_source_is_made_by_fluxs_operator(shop: Repository) -> None:
@@ -64,29 +64,29 @@ async def test_so_it_is_where_the_source_is_made_by_fluxs_operator(shop: Reposit
         kustomization("web", "./wed", sourceRef=OWN_SOURCE),
     )
 
-    told = (await found_in(shop))["source.path"]
+    result = (await found_in(shop))["source.path"]
 
-    assert told.message.endswith("there is no `wed` here")
+    assert result.message.endswith("there is no `wed` here")
 
 
 async def test_a_source_that_is_nearly_called_so_is_meant(shop: Repository) -> None:
     put_units(shop, kustomization("db", "./db", sourceRef={**OWN_SOURCE, "name": "platforms"}))  # type: ignore[dict-item]
 
-    told = (await found_in(shop))["source.undeclared"]
+    result = (await found_in(shop))["source.undeclared"]
 
-    assert told.severity is Severity.ERROR
-    assert told.fix == "did you mean `platform`?"
-    assert told.location is not None
-    assert told.location.field == "spec.sourceRef"
+    assert result.severity is Severity.ERROR
+    assert result.fix == "did you mean `platform`?"
+    assert result.location is not None
+    assert result.location.field == "spec.sourceRef"
 
 
 async def test_a_source_that_nobody_declares_is_a_warning(shop: Repository) -> None:
     put_units(shop, kustomization("db", "./db", sourceRef={**OWN_SOURCE, "name": "elsewhere"}))  # type: ignore[dict-item]
 
-    told = (await found_in(shop))["source.object"]
+    result = (await found_in(shop))["source.object"]
 
-    assert told.severity is Severity.WARNING
-    assert told.reason == "it may be in the cluster already; else Flux waits for it in vain"
+    assert result.severity is Severity.WARNING
+    assert result.reason == "it may be in the cluster already; else Flux waits for it in vain"
 
 
 @pytest.mark.parametrize("place", ["dbs", "db"])
@@ -95,10 +95,10 @@ async def test_whoever_depends_on_a_slip_never_begins(shop: Repository, place: s
     slip = kustomization("web", "./web", dependsOn=elsewhere)
     put_units(shop, kustomization("db", "./db"), slip)
 
-    told = (await found_in(shop))["ORD001"]
+    result = (await found_in(shop))["ORD001"]
     played = tidegate("simulate", shop.root, "--offline")
 
-    assert told.fix == "did you mean `Kustomization/flux-system/db`?"
+    assert result.fix == "did you mean `Kustomization/flux-system/db`?"
     assert played.returncode == 4
     assert ": failed after" in played.stdout
     assert played.stdout.count("which is not there") == 1
@@ -115,8 +115,8 @@ async def test_a_health_check_that_nobody_brings_is_told(shop: Repository) -> No
 
     report = await lint_at(shop.root)
 
-    told = [one for one in report.findings if one.code == "ORD001"]
-    assert [(one.severity, one.fix) for one in told] == [
+    messages = [finding for finding in report.findings if finding.code == "ORD001"]
+    assert [(item.severity, item.fix) for item in messages] == [
         (Severity.ERROR, "did you mean Deployment `shop/database`?"),
         (Severity.WARNING, "correct the name, or add what is named"),
     ]
@@ -125,20 +125,20 @@ async def test_a_health_check_that_nobody_brings_is_told(shop: Repository) -> No
 async def test_a_kind_that_no_server_has_is_refused(shop: Repository) -> None:
     shop.put("web/all.yaml", {**deployment("web"), "apiVersion": "app/v1"})
 
-    told = (await found_in(shop))["preflight.not-served"]
+    result = (await found_in(shop))["preflight.not-served"]
 
-    assert told.severity is Severity.ERROR
-    assert told.message.endswith("it serves `apps/v1 Deployment`")
+    assert result.severity is Severity.ERROR
+    assert result.message.endswith("it serves `apps/v1 Deployment`")
 
 
 async def test_text_that_is_no_yaml_is_shown_at_its_line(shop: Repository) -> None:
     (shop.root / "web" / "all.yaml").write_text("---\nkind: ConfigMap\n---\na: 1\nb: {c: d\n")
 
-    told = (await found_in(shop))["render.kustomize.resource"]
+    result = (await found_in(shop))["render.kustomize.resource"]
 
-    assert told.location is not None
-    assert (told.location.name, told.location.line) == ("web/all.yaml", 5)
-    assert "line" not in told.message
+    assert result.location is not None
+    assert (result.location.name, result.location.line) == ("web/all.yaml", 5)
+    assert "line" not in result.message
 
 
 async def test_a_timeout_below_the_first_probe_is_too_short(shop: Repository) -> None:
@@ -148,9 +148,9 @@ async def test_a_timeout_below_the_first_probe_is_too_short(shop: Repository) ->
     shop.put("web/all.yaml", slow)
     put_units(shop, kustomization("db", "./db"), kustomization("web", "./web", timeout="10s"))
 
-    told = (await found_in(shop))["ORD018"]
+    result = (await found_in(shop))["ORD018"]
 
-    assert told.message == (
+    assert result.message == (
         "`Kustomization/flux-system/web` waits 30s, and a container of Deployment `shop/web` may"
         " take 1m30s to get ready"
     )
@@ -173,19 +173,19 @@ async def test_what_cannot_be_known_of_children_is_not_told_of_them(shop: Reposi
     shop.put("platform/units.yaml", child)
     shop.put("platform/web/all.yaml", setting("web"), release)
 
-    told = await found_in(shop)
+    found = await found_in(shop)
 
-    assert "ORD049" in told
-    assert {"render.data", "ORD014"} & told.keys() == set()
+    assert "ORD049" in found
+    assert {"render.data", "ORD014"} & found.keys() == set()
 
 
 async def test_a_unit_whose_source_is_of_no_kind_is_told_once(shop: Repository) -> None:
     put_units(shop, kustomization("db", "./db", sourceRef={"kind": "GitRepo", "name": "platform"}))
 
-    told = await found_in(shop)
+    found = await found_in(shop)
 
-    assert "flux.choice" in told
-    assert "plan.empty" not in told
+    assert "flux.choice" in found
+    assert "plan.empty" not in found
 
 
 def release(name: str, chart: str, repository: str) -> tuple[JsonObject, JsonObject]:
@@ -234,8 +234,8 @@ async def test_what_leans_on_a_chart_that_cannot_be_had_must_wait_for_it(
 
     report = await lint_at(shop.root)
 
-    found = [one.message for one in report.findings if one.code == "ORD008"]
-    assert found == told * [
+    matches = [finding.message for finding in report.findings if finding.code == "ORD008"]
+    assert matches == told * [
         (
             "the definition of ClusterIssuer `own` comes with `HelmRelease/shop/certs`, by its"
             " name, and nothing waits for that"
@@ -252,10 +252,10 @@ async def test_a_version_that_flux_has_never_had_is_refused(shop: Repository) ->
         {**made, "apiVersion": "helm.toolkit.fluxcd.io/v3"},
     )
 
-    told = await found_in(shop)
+    found = await found_in(shop)
 
-    assert told["schema.refused"].severity is Severity.ERROR
-    assert "flux.version" not in told
+    assert found["schema.refused"].severity is Severity.ERROR
+    assert "flux.version" not in found
 
 
 async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Repository) -> None:
@@ -268,8 +268,8 @@ async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Rep
 
     report = await lint_at(shop.root)
 
-    told = [one.message for one in report.findings if one.code == "units.held"]
-    assert told == [
+    messages = [finding.message for finding in report.findings if finding.code == "units.held"]
+    assert messages == [
         "`Kustomization/flux-system/web` never begins: it waits for `Kustomization/flux-system/db`"
     ]
 
@@ -286,7 +286,7 @@ async def test_outside_of_git_a_cluster_reaches_as_far_as_the_paths_of_its_units
     report = await lint_at(shop.root / "clusters" / "one")
 
     assert report.object_count == 5
-    assert {one.code for one in report.findings} == {"units.checkout"}
+    assert {finding.code for finding in report.findings} == {"units.checkout"}
 
 
 @pytest.mark.parametrize("place", ["db", "web"])
@@ -306,11 +306,11 @@ async def test_variables_that_come_behind_who_is_built_with_them_are_a_deadlock(
     report = await lint_at(shop.root)
 
     comes = "brings itself" if place == "db" else "comes with `Kustomization/flux-system/web`"
-    told = [one for one in report.findings if one.code in {"ORD003", "ORD006"}]
-    assert [one.severity for one in told] == [Severity.ERROR]
-    assert comes in told[0].message
-    assert told[0].location is not None
-    assert told[0].location.field == "spec.postBuild.substituteFrom[0]"
+    messages = [finding for finding in report.findings if finding.code in {"ORD003", "ORD006"}]
+    assert [item.severity for item in messages] == [Severity.ERROR]
+    assert comes in messages[0].message
+    assert messages[0].location is not None
+    assert messages[0].location.field == "spec.postBuild.substituteFrom[0]"
 
 
 async def test_variables_that_come_first_are_no_matter(shop: Repository) -> None:
@@ -320,19 +320,19 @@ async def test_variables_that_come_first_are_no_matter(shop: Repository) -> None
     shop.put("db/all.yaml", namespace("shop"), setting("words", "flux-system"))
     shop.put("web/all.yaml", setting("late", "shop"))
 
-    told = await found_in(shop)
+    found = await found_in(shop)
 
-    assert {"ORD003", "ORD006"} & told.keys() == set()
+    assert {"ORD003", "ORD006"} & found.keys() == set()
 
 
 async def test_a_circle_through_who_brings_a_unit_has_a_place(shop: Repository) -> None:
     put_units(shop, kustomization("platform", "./platform", after=("db",), into=""))
     shop.put("platform/units.yaml", kustomization("db", "./db"))
 
-    told = (await found_in(shop))["ORD002"]
+    result = (await found_in(shop))["ORD002"]
 
-    assert told.location is not None
-    assert told.location.name == "clusters/one/units.yaml"
+    assert result.location is not None
+    assert result.location.name == "clusters/one/units.yaml"
 
 
 async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Repository) -> None:
@@ -353,14 +353,14 @@ async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Reposito
 
 async def test_an_account_that_is_nearly_called_so_is_meant(shop: Repository) -> None:
     account: JsonObject = {"apiVersion": "v1", "kind": "ServiceAccount"}
-    own: Json = {"name": "builder", "namespace": "flux-system"}
-    shop.put("db/all.yaml", namespace("shop"), {**account, "metadata": own})
+    unit_resource: Json = {"name": "builder", "namespace": "flux-system"}
+    shop.put("db/all.yaml", namespace("shop"), {**account, "metadata": unit_resource})
     put_units(shop, kustomization("db", "./db", serviceAccountName="builders", into=""))
 
-    told = (await found_in(shop))["ORD001"]
+    result = (await found_in(shop))["ORD001"]
 
-    assert told.severity is Severity.ERROR
-    assert told.fix == "did you mean `builder`?"
+    assert result.severity is Severity.ERROR
+    assert result.fix == "did you mean `builder`?"
 
 
 def test_what_stands_beside_a_base_that_cannot_be_had_is_looked_at(shop: Repository) -> None:

@@ -29,5 +29,7 @@ def test_layers_say_of_themselves_what_kustomize_controller_said(
     ran = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    told = {name: said_of(one) for name, one in cluster.all(KUSTOMIZATION, "flux-system").items()}
-    assert json.loads(json.dumps(told)) == json.loads(TRANSCRIPT.read_text())
+    by_name = {
+        name: said_of(item) for name, item in cluster.all(KUSTOMIZATION, "flux-system").items()
+    }
+    assert json.loads(json.dumps(by_name)) == json.loads(TRANSCRIPT.read_text())

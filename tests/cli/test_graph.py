@@ -55,8 +55,8 @@ def test_a_circle_is_told_link_by_link_with_its_places(late: Path) -> None:
     ran = tidegate("graph", late)
 
     assert ran.returncode == 0, ran.stderr
-    told = ran.stdout[ran.stdout.index("they wait for each other:") :].splitlines()
-    assert told[1:5] == [
+    result = ran.stdout[ran.stdout.index("they wait for each other:") :].splitlines()
+    assert result[1:5] == [
         f"  Job default/migrate waits for Secret default/db ({FIELD}), all.yaml:1:1",
         "  Secret default/db is applied in wave 2 of default/late, all.yaml:13:1",
         "  wave 2 of default/late starts when wave 1 of default/late is over",
@@ -77,7 +77,7 @@ def test_the_document_has_nodes_edges_and_what_is_missing(tmp_path: Path) -> Non
     ran = tidegate("graph", write_unit(tmp_path / "shop", job=pods), "-o", "json")
 
     document = json.loads(ran.stdout)
-    names = {one["id"]: one["name"] for one in document["nodes"]}
+    names = {node["id"]: node["name"] for node in document["nodes"]}
     assert document["schema"] == "tidegate.dev/graph/v1"
     (lack,) = document["missing"]
     assert (lack["kind"], lack["name"]) == ("Secret", "Secret default/db")
@@ -112,16 +112,21 @@ def test_a_part_is_shown_and_all_of_it_is_known() -> None:
     whole = tidegate("graph", PLATFORM, "-o", "json")
     part = tidegate("graph", PLATFORM, "-o", "json", "--unit", "Application/argocd/shop")
 
-    units = {one["unit"] for one in json.loads(part.stdout)["nodes"] if one["kind"] == "unit"}
+    units = {node["unit"] for node in json.loads(part.stdout)["nodes"] if node["kind"] == "unit"}
     assert units == {"Application/argocd/root", "Application/argocd/shop"}
     assert json.loads(part.stdout)["missing"] == []
     assert len(part.stdout) < len(whole.stdout)
 
 
 def test_units_that_depend_on_each_other_are_shown_all_the_same(tmp_path: Path) -> None:
-    for own, other in (("first", "second"), ("second", "first")):
-        write_unit(tmp_path / "clusters", **{own: FIRST_SECOND % (own, own, other)})
-        write_unit(tmp_path / own, settings=config_map(own, namespace="default"))
+    for unit_resource, other in (("first", "second"), ("second", "first")):
+        write_unit(
+            tmp_path / "clusters",
+            **{unit_resource: FIRST_SECOND % (unit_resource, unit_resource, other)},
+        )
+        write_unit(
+            tmp_path / unit_resource, settings=config_map(unit_resource, namespace="default")
+        )
     source = """\
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -141,8 +146,8 @@ def test_the_drawing_is_whole_and_needs_nothing_from_elsewhere() -> None:
     html = tidegate("graph", PLATFORM, "-o", "html").stdout
 
     root = ET.fromstring(svg)  # noqa: S314 - it is our own
-    titles = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}title")]
-    assert any(one.startswith("Job shop/migrate (hook)") for one in titles)
+    titles = [item.text or "" for item in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert any(title.startswith("Job shop/migrate (hook)") for title in titles)
     assert "Job shop/migrate needs Service shop/db (host)" in titles
     assert not re.findall(r"(?:src|href)=|@import|url\(http", html)
     assert svg.strip() in html

@@ -30,8 +30,8 @@ def run(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[
 def told(*arguments: str | Path, given: str = "") -> dict[str, tuple[str, str]]:
     """Health and rule by kind."""
     lines = run(*arguments, "-o", "json", given=given).stdout.splitlines()
-    found = [json.loads(line) for line in lines]
-    return {one["kind"]: (one["health"], one["rule"]) for one in found}
+    matches = [json.loads(line) for line in lines]
+    return {item["kind"]: (item["health"], item["rule"]) for item in matches}
 
 
 def written(folder: Path, text: str) -> Path:
@@ -81,9 +81,9 @@ def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
         "  name: nightly\n", "  name: nightly\n  deletionTimestamp: 2026-01-01T00:00:00Z\n"
     )
 
-    found = told(written(tmp_path, leaving), "--health-rules", RULES)
+    result = told(written(tmp_path, leaving), "--health-rules", RULES)
 
-    assert found["Backup"] == ("Progressing", "argo")
+    assert result["Backup"] == ("Progressing", "argo")
 
 
 def test_the_exit_code_tells_of_health_only_when_asked() -> None:
@@ -111,7 +111,7 @@ def test_wrong_input_leaves_with_three_and_says_where(tmp_path: Path) -> None:
     incomplete = run("-", given="kind: Pod\n")
     empty = run("-", given="")
 
-    assert [one.returncode for one in (wrong, incomplete, empty)] == [3, 3, 3]
+    assert [item.returncode for item in (wrong, incomplete, empty)] == [3, 3, 3]
     assert "error[health.lua.key]" in wrong.stderr
     assert f"at {rules}:1" in wrong.stderr
     assert "error[documents.incomplete]" in incomplete.stderr
@@ -152,6 +152,6 @@ def test_expressions_of_the_repository_judge_kinds_of_its_own(
     ran = run(gadget, "-o", "json")
 
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
-    assert (found["health"], found["rule"]) == (health, "cel")
-    assert found["script"].endswith("tidegate.yaml:2")
+    document = json.loads(ran.stdout)
+    assert (document["health"], document["rule"]) == (health, "cel")
+    assert document["script"].endswith("tidegate.yaml:2")

@@ -28,13 +28,13 @@ SETS = {"infrastructure": 4, "monitoring": 5, "my-apps": 6}
 def test_each_wave_brings_what_the_table_says() -> None:
     ran = tidegate("units", HOMELAB, "--offline", "-o", "json")
 
-    found: dict[int, set[str]] = {}
-    for one in json.loads(ran.stdout)["units"]:
-        made_by = str(one["set"]).rpartition("/")[2]
-        if one["name"] in {*SETS, "root"}:
+    result: dict[int, set[str]] = {}
+    for unit in json.loads(ran.stdout)["units"]:
+        made_by = str(unit["set"]).rpartition("/")[2]
+        if unit["name"] in {*SETS, "root"}:
             continue
-        found.setdefault(SETS.get(made_by, one["wave"]), set()).add(one["name"])
-    assert found == WAVES
+        result.setdefault(SETS.get(made_by, unit["wave"]), set()).add(unit["name"])
+    assert result == WAVES
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,9 @@ def test_each_wave_begins_when_the_wave_before_is_well(events: Events) -> None:
 
 def spans_of(events: Events, names: set[str]) -> tuple[int, int]:
     """From the first object of these units that is written to the last gate that opens."""
-    own = [one for one in events if _name(one) in names]
-    writes = [int(str(one["at"])) for one in own if one["event"] == "object.written"]
-    gates = [int(str(one["at"])) for one in own if one["event"] == "step.passed"]
+    own_items = [event for event in events if _name(event) in names]
+    writes = [int(str(item["at"])) for item in own_items if item["event"] == "object.written"]
+    gates = [int(str(item["at"])) for item in own_items if item["event"] == "step.passed"]
     return min(writes), max(gates)
 
 
@@ -66,8 +66,8 @@ def _name(event: dict[str, object]) -> object:
 def test_argo_cd_does_not_wait_for_what_a_set_generates() -> None:
     ran = tidegate("simulate", HOMELAB, *FIRST_DAY, "--engine", "argocd", "--offline", "-o", "json")
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    infrastructure, monitoring = (spans_of(told, WAVES[wave]) for wave in (4, 5))
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    infrastructure, monitoring = (spans_of(messages, WAVES[wave]) for wave in (4, 5))
     assert ran.returncode == 0, ran.stderr
     assert monitoring[0] < infrastructure[1]
 
@@ -83,7 +83,7 @@ def test_nothing_is_left_for_lint_to_say() -> None:
     ran = tidegate("lint", HOMELAB, "--offline", "-o", "json")
 
     assert ran.returncode == 0
-    assert "ORD" not in str([one["code"] for one in json.loads(ran.stdout)["findings"]])
+    assert "ORD" not in str([finding["code"] for finding in json.loads(ran.stdout)["findings"]])
 
 
 def test_units_that_are_named_keep_the_order_of_who_brings_them() -> None:
@@ -92,8 +92,8 @@ def test_units_that_are_named_keep_the_order_of_who_brings_them() -> None:
 
     ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "-o", "json", *words)
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    jellyfin, plumber, cilium = (spans_of(told, {name}) for name in names)
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    jellyfin, plumber, cilium = (spans_of(messages, {name}) for name in names)
     assert ran.returncode == 0, ran.stderr
     assert cilium[1] <= plumber[0]
     assert plumber[1] <= jellyfin[0]

@@ -38,9 +38,9 @@ def test_a_name_that_no_job_has(name: str, told: str) -> None:
 
 
 def test_a_name_that_several_have_is_asked_about(tmp_path: Path) -> None:
-    one, other = job("load"), job("load")
+    item, other = job("load"), job("load")
     other["metadata"]["namespace"] = "kube-system"  # type: ignore[index,call-overload]
-    unit = write_unit(tmp_path / "unit", one=to_yaml(one), other=to_yaml(other))
+    unit = write_unit(tmp_path / "unit", one=to_yaml(item), other=to_yaml(other))
 
     both = type_in("jobs", "rerun", "load", "-C", unit, "--sandbox")
     exact = type_in("jobs", "rerun", "kube-system/load", "-C", unit, "--sandbox")
@@ -86,13 +86,13 @@ def test_what_waits_for_it_in_other_units_is_run_again_in_order(
         made.put(f"clusters/main/{name}.yaml", layer)
         made.put(f"{name}/all.yaml", job(f"{name}-job"), setting(f"{name}-setting"))
     assert cluster.sync(made.root).code == 0
-    before = {name: get_text(one, "metadata", "uid") for name, one in runs(cluster).items()}
+    before = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
     words = ("jobs", "rerun", "data-job", "-C", made.root, "--sandbox")
 
     ran = cluster.run(*words)
-    after = {name: get_text(one, "metadata", "uid") for name, one in runs(cluster).items()}
+    after = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
     alone = cluster.run(*words, "--unit", "Kustomization/flux-system/data")
-    last = {name: get_text(one, "metadata", "uid") for name, one in runs(cluster).items()}
+    last = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
     again = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
@@ -116,7 +116,7 @@ def test_later_waves_of_a_parent_follow_a_hook_of_what_it_brings(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert {*before} == {*after} == {"base-prepare", "base-after"}
-    renewed = [get_text(after[one], "metadata", "uid") not in str(before[one]) for one in before]
+    renewed = [get_text(after[item], "metadata", "uid") not in str(before[item]) for item in before]
     assert all(renewed)
     passed = [line[11:26].strip() for line in ran.stdout.splitlines() if " passed in " in line]
     assert passed[3:] == [

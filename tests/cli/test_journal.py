@@ -77,7 +77,7 @@ def test_a_stopped_unit_is_shown_with_the_gates_that_opened(
         ran = run(server, tmp_path, "-o", "json")
 
     document = json.loads(ran.stdout)
-    opened = {one["name"]: one["opened"] for one in document["objects"]}
+    opened = {item["name"]: item["opened"] for item in document["objects"]}
     assert (document["unit"], document["found"], document["done"]) == ("default/first", True, False)
     assert opened["db"]
     assert not opened["migrate"]

@@ -36,8 +36,8 @@ OPEN = {"object", "params", "summary", "given"}
 
 def keys_of(value: object) -> Iterator[str]:
     if isinstance(value, list):
-        for one in value:
-            yield from keys_of(one)
+        for item in value:
+            yield from keys_of(item)
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield key
@@ -47,18 +47,18 @@ def keys_of(value: object) -> Iterator[str]:
 
 def section(title: str) -> str:
     """A chapter of the page, with the first, which counts for all."""
-    (text,) = (one for one in PAGE.split("\n## ") if one.startswith((f"{title}\n", f"{title},")))
+    (text,) = (part for part in PAGE.split("\n## ") if part.startswith((f"{title}\n", f"{title},")))
     more = section("sync") if title == "simulate" else ""
     return text + PAGE.split("\n## ")[1] + more
 
 
 def check(title: str, lines: str) -> None:
     """All keys are on the page, and all are written in one style."""
-    found = [json.loads(line) for line in lines.splitlines()]
+    matches = [json.loads(line) for line in lines.splitlines()]
     named = {*re.findall(r"`([\w.]+)`", section(title))}
-    assert found
-    assert {*keys_of(found)} - named == set()
-    assert not [one for one in keys_of(found) if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", one)]
+    assert matches
+    assert {*keys_of(matches)} - named == set()
+    assert not [key for key in keys_of(matches) if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", key)]
 
 
 @pytest.mark.parametrize(("title", "words"), CASES.items(), ids=CASES)

@@ -49,7 +49,11 @@ def heard(lines: str) -> list[Heard]:
 
 def writes(events: list[Heard]) -> list[tuple[str, Heard]]:
     """Each object that was written, with the name of its unit."""
-    return [(name_of(one), one) for one in events if one.event == "object.written" and one.unit]
+    return [
+        (name_of(event), event)
+        for event in events
+        if event.event == "object.written" and event.unit
+    ]
 
 
 def name_of(event: Heard) -> str:
@@ -60,10 +64,10 @@ def name_of(event: Heard) -> str:
 def test_the_inventory_is_that_of_the_phases() -> None:
     ran = tidegate("waves", LADDER, "--offline", "-o", "json")
 
-    found = {one["phase"]: one["components"] for one in json.loads(ran.stdout)["phases"]}
-    assert {phase: found[phase] for phase in INVENTORY} == INVENTORY
-    assert "platform-postgres-clusters" in found["250"]
-    assert "platform-control-plane-smoke" in found["399"]
+    by_name = {phase["phase"]: phase["components"] for phase in json.loads(ran.stdout)["phases"]}
+    assert {phase: by_name[phase] for phase in INVENTORY} == INVENTORY
+    assert "platform-postgres-clusters" in by_name["250"]
+    assert "platform-control-plane-smoke" in by_name["399"]
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +79,15 @@ def events() -> list[Heard]:
 
 def test_no_phase_begins_before_the_one_before_is_well(events: list[Heard]) -> None:
     shown = json.loads(tidegate("units", LADDER, "--offline", "-o", "json").stdout)["units"]
-    steps = {one["name"]: one["step"] for one in shown if one["set"]}
+    steps = {item["name"]: item["step"] for item in shown if item["set"]}
 
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
-    for name, one in writes(events):
-        begins.setdefault(steps.get(name, 0), one.at)
-    for one in events:
-        if one.event == "step.passed" and one.unit:
-            ends[steps.get(name_of(one), 0)] = one.at
+    for name, event in writes(events):
+        begins.setdefault(steps.get(name, 0), event.at)
+    for event in events:
+        if event.event == "step.passed" and event.unit:
+            ends[steps.get(name_of(event), 0)] = event.at
     del begins[0]  # the root
 
     assert len(begins) == 38
@@ -93,16 +97,16 @@ def test_no_phase_begins_before_the_one_before_is_well(events: list[Heard]) -> N
 
 def test_a_component_is_more_than_its_settings(events: list[Heard]) -> None:
     kinds: dict[str, set[str]] = {}
-    for name, one in writes(events):
-        kinds.setdefault(name, set()).add(one.kind)
+    for name, write in writes(events):
+        kinds.setdefault(name, set()).add(write.kind)
 
-    assert [name for name, found in kinds.items() if found <= {"ConfigMap"}] == ["root"]
+    assert [name for name, item in kinds.items() if item <= {"ConfigMap"}] == ["root"]
 
 
 def test_nothing_is_left_for_lint_to_say() -> None:
     ran = tidegate("lint", LADDER, "--offline", "-o", "json")
 
-    codes = [one["code"] for one in json.loads(ran.stdout)["findings"]]
+    codes = [finding["code"] for finding in json.loads(ran.stdout)["findings"]]
     assert (ran.returncode, [code for code in codes if code.startswith("ORD")]) == (0, [])
 
 
@@ -138,14 +142,19 @@ def test_what_the_phases_were_mended_for_is_found_where_it_is_not(
 
     findings = json.loads(ran.stdout)["findings"]
     for _, code, says in moves.values():
-        assert any(one["code"] == code and says in one["sentence"] for one in findings), says
+        assert any(
+            finding["code"] == code and says in finding["sentence"] for finding in findings
+        ), says
 
 
 def test_a_pull_secret_cannot_come_from_vault_which_is_steps_away(tmp_path: Path) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
     file = root / "sources/foundation/foundation-ghcr-pull-secret/pull-secret.yaml"
-    own, vault = "{kind: SecretStore, name: bootstrap}", "{kind: ClusterSecretStore, name: vault}"
-    file.write_text(file.read_text().replace(own, vault))
+    unit_resource, vault = (
+        "{kind: SecretStore, name: bootstrap}",
+        "{kind: ClusterSecretStore, name: vault}",
+    )
+    file.write_text(file.read_text().replace(unit_resource, vault))
 
     ran = tidegate("lint", root, "--offline")
 

@@ -31,12 +31,14 @@ def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster:
     assert ran.returncode == 0, ran.stderr
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     ends = {
-        one["unit"].rpartition("/")[2]: one["at"] for one in events if one["event"] == "unit.ended"
+        event["unit"].rpartition("/")[2]: event["at"]
+        for event in events
+        if event["event"] == "unit.ended"
     }
     begins: dict[str, int] = {}
-    for one in events:
-        if one["event"] == "object.written":
-            begins.setdefault(one["unit"].rpartition("/")[2], one["at"])
+    for item in events:
+        if item["event"] == "object.written":
+            begins.setdefault(item["unit"].rpartition("/")[2], item["at"])
     for releases, layer in zip(RELEASES, LAYERS[1:], strict=False):
         assert max(ends[name] for name in releases) <= begins[layer]
 
@@ -66,12 +68,12 @@ def test_the_minutes_of_a_fresh_cluster_are_those_of_its_page(cluster: Path) -> 
     ran = tidegate("simulate", cluster, "--profile", profile, "-o", "json", **key)
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    start = next(one["at"] for one in events if "at" in one)
+    start = next(event["at"] for event in events if "at" in event)
     minutes: dict[str, dict[str, int]] = {"step.applying": {}, "unit.ended": {}}
-    for one in events:
-        if one["event"] in minutes and one.get("unit"):
-            name = one["unit"].rpartition("/")[2]
-            minutes[one["event"]].setdefault(name, 1 + (one["at"] - start) // 60_000)
+    for item in events:
+        if item["event"] in minutes and item.get("unit"):
+            name = item["unit"].rpartition("/")[2]
+            minutes[item["event"]].setdefault(name, 1 + (item["at"] - start) // 60_000)
     begun, ready = minutes.values()
     assert [begun[layer] for layer in LAYERS] == [1, 4, 7]
     assert [ready[name] for name in ("cert-manager", "postgresql", "authentik")] == [3, 6, 9]

@@ -44,7 +44,7 @@ def test_a_tree_goes_down_into_the_units_that_a_unit_brings(tmp_path: Path) -> N
     assert [line.lstrip("├─└ ") for line in compact.stdout.splitlines()[1:]] == [
         f"Kustomization/flux-system/{name}" for name in ("data", "ground", "web")
     ]
-    assert [one["name"] for one in document["children"]] == [
+    assert [child["name"] for child in document["children"]] == [
         "Deployment/shop/data",
         "Job/shop/prepare",
     ]
@@ -167,8 +167,8 @@ def test_a_trace_leads_from_an_object_to_its_source_each_with_its_file(
 
     assert ran.returncode == 0, ran.stderr
     blocks = [block.splitlines() for block in ran.stdout.split("---\n")]
-    told = [{line.split()[0]: line.split(maxsplit=1)[1] for line in block} for block in blocks]
-    assert told == [
+    messages = [{line.split()[0]: line.split(maxsplit=1)[1] for line in block} for block in blocks]
+    assert messages == [
         {
             "Object:": "Deployment/data",
             "Namespace:": "shop",
@@ -205,7 +205,7 @@ def test_who_is_traced_and_not_there_is_told_with_who_may_be_meant(tmp_path: Pat
     tree = tidegate("tree", "app", "tems", "-C", root)
     noun = tidegate("tree", "applicationz", "teams", "-C", root)
 
-    assert {one.returncode for one in (name, kind, tree, noun)} == {2}
+    assert {item.returncode for item in (name, kind, tree, noun)} == {2}
     assert "error[words.object]: no unit here brings a deployment `red-wb`" in name.stderr
     assert "did you mean `red-web`?" in name.stderr
     assert "did you mean `deployment`?" in kind.stderr
@@ -239,12 +239,14 @@ async def test_what_a_cluster_tells_of_what_failed(tmp_path: Path) -> None:
     heads, *rows = all_of_it.stdout.splitlines()
     assert re.split(r"\s{2,}", heads)[1:] == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     assert any("HealthCheckFailed" in row and "Kustomization/data" in row for row in rows)
-    told = {(one["object"], one["reason"]) for one in map(json.loads, of_unit.stdout.splitlines())}
+    messages = {
+        (item["object"], item["reason"]) for item in map(json.loads, of_unit.stdout.splitlines())
+    }
     assert {
         ("Job/prepare", "BackoffLimitExceeded"),
         ("Kustomization/data", "HealthCheckFailed"),
-    } <= told
-    assert ("Kustomization/web", "DependencyNotReady") not in told
+    } <= messages
+    assert ("Kustomization/web", "DependencyNotReady") not in messages
     assert logs.stdout.splitlines()[0] == (
         f"==> Pod shop/{pod}, container main, of Job shop/prepare: Error, exit code 1"
     )
@@ -282,9 +284,9 @@ def test_who_follows_is_told_what_all_pods_print_until_they_have_ended(
     document = cluster.reach(*follow, "red", "--tail", "1", "-o", "json")
 
     assert ended.code == 0, ended.stderr
-    told = [line.partition(" | ") for line in ended.stdout.splitlines()]
-    assert [said for _, _, said in told] == ["one", "two", "by ***"]
-    assert {who.startswith("made-") and who.endswith("/main") for who, _, _ in told} == {True}
+    messages = [line.partition(" | ") for line in ended.stdout.splitlines()]
+    assert [text for _, _, text in messages] == ["one", "two", "by ***"]
+    assert {who.startswith("made-") and who.endswith("/main") for who, _, _ in messages} == {True}
     assert sorted(line.partition("-")[0] for line in goes_on.stdout.splitlines()) == [
         *("data", "prepare")
     ]

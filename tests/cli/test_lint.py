@@ -23,7 +23,7 @@ def late(tmp_path: Path) -> Path:
 
 
 def codes(stdout: str) -> list[str]:
-    return [one["code"] for one in json.loads(stdout)["findings"]]
+    return [finding["code"] for finding in json.loads(stdout)["findings"]]
 
 
 def test_a_deadlock_is_told_at_its_line_with_a_caret_and_what_happens(late: Path) -> None:
@@ -59,9 +59,11 @@ def test_a_baseline_makes_an_old_repository_green_until_something_new_comes(late
     assert (written.returncode, again.returncode, moved.returncode) == (0, 0, 0)
     assert "known from the baseline" in again.stdout.splitlines()[-1]
     assert grown.returncode == 3
-    assert [one["file"] for one in json.loads(grown.stdout)["findings"] if one["code"] == CODE] == [
-        "shop/other.yaml"
-    ]
+    assert [
+        finding["file"]
+        for finding in json.loads(grown.stdout)["findings"]
+        if finding["code"] == CODE
+    ] == ["shop/other.yaml"]
 
 
 def test_a_baseline_that_is_none_is_an_error(late: Path) -> None:
@@ -106,9 +108,11 @@ def test_the_configuration_ignores_paths_and_says_how_bad_a_rule_is(late: Path) 
 
     ran = tidegate_in(late, "lint", "-o", "json")
 
-    found = {one["code"]: one["severity"] for one in json.loads(ran.stdout)["findings"]}
-    assert CODE not in found
-    assert found["units.home"] == "error"
+    by_name = {
+        finding["code"]: finding["severity"] for finding in json.loads(ran.stdout)["findings"]
+    }
+    assert CODE not in by_name
+    assert by_name["units.home"] == "error"
     assert ran.returncode == 3
 
 
@@ -216,8 +220,8 @@ def test_an_empty_cluster_lacks_what_nobody_brings() -> None:
 
     document = json.loads(lacking.stdout)["greenfield"]
     assert (lacking.returncode, document["complete"]) == (3, False)
-    told = [one["what"] for one in document["assumed"]]
-    assert "operator cert-manager (Certificate, ClusterIssuer)" in told
+    messages = [item["what"] for item in document["assumed"]]
+    assert "operator cert-manager (Certificate, ClusterIssuer)" in messages
     assert whole.returncode == 0
     assert "greenfield: an empty cluster can be brought up from this repository" in whole.stdout
 

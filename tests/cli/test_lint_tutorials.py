@@ -49,7 +49,7 @@ def given_in(folder: Path) -> Path | None:
 
 def test_every_broken_repository_has_its_tutorial() -> None:
     assert {page.stem for page in TUTORIALS} == {
-        one.name for one in BROKEN.iterdir() if one.is_dir()
+        path.name for path in BROKEN.iterdir() if path.is_dir()
     }
 
 
@@ -62,8 +62,8 @@ async def test_lint_names_the_mistake_and_one_edit_mends_it(page: Path, tmp_path
     mend(page, folder)
     after = await lint_at(folder)
 
-    assert code in {one.code for one in before.findings}
-    left = {one.code for one in after.findings if one.severity is not Severity.NOTE}
+    assert code in {finding.code for finding in before.findings}
+    left = {finding.code for finding in after.findings if finding.severity is not Severity.NOTE}
     assert left == set()
 
 

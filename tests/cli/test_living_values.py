@@ -22,9 +22,9 @@ def settings_of(name: str, home: str, **data: Json) -> JsonObject:
 
 
 def secret_of(name: str, home: str, **data: str) -> JsonObject:
-    found: Json = {key: base64.b64encode(one.encode()).decode() for key, one in data.items()}
+    by_name: Json = {key: base64.b64encode(item.encode()).decode() for key, item in data.items()}
     metadata: Json = {"name": name, "namespace": home}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": found}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": by_name}
 
 
 @pytest.fixture
@@ -76,5 +76,5 @@ def test_variables_are_read_there_as_well_and_the_repository_goes_before(
     ran = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    found = cluster.all(CONFIG_MAP, "shop")["web"]["data"]
-    assert found == {"there": "of the cluster", "here": "of the repository"}
+    result = cluster.all(CONFIG_MAP, "shop")["web"]["data"]
+    assert result == {"there": "of the cluster", "here": "of the repository"}

@@ -42,8 +42,8 @@ def synced(folder: Path, job: str, *words: str, scenario: str = PRINTS) -> Said:
 def test_lines_are_told_while_the_job_runs(job: str, tmp_path: Path) -> None:
     ran = synced(tmp_path, job, "--logs")
 
-    told = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
-    assert told == [
+    messages = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
+    assert messages == [
         "Job default/migrate | applying 001",
         "Job default/migrate | user *** is there",
         r"Job default/migrate | \x1b[2Jdone",
@@ -117,9 +117,9 @@ async def test_a_server_is_asked_for_them_as_well(job: str, tmp_path: Path) -> N
             *("sync", unit, "--logs", "--yes", "--kubeconfig", tmp_path / KUBECONFIG)
         )
 
-    told = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
+    messages = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
     assert ran.code == 0, ran.stderr
-    assert told == [
+    assert messages == [
         "Job default/migrate | applying 001",
         "Job default/migrate | user *** is there",
         r"Job default/migrate | \x1b[2Jdone",

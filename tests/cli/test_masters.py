@@ -35,11 +35,11 @@ def notes(body: JsonObject) -> dict[str, Json]:
 
 def held(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
     """By unit, whether its controller is held, and that is known to be ours."""
-    found = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system")
+    result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system")
     return {
-        name: HELD in notes(one)
-        and (SKIPS in notes(one) or get_value(one, "spec", "suspend") is True)
-        for name, one in found.items()
+        name: HELD in notes(item)
+        and (SKIPS in notes(item) or get_value(item, "spec", "suspend") is True)
+        for name, item in result.items()
     }
 
 
@@ -173,9 +173,9 @@ def test_whoever_is_taken_over_is_held_from_the_beginning_until_it_is_handed_bac
     back = cluster.sync(made.root, "--hand-back")
     assert back.code == 0, back.stdout + back.stderr
     assert "handed back to" in back.stderr
-    found = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system").values()
-    assert all(HELD not in notes(one) and SKIPS not in notes(one) for one in found)
-    assert all(get_value(one, "spec", "suspend") is None for one in found)
+    result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system").values()
+    assert all(HELD not in notes(item) and SKIPS not in notes(item) for item in result)
+    assert all(get_value(item, "spec", "suspend") is None for item in result)
     assert cluster.sync(made.root).code == 5, "it is alive, and nobody holds it"
 
 
@@ -286,4 +286,4 @@ def test_a_unit_that_is_held_still_says_how_it_is(
     cluster.sync(a_chain(tmp_path / "platform").root, "--take-over")
 
     units = cluster.all(KUSTOMIZATION, "flux-system").values()
-    assert {(condition(one, "Ready") or ("",))[0] for one in units} == {"True"}
+    assert {(condition(unit, "Ready") or ("",))[0] for unit in units} == {"True"}

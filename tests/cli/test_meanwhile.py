@@ -58,9 +58,9 @@ def played(made: Repository, scenario: JsonObject, engine: str = "argocd") -> Js
 
 
 def drifts(ending: JsonObject) -> list[JsonObject]:
-    found = ending.get("drifts", [])
-    assert isinstance(found, list)
-    return [one for one in found if isinstance(one, dict)]
+    value = ending.get("drifts", [])
+    assert isinstance(value, list)
+    return [item for item in value if isinstance(item, dict)]
 
 
 def test_what_others_change_is_put_back_with_pauses_that_grow(tmp_path: Path) -> None:
@@ -71,10 +71,10 @@ def test_what_others_change_is_put_back_with_pauses_that_grow(tmp_path: Path) ->
 
     first, second, third, fourth = drifts(ending)
     pauses = [
-        (one["attempts"], round((int(str(one["healed"])) - int(str(one["at"]))) / 1000))
-        for one in (first, second, third, fourth)
+        (item["attempts"], round((int(str(item["healed"])) - int(str(item["at"]))) / 1000))
+        for item in (first, second, third, fourth)
     ]
-    assert [one["sentence"] for one in (first, fourth)] == [
+    assert [item["sentence"] for item in (first, fourth)] == [
         "was changed by somebody: `spec.replicas`",
         "was deleted",
     ]
@@ -90,8 +90,8 @@ def test_an_edit_right_behind_a_sync_that_healed_waits_for_its_pause(tmp_path: P
     ending = played(made, {"edits": edits})
 
     seconds = [
-        (round(int(str(one["at"])) / 1000), round(int(str(one["healed"])) / 1000))
-        for one in drifts(ending)
+        (round(int(str(drift["at"])) / 1000), round(int(str(drift["healed"])) / 1000))
+        for drift in drifts(ending)
     ]
     assert seconds == [(180, 180), (180, 182), (183, 188)], "0, 2 and 6 seconds"
 
@@ -126,8 +126,8 @@ def test_an_edit_that_comes_to_nothing_is_told(tmp_path: Path) -> None:
 def test_the_pauses_of_healing_are_those_that_the_controller_is_told(tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     keys = "controller.self.heal."
-    told: JsonObject = {f"{keys}backoff.timeout.seconds": "0", f"{keys}timeout.seconds": "30"}
-    params = argo_settings(told)
+    result: JsonObject = {f"{keys}backoff.timeout.seconds": "0", f"{keys}timeout.seconds": "30"}
+    params = argo_settings(result)
     params["metadata"] = {"name": "argocd-cmd-params-cm", "namespace": "argocd"}
     made.put("argocd/params.yaml", params)
 

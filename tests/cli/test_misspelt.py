@@ -77,10 +77,10 @@ def test_a_misspelt_word_is_told_with_what_may_be_meant(
 
     ran = run(tmp_path, *verb, "unit")
 
-    told = ran.stdout + ran.stderr
-    assert sentence in told
-    assert hint in told
-    assert "web.yaml:6:5" in told
+    result = ran.stdout + ran.stderr
+    assert sentence in result
+    assert hint in result
+    assert "web.yaml:6:5" in result
 
 
 @pytest.mark.parametrize("note", FINE)
@@ -141,7 +141,7 @@ def test_values_of_a_chart_are_taken_as_helm_takes_them(tmp_path: Path) -> None:
     templates = tmp_path / "web" / "templates"
     templates.mkdir(parents=True)
     (templates.parent / "Chart.yaml").write_text("{apiVersion: v2, name: web, version: 0.1.0}\n")
-    values = "".join(f"  {one}: {{{{ .Values.{one} | toJson | quote }}}}\n" for one in "abc")
+    values = "".join(f"  {item}: {{{{ .Values.{item} | toJson | quote }}}}\n" for item in "abc")
     (templates / "web.yaml").write_text(
         f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata:\n{values}"
     )

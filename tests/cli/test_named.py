@@ -68,11 +68,11 @@ def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
         write_unit(tmp_path / "apps", **{team: app.format(team)})
 
     both = tidegate("app", "manifests", "web", "-C", tmp_path, "--offline")
-    one = tidegate("app", "manifests", "red/web", "-C", tmp_path, "--offline")
+    result = tidegate("app", "manifests", "red/web", "-C", tmp_path, "--offline")
 
     assert both.returncode == 2
     assert "several are called `web`" in both.stderr
-    assert one.returncode == 0, one.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_who_is_not_there_and_who_is_not_named_at_all() -> None:

@@ -135,7 +135,7 @@ def test_a_base_that_could_not_be_had_is_no_success(
     assert ran.code == 3
     assert "error[units.weakened]: not all of it is known: 1 chart or base" in ran.stderr
     assert "there is nothing to do\n" not in ran.stdout
-    assert not any(one.endswith(": passed after 0.0s") for one in ran.stdout.splitlines())
+    assert not any(line.endswith(": passed after 0.0s") for line in ran.stdout.splitlines())
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
@@ -213,7 +213,7 @@ def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.Mo
 
     heads = ["NAME", "REVISION", "SUSPENDED", "READY", "SOURCE", "PATH", "MESSAGE"]
     assert units[0].split() == sources[0].split() == heads
-    assert any("GitRepository/platform  ./web" in one for one in units)
+    assert any("GitRepository/platform  ./web" in unit for unit in units)
     assert URL in sources[1]
 
 
@@ -229,11 +229,11 @@ def test_a_source_that_nobody_applies_is_a_source(
     place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
 
     shown = cluster.reach("get", "sources", *place)
-    told = cluster.reach("get", "sources", "-o", "json", *place)
+    result = cluster.reach("get", "sources", "-o", "json", *place)
 
     assert shown.code == 0, shown.stderr
     assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["platform", "spare"]
-    names = [json.loads(line)["metadata"]["name"] for line in told.stdout.splitlines()]
+    names = [json.loads(line)["metadata"]["name"] for line in result.stdout.splitlines()]
     assert names == ["platform", "spare"]
 
 

@@ -32,8 +32,8 @@ def documents(text: str) -> Documents:
 
 def done(events: Documents) -> list[tuple[Json, ...]]:
     """What was done to which object, of which step."""
-    written = [one for one in events if str(one.get("event")).startswith("object.written")]
-    return sorted(tuple(one.get(name) for name in NAMES) for one in written)
+    written = [event for event in events if str(event.get("event")).startswith("object.written")]
+    return sorted(tuple(item.get(name) for name in NAMES) for item in written)
 
 
 def test_an_object_goes_by_the_same_keys_in_every_verb(tmp_path: Path) -> None:
@@ -43,18 +43,20 @@ def test_an_object_goes_by_the_same_keys_in_every_verb(tmp_path: Path) -> None:
     synced = type_in("sync", FIRST, "--sandbox", "-o", "json", "--record", record)
     simulated = type_in("simulate", FIRST, "-o", "json")
 
-    wanted = sorted(tuple(one.get(name) for name in NAMES) for one in get_mappings(plan, "objects"))
-    assert len(wanted) == 10
-    assert done(documents(synced.stdout)) == wanted
-    assert done(documents(simulated.stdout)) == wanted
+    expected = sorted(
+        tuple(item.get(name) for name in NAMES) for item in get_mappings(plan, "objects")
+    )
+    assert len(expected) == 10
+    assert done(documents(synced.stdout)) == expected
+    assert done(documents(simulated.stdout)) == expected
     head, *events = documents(record.read_text())
-    assert done(events) == wanted
+    assert done(events) == expected
     named = [
-        (step["unit"], step["id"], *(one.get(name) for name in NAMES[2:6]))
+        (step["unit"], step["id"], *(item.get(name) for name in NAMES[2:6]))
         for step in get_mappings(head, "steps")
-        for one in get_mappings(step, "objects")
+        for item in get_mappings(step, "objects")
     ]
-    assert sorted(named) == [one[:6] for one in wanted]
+    assert sorted(named) == [item[:6] for item in expected]
 
 
 def test_the_first_event_says_the_version_of_all() -> None:
@@ -76,20 +78,22 @@ async def test_fields_that_a_rollout_changes_are_those_of_its_plan(tmp_path: Pat
         again = await cluster.roll_out("sync", unit, "--yes", "-o", "json")
 
     (plan,) = documents(planned.stdout)
-    wanted = {
-        one["name"]: (one["operation"], one["fields"]) for one in get_mappings(plan, "objects")
+    expected = {
+        item["name"]: (item["operation"], item["fields"]) for item in get_mappings(plan, "objects")
     }
     events = documents(synced.stdout)
-    written = [one for one in events if one["event"] == "object.written"]
-    assert {one["name"]: (one["operation"], one["fields"]) for one in written} == wanted
-    assert wanted["web"] == (
+    written = [event for event in events if event["event"] == "object.written"]
+    assert {item["name"]: (item["operation"], item["fields"]) for item in written} == expected
+    assert expected["web"] == (
         "change",
         [{"path": "data.colour", "before": "blue", "after": "green"}],
     )
     assert "-one" not in synced.stdout
     assert "***" in synced.stdout
-    kept = [one for one in documents(again.stdout) if one["event"] == "object.unchanged"]
-    assert {one["operation"] for one in kept} <= {"keep"}
+    kept = [
+        document for document in documents(again.stdout) if document["event"] == "object.unchanged"
+    ]
+    assert {item["operation"] for item in kept} <= {"keep"}
 
 
 def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_path: Path) -> None:
@@ -97,11 +101,11 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
     scenario = write_unit(tmp_path, scenario=SLOW) / "scenario.yaml"
     words = ("sync", unit, "--sandbox", "--scenario", scenario, "--timeout", "30s")
 
-    told = type_in(*words, "-o", "json", "--logs", "--record", tmp_path / "run.jsonl")
+    result = type_in(*words, "-o", "json", "--logs", "--record", tmp_path / "run.jsonl")
     shown = type_in(*words)
 
-    last = documents(told.stdout)[-1]
-    assert (told.code, shown.code) == (8, 8), told.stderr
+    last = documents(result.stdout)[-1]
+    assert (result.code, shown.code) == (8, 8), result.stderr
     assert (last["event"], last["outcome"]) == ("rollout.explained", "late")
     (failure,) = get_mappings(last, "failures")
     assert (failure["kind"], failure["name"]) == ("Job", "migrate")
@@ -109,7 +113,7 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
     assert failure["log"] == ["still at it"]
     assert str(get_list(failure, "events")[0]).startswith("SuccessfulCreate: ")
     assert documents((tmp_path / "run.jsonl").read_text())[-1] == last
-    about = [one for one in documents(told.stdout) if "name" in one]
-    assert {(one["unit"], one["step"]) for one in about} == {("default/unit", STEP)}
-    assert "log.printed" in {one["event"] for one in about}
+    about = [document for document in documents(result.stdout) if "name" in document]
+    assert {(item["unit"], item["step"]) for item in about} == {("default/unit", STEP)}
+    assert "log.printed" in {item["event"] for item in about}
     assert "  log      still at it" in shown.lines

@@ -80,8 +80,10 @@ def test_a_gate_waits_for_what_a_row_of_the_user_says(
 
     ran = run(verb, tmp_path, **files)
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = {event["name"]: event["at"] for event in told if event["event"] == "object.written"}
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    written = {
+        event["name"]: event["at"] for event in messages if event["event"] == "object.written"
+    }
     assert ran.returncode == 0
     # Servers keep times in whole seconds, so a stage may seem to begin up to one earlier.
     assert 89_000 <= written["behind"] - written["it"] <= 91_000

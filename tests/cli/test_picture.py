@@ -28,4 +28,4 @@ def test_the_readme_shows_the_picture_on_its_first_screen() -> None:
     first_screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
 
     shown = re.findall(r'src="([^"]+)"|!\[[^]]*\]\(([^)]+)\)', first_screen)
-    assert [one or other for one, other in shown] == ["docs/images/rollout.svg"]
+    assert [item or other for item, other in shown] == ["docs/images/rollout.svg"]

@@ -63,9 +63,9 @@ def test_a_template_is_told_as_it_can_be_opened(
 
     ran = typed(here, os.environ, (verb, what, "--offline", "-o", "json"))
 
-    found = [json.loads(line) for line in (ran.stdout + ran.stderr).splitlines()]
-    findings = [one for each in found for one in each.get("findings", [each])]
-    (where,) = (one["where"] for one in findings if one.get("code") == "argo.hook")
+    matches = [json.loads(line) for line in (ran.stdout + ran.stderr).splitlines()]
+    findings = [item for each in matches for item in each.get("findings", [each])]
+    (where,) = (finding["where"] for finding in findings if finding.get("code") == "argo.hook")
     name, line = where.split(" ")[0].split(":")[:2]
     assert name == told.format(repo=repo)
     assert "Presync" in (here / name).read_text().splitlines()[int(line) - 1]
@@ -103,7 +103,7 @@ def test_every_file_that_is_named_with_its_line_is_there(repo: Path) -> None:
 
     named = re.findall(r"[\w./-]+\.yaml(?=:\d)", ran.stdout + ran.stderr)
     assert named
-    assert all((repo.parent / one).is_file() for one in named), named
+    assert all((repo.parent / item).is_file() for item in named), named
 
 
 def test_a_list_of_known_findings_is_the_same_wherever_one_stands(repo: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_list_of_known_findings_is_the_same_wherever_one_stands(repo: Path) ->
 def test_a_values_file_is_told_from_where_the_user_stands(verb: str, tmp_path: Path) -> None:
     chart = write_files(tmp_path / "chart", {"Chart.yaml": "apiVersion: v2\nname: a\nversion: 1\n"})
     write_files(tmp_path / "sub", {"prod.yaml": "- a\n", "none.yaml": "\0"})
-    for place, word, told in (
+    for place, word, result in (
         (tmp_path, "sub/prod.yaml", "sub/prod.yaml"),
         (tmp_path / "sub", "../sub/prod.yaml", "prod.yaml"),
         (tmp_path / "sub", "none.yaml", "none.yaml"),
@@ -129,4 +129,4 @@ def test_a_values_file_is_told_from_where_the_user_stands(verb: str, tmp_path: P
         ran = typed(place, {"HOME": str(tmp_path)}, (verb, str(chart), "-f", word))
 
         assert ran.code == 3
-        assert f"  at {told}\n" in ran.stderr
+        assert f"  at {result}\n" in ran.stderr

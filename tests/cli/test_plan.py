@@ -15,10 +15,10 @@ PASSWORD = "only-for-this-example"
 def test_a_plan_lists_what_would_be_done_in_the_order_of_waves() -> None:
     ran = tidegate("plan", FIRST)
 
-    told = [line.split()[-1] for line in ran.stdout.splitlines() if " create " in line]
+    messages = [line.split()[-1] for line in ran.stdout.splitlines() if " create " in line]
     assert ran.returncode == 0, ran.stderr
-    assert told[:2] == ["default/shop-credentials", "default/shop-settings"]
-    assert told[-1] == "default/shop"
+    assert messages[:2] == ["default/shop-credentials", "default/shop-settings"]
+    assert messages[-1] == "default/shop"
     assert ran.stdout.endswith("\n10 to create\n")
 
 
@@ -31,7 +31,7 @@ def test_the_document_of_a_plan_holds_every_object_and_no_value_of_a_secret() ->
     assert plan["summary"] == {"create": 10}
     assert len(plan["objects"]) == 10
     assert PASSWORD not in ran.stdout + ran.stderr
-    (secret,) = [one for one in plan["objects"] if one["kind"] == "Secret"]
+    (secret,) = [item for item in plan["objects"] if item["kind"] == "Secret"]
     assert secret["object"] is None
     assert (secret["operation"], secret["step"]) == ("create", "default/first/sync/-3")
     assert secret["where"].startswith("examples/first/") or secret["where"].count(":") == 2

@@ -68,18 +68,20 @@ def test_an_application_in_the_wrong_wave_is_found_and_held_by_what_it_waits_for
     file.write_text(file.read_text().replace('sync-wave: "1"', 'sync-wave: "-2"'))
 
     key = examples / "layers" / KEY
-    found, ran = type_in("lint", root), played(verb, root, key=key)
+    result, ran = type_in("lint", root), played(verb, root, key=key)
 
-    assert "error[ORD006]: deadlock: Deployment `fineract-dev/oauth2-proxy`" in found.stdout
+    assert "error[ORD006]: deadlock: Deployment `fineract-dev/oauth2-proxy`" in result.stdout
     assert ran.code == GATE_STAYED_SHUT
     assert "container wait-for-fineract-realm: CrashLoopBackOff" in ran.stdout
 
 
 def played(verb: str, root: Path, *words: str | Path, key: Path | None = None) -> Typed:
     """The verb on a simulated cluster, with the example's own key or another one."""
-    own = root.parent / "layers" / KEY
+    unit_resource = root.parent / "layers" / KEY
     sandbox = ("--sandbox",) if verb == "sync" else ()
-    return type_in(verb, root, *sandbox, *words, folder=root, SOPS_AGE_KEY_FILE=str(key or own))
+    return type_in(
+        verb, root, *sandbox, *words, folder=root, SOPS_AGE_KEY_FILE=str(key or unit_resource)
+    )
 
 
 def layers_with(examples: Path, folder: Path) -> Path:
@@ -160,8 +162,8 @@ def test_a_chart_repository_that_does_not_answer_is_named_with_who_needs_it(
     ran = played(verb, layers_from_far(examples, tmp_path))
 
     assert ran.code == 0
-    told = "`HelmRelease/cert-manager/cert-manager` is opaque, as it needs cert-manager"
-    assert f"{told} v1.19.1 from http://127.0.0.1:1: the server cannot be asked: " in ran.stderr
+    message = "`HelmRelease/cert-manager/cert-manager` is opaque, as it needs cert-manager"
+    assert f"{message} v1.19.1 from http://127.0.0.1:1: the server cannot be asked: " in ran.stderr
     assert "not all of it is known: 1 unit could not be looked into" in ran.stderr
 
 

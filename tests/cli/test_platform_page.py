@@ -29,9 +29,9 @@ def part_of(name: str) -> str:
     """What the page says of a platform."""
     heads = {"charts": "the charts"}
     return next(
-        one
-        for one in PAGE.split("\n## ")
-        if f"`examples/{name}`" in one or heads.get(name, "\0") in one
+        part
+        for part in PAGE.split("\n## ")
+        if f"`examples/{name}`" in part or heads.get(name, "\0") in part
     )
 
 
@@ -39,7 +39,7 @@ def part_of(name: str) -> str:
 def functions_of(file: str) -> frozenset[str]:
     tree = ast.parse((ROOT / "tests" / file).read_text())
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(one.name for one in tree.body if isinstance(one, kinds))
+    return frozenset(item.name for item in tree.body if isinstance(item, kinds))
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -74,15 +74,15 @@ def test_what_lint_ignores_is_what_it_would_find_is_listed_and_has_a_reason(
     entries = get_mappings(read_documents(file.read_bytes(), file.name)[0].body, "lint", "ignore")
     file.write_text(settings.replace("  ignore:\n", "  ignore: []\n").partition("  - rule:")[0])
 
-    found = json.loads(type_among(platforms, "lint", name, "-o", "json").stdout)["findings"]
+    result = json.loads(type_among(platforms, "lint", name, "-o", "json").stdout)["findings"]
 
     file.write_text(settings)
-    ignored = {get_text(one, "rule") for one in entries}
-    assert all(get_text(one, "reason") for one in entries)
-    assert {one["code"] for one in found if one["severity"] != "note"} <= ignored
-    assert ignored - UNMADE <= {one["code"] for one in found}, "nothing is ignored in vain"
+    ignored = {get_text(entry, "rule") for entry in entries}
+    assert all(get_text(entry, "reason") for entry in entries)
+    assert {item["code"] for item in result if item["severity"] != "note"} <= ignored
+    assert ignored - UNMADE <= {item["code"] for item in result}, "nothing is ignored in vain"
     (listed,) = IGNORED.findall(part_of(name))
-    assert {one.strip("`") for one in listed.split(", ")} == ignored
+    assert {part.strip("`") for part in listed.split(", ")} == ignored
 
 
 def test_every_test_that_the_page_names_exists() -> None:

@@ -87,7 +87,9 @@ def objects_of(platforms: Path, name: str) -> dict[str, JsonObject]:
     ran = type_among(platforms, "render", name, "-o", "json")
     assert ran.code == 0, ran.stderr
     bodies: list[JsonObject] = [json.loads(line) for line in ran.lines]
-    return {f"{get_text(one, 'kind')} {get_text(one, 'metadata', 'name')}": one for one in bodies}
+    return {
+        f"{get_text(body, 'kind')} {get_text(body, 'metadata', 'name')}": body for body in bodies
+    }
 
 
 def notes_of(body: JsonObject) -> JsonObject:
@@ -95,45 +97,49 @@ def notes_of(body: JsonObject) -> JsonObject:
 
 
 def test_nine_applications_stand_in_their_waves_and_sync_by_themselves(platforms: Path) -> None:
-    found = objects_of(platforms, "fineract")
+    objects = objects_of(platforms, "fineract")
 
     applications = {
-        key: one for key, one in found.items() if get_text(one, "kind") == "Application"
+        key: item for key, item in objects.items() if get_text(item, "kind") == "Application"
     }
     assert {
-        get_text(one, "metadata", "name"): notes_of(one)[WAVE] for one in applications.values()
+        get_text(application, "metadata", "name"): notes_of(application)[WAVE]
+        for application in applications.values()
     } == (WAVES)
-    policies = [get_value(one, "spec", "syncPolicy", "automated") for one in applications.values()]
+    policies = [
+        get_value(application, "spec", "syncPolicy", "automated")
+        for application in applications.values()
+    ]
     assert policies == [{"prune": True, "selfHeal": True}] * len(WAVES)
 
 
 def test_databases_and_schema_come_as_hooks_and_the_realm_behind_keycloak(platforms: Path) -> None:
-    found = objects_of(platforms, "fineract")
+    objects = objects_of(platforms, "fineract")
 
     hooks = {
-        get_text(one, "metadata", "name"): (notes[HOOK], notes[WAVE])
-        for one in found.values()
-        if HOOK in (notes := notes_of(one)) and get_text(one, "kind") == "Job"
+        get_text(item, "metadata", "name"): (notes[HOOK], notes[WAVE])
+        for item in objects.values()
+        if HOOK in (notes := notes_of(item)) and get_text(item, "kind") == "Job"
     }
     assert hooks == {
         "create-databases": ("PreSync", "5"),
         "fineract-schema-migration": ("PreSync", "6"),
         "apply-keycloak-config": ("PostSync", "1"),
     }
-    migration = found["Job fineract-schema-migration"]
+    migration = objects["Job fineract-schema-migration"]
     assert get_value(migration, "spec", "backoffLimit") == 4
     (clears,) = get_mappings(migration, *POD, "initContainers")
     assert "UPDATE DATABASECHANGELOGLOCK" in str(get_list(clears, "args"))
 
 
 def test_pods_wait_for_what_they_need_and_have_forty_minutes_to_start(platforms: Path) -> None:
-    found = objects_of(platforms, "fineract")
+    objects = objects_of(platforms, "fineract")
 
     waits = {
-        get_text(one, "metadata", "name"): [get_text(wait, "name") for wait in waiting]
-        for one in found.values()
-        if get_text(one, "kind") == "Deployment"
-        and (waiting := get_mappings(one, *POD, "initContainers"))
+        get_text(item, "metadata", "name"): [get_text(wait, "name") for wait in waiting]
+        for item in objects.values()
+        if get_text(item, "kind") == "Deployment"
+        and (waiting := get_mappings(item, *POD, "initContainers"))
     }
     modes = ("fineract-write", "fineract-read", "fineract-batch")
     assert waits == {
@@ -142,72 +148,78 @@ def test_pods_wait_for_what_they_need_and_have_forty_minutes_to_start(platforms:
         **{mode: ["wait-for-schema-migration"] for mode in modes},
     }
     for mode in modes:
-        (program,) = get_mappings(found[f"Deployment {mode}"], *POD, "containers")
+        (program,) = get_mappings(objects[f"Deployment {mode}"], *POD, "containers")
         probe = get_mapping(program, "startupProbe")
         times = ("initialDelaySeconds", "periodSeconds", "failureThreshold")
         assert [probe[key] for key in times] == [60, 30, 80]
 
 
 def test_the_realm_has_its_clients_and_fineract_knows_who_signs(platforms: Path) -> None:
-    found = objects_of(platforms, "fineract")
+    objects = objects_of(platforms, "fineract")
 
-    realm: Json = json.loads(get_text(found["ConfigMap fineract-realm"], "data", "fineract.json"))
+    realm: Json = json.loads(get_text(objects["ConfigMap fineract-realm"], "data", "fineract.json"))
     clients = get_mappings(realm, "clients")
-    assert [get_text(one, "clientId") for one in clients] == [
+    assert [get_text(client, "clientId") for client in clients] == [
         "fineract-oauth2-proxy",
         "community-app",
     ]
-    assert all(get_mappings(one, "protocolMappers") for one in clients)
+    assert all(get_mappings(client, "protocolMappers") for client in clients)
     assert get_mapping(realm, "roles", "client", "community-app") is not None
-    settings = get_mapping(found["ConfigMap fineract-write"], "data")
+    settings = get_mapping(objects["ConfigMap fineract-write"], "data")
     signs = "SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT"
     assert str(settings[f"{signs}_ISSUER_URI"]).endswith("/realms/fineract")
     assert str(settings[f"{signs}_JWK_SET_URI"]).endswith("/protocol/openid-connect/certs")
 
 
 def test_the_rule_for_applications_is_in_the_values_of_argo_cd(platforms: Path) -> None:
-    found = objects_of(platforms, "homelab")
+    objects = objects_of(platforms, "homelab")
 
-    rules = get_mapping(found["ConfigMap argocd-cm"], "data")
+    rules = get_mapping(objects["ConfigMap argocd-cm"], "data")
     rule = str(rules["resource.customizations.health.argoproj.io_Application"])
     assert "hs.status = obj.status.health.status" in rule
 
 
 def test_sets_take_listed_paths_or_whatever_is_in_a_directory(platforms: Path) -> None:
-    found = objects_of(platforms, "homelab")
+    objects = objects_of(platforms, "homelab")
 
     def paths_of(name: str) -> list[str]:
-        (generator,) = get_mappings(found[f"ApplicationSet {name}"], "spec", "generators")
+        (generator,) = get_mappings(objects[f"ApplicationSet {name}"], "spec", "generators")
         taken = [
-            one for one in get_mappings(generator, "git", "directories") if "exclude" not in one
+            directory
+            for directory in get_mappings(generator, "git", "directories")
+            if "exclude" not in directory
         ]
-        return [get_text(one, "path") for one in taken]
+        return [get_text(item, "path") for item in taken]
 
     assert "infrastructure/controllers/cert-manager" in paths_of("infrastructure")
     assert (paths_of("monitoring"), paths_of("my-apps")) == (["monitoring/*"], ["my-apps/*/*"])
 
 
 def test_one_set_has_a_step_for_each_phase_and_few_at_a_time_below_others(platforms: Path) -> None:
-    found = objects_of(platforms, "ladder")
+    objects = objects_of(platforms, "ladder")
 
-    steps = get_mappings(found["ApplicationSet ameide"], "spec", "strategy", "rollingSync", "steps")
-    taken = [get_list(get_mappings(one, "matchExpressions")[0], "values") for one in steps]
+    steps = get_mappings(
+        objects["ApplicationSet ameide"], "spec", "strategy", "rollingSync", "steps"
+    )
+    taken = [get_list(get_mappings(step, "matchExpressions")[0], "values") for step in steps]
     assert taken == [[phase] for phase in PHASES]
-    most = {phase: one.get("maxUpdate") for phase, one in zip(PHASES, steps, strict=True)}
+    most = {phase: item.get("maxUpdate") for phase, item in zip(PHASES, steps, strict=True)}
     assert {most[phase] for phase in PHASES if phase.endswith(("10", "20"))} == {1}
     assert most["650"] is None
 
 
 def test_layers_wait_for_each_other_decrypt_and_look_every_ten_minutes(platforms: Path) -> None:
-    found = objects_of(platforms, "layers")
+    objects = objects_of(platforms, "layers")
 
     before = ""
     for name, releases in CHECKED.items():
-        spec = get_mapping(found[f"Kustomization {name}"], "spec")
+        spec = get_mapping(objects[f"Kustomization {name}"], "spec")
         assert spec["interval"] == "10m0s"
         assert spec["decryption"] == {"provider": "sops", "secretRef": {"name": "sops-age"}}
-        assert [get_text(one, "name") for one in get_mappings(spec, "healthChecks")] == releases
-        assert [get_text(one, "name") for one in get_mappings(spec, "dependsOn")] == [
+        assert [
+            get_text(health_check, "name") for health_check in get_mappings(spec, "healthChecks")
+        ] == releases
+        assert [get_text(item, "name") for item in get_mappings(spec, "dependsOn")] == [
             before
         ] * bool(before)
         before = name

@@ -17,7 +17,7 @@ ROWS = [tuple(re.split(r" {2,}", line)) for line in SHOWN]
 
 
 def test_the_page_has_the_table_that_the_command_prints() -> None:
-    assert [row[0] for row in ROWS] == [HEADS[0], *(one.name for one in PLATFORMS)]
+    assert [row[0] for row in ROWS] == [HEADS[0], *(platform.name for platform in PLATFORMS)]
     assert [*table_lines(ROWS[1:])] == SHOWN
 
 

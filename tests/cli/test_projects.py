@@ -77,10 +77,10 @@ def test_what_a_project_does_not_allow_is_refused_before_the_first_write_with_it
 
     assert ran.returncode == 3
     findings = [json.loads(line) for line in ran.stderr.splitlines()]
-    refusals = [one for one in findings if sentence in one["sentence"]]
+    refusals = [finding for finding in findings if sentence in finding["sentence"]]
     assert refusals, ran.stderr
-    assert all(one["where"].startswith("apps/web.yaml:") for one in refusals), refusals
-    assert all(line_of(repository, rule) in one["why"] for one in refusals), refusals
+    assert all(refusal["where"].startswith("apps/web.yaml:") for refusal in refusals), refusals
+    assert all(line_of(repository, rule) in refusal["why"] for refusal in refusals), refusals
     assert not written(ran) if ran.stdout else True
     assert written(rest) >= {"shop", "free"}
     assert not written(rest) & {"web", "web-late"}
@@ -253,8 +253,8 @@ def test_a_window_that_closes_between_two_waves_holds_the_second_one(tmp_path: P
 
     def wait(ran: Ran) -> int:
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        late = (one for one in events if one["event"] == "object.written")
-        at = {one["name"]: one["at"] for one in late}
+        late = (event for event in events if event["event"] == "object.written")
+        at = {item["name"]: item["at"] for item in late}
         assert at["web"] - events[0]["at"] < 2_000
         seconds: int = (at["web-late"] - at["web"]) // 1_000
         return seconds
@@ -309,7 +309,7 @@ def test_syncs_use_the_account_of_their_destination_where_argo_cd_impersonates(
     refused = synced(repository)
 
     units = json.loads(plan.stdout)["units"]
-    users = {one["unit"].rpartition("/")[2]: one["user"] for one in units}
+    users = {unit["unit"].rpartition("/")[2]: unit["user"] for unit in units}
     assert users["web"] == "system:serviceaccount:shop:deployer"
     assert users["free"] == ""
     assert "`destinationServiceAccounts` has no account for it" in refused.stderr

@@ -43,16 +43,16 @@ def shop(tmp_path: Path) -> Path:
 
 def pruned(ran: subprocess.CompletedProcess[str]) -> list[str]:
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    return sorted(one["name"] for one in events if one["event"] == "object.pruned")
+    return sorted(event["name"] for event in events if event["event"] == "object.pruned")
 
 
 def test_what_asks_first_is_left_alone_and_named(shop: Path) -> None:
-    shown, told = run(shop, "--prune"), run(shop, "--prune", "-o", "json")
+    shown, result = run(shop, "--prune"), run(shop, "--prune", "-o", "json")
 
     assert (shown.returncode, shown.stderr) == (0, LEFT)
-    note = json.loads(told.stderr)
-    assert (told.returncode, f"{note['severity']}: {note['sentence']}\n") == (0, LEFT)
-    assert pruned(told) == ["old"]
+    note = json.loads(result.stderr)
+    assert (result.returncode, f"{note['severity']}: {note['sentence']}\n") == (0, LEFT)
+    assert pruned(result) == ["old"]
 
 
 def test_what_asks_first_goes_with_confirm(shop: Path) -> None:

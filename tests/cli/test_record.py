@@ -38,12 +38,16 @@ def test_it_is_a_head_and_the_events_as_they_are_told(tmp_path: Path) -> None:
     assert ran.code == 0, ran.stderr
     head, *events = record.read_text().splitlines()
     assert events == ran.stdout.splitlines()
-    told = json.loads(head)
-    assert (told["kind"], told["version"], told["simulated"]) == ("TidegateRun", 1, True)
-    assert [step["id"] for step in told["steps"]] == [
+    document = json.loads(head)
+    assert (document["kind"], document["version"], document["simulated"]) == (
+        "TidegateRun",
+        1,
+        True,
+    )
+    assert [step["id"] for step in document["steps"]] == [
         f"default/first/sync/{wave}" for wave in (-3, -2, -1, 0, 1)
     ]
-    assert [(one["before"], one["after"]) for one in told["edges"]] == [
+    assert [(edge["before"], edge["after"]) for edge in document["edges"]] == [
         (f"default/first/sync/{wave}", f"default/first/sync/{wave + 1}") for wave in (-3, -2, -1, 0)
     ]
 
@@ -53,7 +57,7 @@ def test_units_are_in_it_with_their_waves_and_who_brings_them(tmp_path: Path) ->
 
     type_in("sync", "examples/platform", "--sandbox", "--offline", "--record", record)
 
-    waves = {one["name"]: one.get("wave") for one in lines_of(record)[0]["units"]}  # type: ignore[attr-defined]
+    waves = {unit["name"]: unit.get("wave") for unit in lines_of(record)[0]["units"]}  # type: ignore[attr-defined]
     assert (waves["database"], waves["shop"]) == (0, 1)
 
 

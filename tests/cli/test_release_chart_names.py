@@ -42,17 +42,17 @@ def seen(sandbox: KeptSandbox) -> str:
 
 
 def charts(sandbox: KeptSandbox) -> list[tuple[int, str]]:
-    return [(one.number, one.chart[0]) for one in records(sandbox)]
+    return [(record.number, record.chart[0]) for record in records(sandbox)]
 
 
 def become_strange(sandbox: KeptSandbox, *, by_flux: bool) -> None:
     """The records are written anew as if somebody else had released: Flux, or Helm by itself."""
-    for one in records(sandbox):
-        content = {**one.content}
+    for record in records(sandbox):
+        content = {**record.content}
         if not by_flux:
-            lines = one.manifest.splitlines(keepends=True)
+            lines = record.manifest.splitlines(keepends=True)
             content["manifest"] = "".join(line for line in lines if "toolkit.fluxcd.io" not in line)
-        sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{one.name}.v{one.number}")
+        sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{record.name}.v{record.number}")
         sandbox.put(record_secret(ReleaseRecord(content), "shop", now=Ms(0)))
 
 
@@ -72,7 +72,7 @@ def test_a_chart_of_another_name_is_another_release(
     assert "InPlaceUpdate" in ran.stderr
     assert charts(sandbox) == [(1, "till")]
     assert seen(sandbox) == "1 true"
-    done = [one for one in sandbox.deeds()[before:] if "configmaps/web" in one]
+    done = [deed for deed in sandbox.deeds()[before:] if "configmaps/web" in deed]
     assert done == ["delete configmaps/web", "create configmaps/web"]
     again = sandbox.sync(shop.root)
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
@@ -143,7 +143,7 @@ def test_killed_on_its_way_it_ends_and_begins_once(
     assert ran.code == 0, ran.stdout + ran.stderr
     assert charts(sandbox) == [(1, "till")]
     assert stands(sandbox) == [(1, "deployed")]
-    made = [one for one in sandbox.deeds()[before:] if one.startswith("create secrets/sh.helm")]
+    made = [deed for deed in sandbox.deeds()[before:] if deed.startswith("create secrets/sh.helm")]
     assert made == ["create secrets/sh.helm.release.v1.web.v1"]
 
 

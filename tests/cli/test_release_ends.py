@@ -58,8 +58,8 @@ def leave(shop: ChartRepository) -> None:
 def deeds_since(sandbox: KeptSandbox, before: int) -> list[str]:
     """What was done to objects of the release, its hooks and its records."""
     words = ("jobs/before", "jobs/behind", "services/web", "configmaps/web", "secrets/sh.helm")
-    done = [one for one in sandbox.deeds()[before:] if one.split()[1].startswith(words)]
-    return [one for one in done if one.split()[0] in {"create", "delete"}]
+    done = [deed for deed in sandbox.deeds()[before:] if deed.split()[1].startswith(words)]
+    return [item for item in done if item.split()[0] in {"create", "delete"}]
 
 
 def test_a_release_that_left_git_is_uninstalled_as_helm_does(
@@ -103,8 +103,8 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
     sandbox: KeptSandbox, shop: ChartRepository, move: str
 ) -> None:
     spec, home, name = MOVES[move]
-    told = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.Namespace }}'"
-    shop.put("templates/told.yaml", config_map("told", it=told))
+    message = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.Namespace }}'"
+    shop.put("templates/told.yaml", config_map("told", it=message))
     sandbox.put(namespace("quay"))
     assert sandbox.sync(shop.root).code == 0
     before = len(sandbox.deeds())
@@ -114,9 +114,9 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
 
     assert moved.code == 0, moved.stdout + moved.stderr
     assert "flux.release-moved" in moved.stderr
-    found = [one for place in ("shop", "quay") for one in records(sandbox, place)]
+    matches = [record for place in ("shop", "quay") for record in records(sandbox, place)]
     into = str(spec.get("targetNamespace", "shop"))
-    assert [(one.name, one.namespace, one.number) for one in found] == [(name, into, 1)]
+    assert [(item.name, item.namespace, item.number) for item in matches] == [(name, into, 1)]
     assert stands(sandbox, home) == [(1, "deployed")]
     web = "configmaps/web"
     done = deeds_since(sandbox, before)
@@ -147,12 +147,12 @@ def test_killed_on_its_way_it_ends_and_begins_once(
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert [(one.name, one.number) for one in records(sandbox)] == [("till", 1)]
+    assert [(record.name, record.number) for record in records(sandbox)] == [("till", 1)]
     assert stands(sandbox) == [(1, "deployed")]
-    made = [one for one in deeds_since(sandbox, before) if one.startswith("create ")]
-    records_made = [one for one in made if "sh.helm" in one]
+    made = [item for item in deeds_since(sandbox, before) if item.startswith("create ")]
+    records_made = [item for item in made if "sh.helm" in item]
     assert records_made == ["create secrets/sh.helm.release.v1.till.v1"]
-    hooks = [one for one in made if "jobs/" in one]
+    hooks = [item for item in made if "jobs/" in item]
     assert hooks == ["create jobs/before", "create jobs/behind"]
 
 
@@ -242,4 +242,4 @@ def test_who_may_not_list_all_secrets_is_told_where_former_releases_are_sought(
     assert moved.code == 0, moved.stdout + moved.stderr
     assert "flux.release-unseen" in moved.stderr
     assert "is sought in `shop` alone" in moved.stderr
-    assert [one.name for one in records(sandbox)] == ["other"]
+    assert [record.name for record in records(sandbox)] == ["other"]

@@ -84,8 +84,8 @@ def test_releases_that_look_at_each_other_come_one_after_another(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     """The second needs what the first makes of what came before that."""
-    found = """'{{ (lookup "v1" "ConfigMap" .Values.from .Values.what).data.to }}'"""
-    shop.put("templates/seen.yaml", config_map("{{ .Values.into }}", to=found))
+    text = """'{{ (lookup "v1" "ConfigMap" .Values.from .Values.what).data.to }}'"""
+    shop.put("templates/seen.yaml", config_map("{{ .Values.into }}", to=text))
     first = helm_release("shop", values={"from": "sea", "what": "base", "into": "seen"})
     then = helm_release("shop", values={"from": "shop", "what": "seen", "into": "again"})
     then["metadata"] = {"name": "then", "namespace": "shop"}
@@ -96,7 +96,9 @@ def test_releases_that_look_at_each_other_come_one_after_another(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     settings = sandbox.all(CONFIG_MAP, "shop")
-    assert [get_text(settings[one], "data", "to") for one in ("seen", "again")] == ["the truth"] * 2
+    assert [get_text(settings[name], "data", "to") for name in ("seen", "again")] == [
+        "the truth"
+    ] * 2
     assert stands(sandbox) == [(1, "deployed"), (1, "deployed")]
 
 
@@ -227,6 +229,6 @@ def test_a_simulation_sees_it_as_well(shop: ChartRepository, engine: str) -> Non
     ran = tidegate("simulate", shop.root, "--engine", engine, "-o", "json")
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [get_text(one, "name") for one in told if one["event"] == "object.written"]
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    written = [get_text(item, "name") for item in messages if item["event"] == "object.written"]
     assert {"base", "seen", "more"} <= {*written}

@@ -158,8 +158,8 @@ def test_a_list_is_found_and_numbers_stay_whole(
 def test_what_is_found_in_a_secret_is_shown_nowhere(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
-    found = """'{{ (lookup "v1" "Secret" "shop" "token").data.word | b64dec }}'"""
-    shop.put("templates/seen.yaml", config_map("seen", to=found))
+    text = """'{{ (lookup "v1" "Secret" "shop" "token").data.word | b64dec }}'"""
+    shop.put("templates/seen.yaml", config_map("seen", to=text))
     shop.put("templates/NOTES.txt", '{{ lookup "v1" "Secret" "shop" "token" }}')
 
     ran = []
@@ -169,18 +169,18 @@ def test_what_is_found_in_a_secret_is_shown_nowhere(
         ran.append(sandbox.sync(shop.root, "-o", "json"))
 
     assert get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data") == {"to": "hunter2-hunter2"}
-    assert [one.code for one in ran] == [0] * 6
-    said = "".join(one.stdout + one.stderr for one in ran)
-    assert "seen" in said
-    assert "hunter2" not in said
-    assert "aHVudGVyMi" not in said
+    assert [item.code for item in ran] == [0] * 6
+    raw = "".join(item.stdout + item.stderr for item in ran)
+    assert "seen" in raw
+    assert "hunter2" not in raw
+    assert "aHVudGVyMi" not in raw
 
 
 def test_an_error_of_a_template_does_not_show_it_either(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
-    found = """((lookup "v1" "Secret" "shop" "token").data.word | b64dec)"""
-    shop.put("templates/seen.yaml", f"""{{{{ fail (printf "no: %s" {found}) }}}}""")
+    text = """((lookup "v1" "Secret" "shop" "token").data.word | b64dec)"""
+    shop.put("templates/seen.yaml", f"""{{{{ fail (printf "no: %s" {text}) }}}}""")
 
     ran = sandbox.sync(shop.root)
 

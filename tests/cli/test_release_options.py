@@ -114,11 +114,11 @@ def test_what_a_rollback_has_made_stays_where_it_only_waits_in_vain(
 def lasted(ran: Ran, word: str) -> int:
     """How long the first step waited that has this in its name, until it failed."""
     events = [
-        one for one in map(json.loads, ran.stdout.splitlines()) if word in one.get("step", "")
+        item for item in map(json.loads, ran.stdout.splitlines()) if word in item.get("step", "")
     ]
     began, failed = (
-        next(one["at"] for one in events if one["event"] == told)
-        for told in ("step.applying", "step.failed")
+        next(event["at"] for event in events if event["event"] == name)
+        for name in ("step.applying", "step.failed")
     )
     return int(failed - began)
 
@@ -202,6 +202,6 @@ def test_what_objects_own_goes_or_stays_as_the_release_says(
     ended = sandbox.run("delete", shop.root, "--sandbox", "--yes")
 
     assert ended.code == 0, ended.stderr
-    deleted = any(one.startswith("delete replicasets/web") for one in sandbox.deeds())
+    deleted = any(deed.startswith("delete replicasets/web") for deed in sandbox.deeds())
     left = len(sandbox.all(REPLICA_SET, "shop"))
     assert (deleted, left) == ((False, 1) if way == "orphan" else (True, 0))

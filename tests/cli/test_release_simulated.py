@@ -18,8 +18,8 @@ FAILS = "behaviours: [{effect: fails, when: {kind: Job, name: migrate}}]\n"
 def shop(tmp_path: Path) -> ChartRepository:
     made = ChartRepository(tmp_path / "repository")
     made.put("values.yaml", "to: one\n")
-    told = "'{{ .Release.Revision }} {{ .Release.IsUpgrade }}'"
-    made.put("templates/web.yaml", config_map("web", to=told))
+    message = "'{{ .Release.Revision }} {{ .Release.IsUpgrade }}'"
+    made.put("templates/web.yaml", config_map("web", to=message))
     made.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
     return made
 
@@ -28,8 +28,11 @@ def histories(root: Path, *words: str) -> list[tuple[str, list[tuple[int, str, s
     ran = tidegate("simulate", root, "--engine", "flux", "-o", "json", *words)
     ended = json.loads(ran.stdout.splitlines()[-1])
     return [
-        (one["name"], [(it["number"], it["status"], it["description"]) for it in one["revisions"]])
-        for one in ended["releases"]
+        (
+            release["name"],
+            [(it["number"], it["status"], it["description"]) for it in release["revisions"]],
+        )
+        for release in ended["releases"]
     ]
 
 
@@ -62,9 +65,9 @@ def test_a_chart_of_another_name_that_comes_meanwhile_is_another_release(
     path = "chart/templates/hook.yaml"
     commit = f"commits: [{{at: 1m, files: newer, removes: [{path}]}}]\n"
 
-    found = histories(shop.root, *scenario(tmp_path, FAILS + commit))
+    result = histories(shop.root, *scenario(tmp_path, FAILS + commit))
 
-    assert ("web", [(1, "deployed", "Install complete")]) in found
+    assert ("web", [(1, "deployed", "Install complete")]) in result
 
 
 def test_what_comes_meanwhile_is_an_upgrade_and_the_text_tells_both(
@@ -80,7 +83,7 @@ def test_what_comes_meanwhile_is_an_upgrade_and_the_text_tells_both(
     ran = tidegate("simulate", shop.root, "--engine", "flux", *words)
 
     assert name == "web"
-    assert [one[:2] for one in revisions] == [(1, "failed"), (2, "deployed")]
+    assert [revision[:2] for revision in revisions] == [(1, "failed"), (2, "deployed")]
     assert revisions[1][2] == "Upgrade complete"
-    told = "the release shop/web has the revisions 1 failed, 2 deployed"
-    assert told in ran.stdout
+    message = "the release shop/web has the revisions 1 failed, 2 deployed"
+    assert message in ran.stdout

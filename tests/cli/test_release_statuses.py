@@ -40,7 +40,7 @@ def own(sandbox: KeptSandbox) -> JsonObject:
 
 def versions(body: JsonObject) -> list[tuple[object, str]]:
     history = get_mappings(body, "status", "history")
-    return [(one["version"], get_text(one, "status")) for one in history]
+    return [(item["version"], get_text(item, "status")) for item in history]
 
 
 def test_a_release_says_what_was_installed_and_upgraded(
@@ -49,18 +49,18 @@ def test_a_release_says_what_was_installed_and_upgraded(
     installed = sandbox.sync(shop.root)
 
     assert "is not written" not in installed.stderr
-    said = "Helm install succeeded for release shop/web.v1 with chart shop@1.0.0"
-    assert condition(own(sandbox), "Released") == ("True", "InstallSucceeded", said)
-    assert condition(own(sandbox), "Ready") == ("True", "InstallSucceeded", said)
+    text = "Helm install succeeded for release shop/web.v1 with chart shop@1.0.0"
+    assert condition(own(sandbox), "Released") == ("True", "InstallSucceeded", text)
+    assert condition(own(sandbox), "Ready") == ("True", "InstallSucceeded", text)
     assert condition(own(sandbox), "Reconciling") is None
     entries = get_mappings(own(sandbox), "status", "inventory", "entries")
-    assert [get_text(one, "id") for one in entries] == ["shop_web__ConfigMap"]
+    assert [get_text(entry, "id") for entry in entries] == ["shop_web__ConfigMap"]
 
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
 
-    said = "Helm upgrade succeeded for release shop/web.v2 with chart shop@1.0.0"
-    assert condition(own(sandbox), "Ready") == ("True", "UpgradeSucceeded", said)
+    text = "Helm upgrade succeeded for release shop/web.v2 with chart shop@1.0.0"
+    assert condition(own(sandbox), "Ready") == ("True", "UpgradeSucceeded", text)
     assert versions(own(sandbox)) == [(2, "deployed"), (1, "superseded")]
     assert ("web", "UpgradeSucceeded") in told(sandbox, "shop")
 
@@ -83,20 +83,20 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
 
     sandbox.sync(shop.root)
 
-    found = own(sandbox)
-    released = condition(found, "Released")
+    result = own(sandbox)
+    released = condition(result, "Released")
     assert released is not None
     assert released[:2] == ("False", "UpgradeFailed")
     assert released[2].startswith(
         "Helm upgrade failed for release shop/web with chart shop@1.0.0: Job shop/migrate"
     )
     back = "Helm rollback to previous release shop/web.v5 with chart shop@1.0.0 succeeded"
-    assert condition(found, "Remediated") == ("True", "RollbackSucceeded", back)
-    assert condition(found, "Ready") == ("False", "RollbackSucceeded", back)
+    assert condition(result, "Remediated") == ("True", "RollbackSucceeded", back)
+    assert condition(result, "Ready") == ("False", "RollbackSucceeded", back)
     tried = "Failed to upgrade after 3 attempt(s)"
-    assert condition(found, "Stalled") == ("True", "RetriesExceeded", tried)
-    assert versions(found) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
-    assert get_value(found, "status", "upgradeFailures") == 3
+    assert condition(result, "Stalled") == ("True", "RetriesExceeded", tried)
+    assert versions(result) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
+    assert get_value(result, "status", "upgradeFailures") == 3
 
     shop.drop("templates/hook.yaml")
     sandbox.sync(shop.root)
@@ -117,10 +117,10 @@ def test_an_install_that_is_uninstalled_says_so(
 
     sandbox.sync(shop.root)
 
-    found = own(sandbox)
+    result = own(sandbox)
     gone = "Helm uninstall remediation for release shop/web succeeded"
-    assert condition(found, "Ready") == ("False", "UninstallSucceeded", gone)
-    assert condition(found, "Stalled") == (
+    assert condition(result, "Ready") == ("False", "UninstallSucceeded", gone)
+    assert condition(result, "Stalled") == (
         "True",
         "RetriesExceeded",
         "Failed to install after 1 attempt(s)",
@@ -134,16 +134,16 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
 
     sandbox.sync(shop.root)
 
-    found = own(sandbox)
-    ready = condition(found, "Ready")
+    result = own(sandbox)
+    ready = condition(result, "Ready")
     assert ready is not None
     assert ready[:2] == ("False", "InstallFailed")
-    assert condition(found, "Remediated") is None
-    assert condition(found, "Stalled") is not None
-    assert get_value(found, "status", "observedGeneration") == get_value(
-        found, "metadata", "generation"
+    assert condition(result, "Remediated") is None
+    assert condition(result, "Stalled") is not None
+    assert get_value(result, "status", "observedGeneration") == get_value(
+        result, "metadata", "generation"
     )
-    assert versions(found) == [(1, "failed")]
+    assert versions(result) == [(1, "failed")]
 
 
 @pytest.mark.parametrize("mode", ["warn", "enabled"])
@@ -161,12 +161,12 @@ def test_a_release_says_what_has_drifted(
 
     sandbox.sync(shop.root)
 
-    found = (
+    text = (
         "Cluster state of release shop/web.v1 has drifted from the desired state:\n"
         "ConfigMap/shop/more removed\n"
         "ConfigMap/shop/web changed (0 additions, 1 changes, 0 removals)"
     )
-    warned = ("True", "DriftDetected", found)
+    warned = ("True", "DriftDetected", text)
     assert condition(own(sandbox), "Drifted") == (warned if mode == "warn" else well)
     assert condition(own(sandbox), "Ready") == ready
     assert ("web", "DriftDetected") in told(sandbox, "shop")

@@ -44,7 +44,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 def phases(sandbox: KeptSandbox) -> dict[str, str]:
     """What the last record says of its hooks."""
     hooks = get_mappings(records(sandbox)[-1].content, "hooks")
-    return {get_text(one, "name"): get_text(one, "last_run", "phase") for one in hooks}
+    return {get_text(hook, "name"): get_text(hook, "last_run", "phase") for hook in hooks}
 
 
 def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
@@ -56,8 +56,8 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
 
     assert done.code == 0, done.stderr
     record = "secrets/sh.helm.release.v1.web.v1"
-    wanted = {f"create {record}", f"change {record}", "create jobs/after", "create jobs/probe"}
-    deeds = [one for one in sandbox.deeds() if one in wanted]
+    expected = {f"create {record}", f"change {record}", "create jobs/after", "create jobs/probe"}
+    deeds = [deed for deed in sandbox.deeds() if deed in expected]
     assert deeds == [
         f"create {record}",
         "create jobs/after",
@@ -66,8 +66,8 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
         f"change {record}",
     ]
     assert phases(sandbox) == {"after": "Succeeded", "probe": "Succeeded"}
-    said = "Helm test succeeded for release shop/web.v1 with chart shop@1.0.0"
-    tested = ("True", "TestSucceeded", f"{said}: 1 test hook completed successfully")
+    text = "Helm test succeeded for release shop/web.v1 with chart shop@1.0.0"
+    tested = ("True", "TestSucceeded", f"{text}: 1 test hook completed successfully")
     assert condition(own(sandbox), "TestSuccess") == tested
     assert condition(own(sandbox), "Ready") == tested
     released = condition(own(sandbox), "Released")
@@ -97,8 +97,8 @@ def test_a_test_that_fails_fails_the_release_which_stays_deployed(
     tested = condition(own(sandbox), "TestSuccess")
     assert tested is not None
     assert tested[:2] == ("False", "TestFailed")
-    said = "Helm test failed for release shop/web.v1 with chart shop@1.0.0: Job shop/broken"
-    assert tested[2].startswith(said)
+    text = "Helm test failed for release shop/web.v1 with chart shop@1.0.0: Job shop/broken"
+    assert tested[2].startswith(text)
     assert condition(own(sandbox), "Ready") == tested
     released = condition(own(sandbox), "Released")
     assert released is not None
@@ -133,8 +133,8 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
     failed = sandbox.sync(shop.root)
 
     assert failed.code != 0
-    assert stands(sandbox) == [*((one, "superseded") for one in range(1, 5)), (5, "deployed")]
-    described = [get_text(one.content, "info", "description") for one in records(sandbox)]
+    assert stands(sandbox) == [*((item, "superseded") for item in range(1, 5)), (5, "deployed")]
+    described = [get_text(record.content, "info", "description") for record in records(sandbox)]
     assert described == [
         "Install complete",
         "Upgrade complete",
@@ -253,7 +253,11 @@ def test_tests_have_a_time_of_their_own(tmp_path: Path, shop: ChartRepository) -
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     began, failed = (
-        next(one["at"] for one in events if one.get("event") == what and "test" in one["step"])
+        next(
+            event["at"]
+            for event in events
+            if event.get("event") == what and "test" in event["step"]
+        )
         for what in ("step.gating", "step.failed")
     )
     assert 2 * MINUTE <= failed - began < 3 * MINUTE

@@ -128,14 +128,16 @@ def test_records_lie_where_the_release_says(sandbox: KeptSandbox, shop: ChartRep
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stderr
-    assert [(one.name, one.namespace) for one in records(sandbox, "records")] == [("till", "shop")]
+    assert [(record.name, record.namespace) for record in records(sandbox, "records")] == [
+        ("till", "shop")
+    ]
 
 
 def ran(done: Ran) -> list[str]:
     """The steps that were begun, in their order, without the name of the unit."""
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    begun = (one["step"] for one in told if one["event"] == "step.applying")
-    return [one.removeprefix("HelmRelease/shop/web/") for one in begun]
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    begun = (item["step"] for item in messages if item["event"] == "step.applying")
+    return [item.removeprefix("HelmRelease/shop/web/") for item in begun]
 
 
 def test_installs_and_upgrades_run_their_own_hooks_one_after_another(
@@ -153,8 +155,8 @@ def test_installs_and_upgrades_run_their_own_hooks_one_after_another(
     assert ran(again) == ["objects"]
     assert ran(upgraded) == ["pre-upgrade", "objects", "post-upgrade"]
     phases = {
-        get_text(one, "name"): get_text(one, "last_run", "phase")
-        for one in get_mappings(records(sandbox)[-1].content, "hooks")
+        get_text(hook, "name"): get_text(hook, "last_run", "phase")
+        for hook in get_mappings(records(sandbox)[-1].content, "hooks")
     }
     assert phases == {"late": "Succeeded", "early": "", "after": "Succeeded"}
 
@@ -174,8 +176,8 @@ def test_hooks_run_for_each_revision_though_their_text_is_the_same(
 def test_templates_see_the_revision_that_they_make(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
-    told = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'"
-    shop.put("templates/told.yaml", config_map("told", it=told))
+    message = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'"
+    shop.put("templates/told.yaml", config_map("told", it=message))
 
     def seen() -> str:
         assert sandbox.sync(shop.root).code == 0

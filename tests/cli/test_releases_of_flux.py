@@ -58,19 +58,19 @@ def fill(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     assert ran.code == 0, ran.stdout + ran.stderr
     for name in sandbox.all(SECRET, OWN):
         sandbox.delete(SECRET, OWN, name)
-    for one in records(sandbox):
-        sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{one.name}.v{one.number}")
-        sandbox.put(record_secret(ReleaseRecord(one.content), "shop", now=Ms(0)))
+    for record in records(sandbox):
+        sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{record.name}.v{record.number}")
+        sandbox.put(record_secret(ReleaseRecord(record.content), "shop", now=Ms(0)))
     chart: Json = {"name": "shop-web", "namespace": "flux-system"}
     sandbox.put({"apiVersion": HELM_CHART.api_version, "kind": "HelmChart", "metadata": chart})
     sandbox.patch(HELM_RELEASE, "shop", "web", {"metadata": {"finalizers": FINALIZER}})
-    told: Json = {"helmChart": "flux-system/shop-web"}
-    sandbox.patch(HELM_RELEASE, "shop", "web", {"status": told}, status=True)
-    own = sandbox.all(HELM_RELEASE, "shop")["web"]
-    assert get_text(own, "status", "storageNamespace") == "shop"
+    result: Json = {"helmChart": "flux-system/shop-web"}
+    sandbox.patch(HELM_RELEASE, "shop", "web", {"status": result}, status=True)
+    unit_resource = sandbox.all(HELM_RELEASE, "shop")["web"]
+    assert get_text(unit_resource, "status", "storageNamespace") == "shop"
     parent = sandbox.all(KUSTOMIZATION, "flux-system")["apps"]
     entries = [
-        get_text(one, "id") for one in get_mappings(parent, "status", "inventory", "entries")
+        get_text(entry, "id") for entry in get_mappings(parent, "status", "inventory", "entries")
     ]
     assert "shop_web_helm.toolkit.fluxcd.io_HelmRelease" in entries
 
@@ -198,17 +198,17 @@ def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "flux.release-moved" in ran.stderr
-    found = [one for place in ("shop", "quay") for one in records(sandbox, place)]
+    matches = [record for place in ("shop", "quay") for record in records(sandbox, place)]
     into = str(MOVES[move].get("targetNamespace", "shop"))
     name = str(MOVES[move].get("releaseName", "web"))
-    assert [(one.name, one.namespace, one.number) for one in found] == [(name, into, 1)]
+    assert [(item.name, item.namespace, item.number) for item in matches] == [(name, into, 1)]
     done = sandbox.deeds()[before:]
     assert done.index("create jobs/before") < done.index("delete configmaps/web")
     assert done.index("delete configmaps/web") < done.index("create configmaps/web")
     again = sandbox.sync(shop.root)
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
-    own = sandbox.all(HELM_RELEASE, "shop")["web"]
-    assert get_text(get_mappings(own, "status", "history")[0], "name") == name
-    assert get_mapping(own, "status")["storageNamespace"] == MOVES[move].get(
+    unit_resource = sandbox.all(HELM_RELEASE, "shop")["web"]
+    assert get_text(get_mappings(unit_resource, "status", "history")[0], "name") == name
+    assert get_mapping(unit_resource, "status")["storageNamespace"] == MOVES[move].get(
         "storageNamespace", "shop"
     )

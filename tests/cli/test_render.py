@@ -87,11 +87,11 @@ async def test_a_chart_sees_the_versions_that_are_given(tidegate: Tidegate, tmp_
     chart = write_chart(tmp_path / "web", template=SEES)
     given = ("--kube-version", "1.31.2", "--api-versions", "a.example/v1,gateway.example/v1")
 
-    told = await tidegate.run("render", chart, *given)
+    result = await tidegate.run("render", chart, *given)
     by_itself = await tidegate.run("render", chart)
 
-    assert "version: v1.31.2" in told.stdout
-    assert 'gateway: "true"' in told.stdout
+    assert "version: v1.31.2" in result.stdout
+    assert 'gateway: "true"' in result.stdout
     assert f"version: {DEFAULT_KUBE_VERSION}" in by_itself.stdout
     assert 'gateway: "false"' in by_itself.stdout
 
@@ -107,9 +107,9 @@ async def test_a_chart_sees_the_versions_that_are_given(tidegate: Tidegate, tmp_
 async def test_wrong_options_are_told_and_leave_with_two(
     tidegate: Tidegate, tmp_path: Path, options: tuple[str, ...], told: str
 ) -> None:
-    one, two = write_directory(tmp_path / "one"), write_directory(tmp_path / "two")
+    item, two = write_directory(tmp_path / "one"), write_directory(tmp_path / "two")
 
-    ran = await tidegate.run("render", one, two, *options)
+    ran = await tidegate.run("render", item, two, *options)
 
     assert ran.code == 2
     assert told in ran.stderr
@@ -163,7 +163,7 @@ async def test_whatever_changes_the_objects_renders_anew(
     chart = write_chart(tmp_path / "web", template=SEES + "  motto: {{ .Values.motto }}\n")
     values = tmp_path / "values.yaml"
 
-    said = []
+    raw = []
     for text, options in (
         ("motto: one", ()),
         ("motto: two", ()),
@@ -172,12 +172,12 @@ async def test_whatever_changes_the_objects_renders_anew(
     ):
         values.write_text(text)
         ran = await tidegate.run("render", chart, "-f", values, *options)
-        said += [line for line in ran.lines if "motto" in line or "version:" in line]
+        raw += [line for line in ran.lines if "motto" in line or "version:" in line]
     (chart / "templates" / "config.yaml").write_text(CONFIG.format(name="new"))
     changed = await tidegate.run("render", chart, "-f", values)
 
     usual = f"  version: {DEFAULT_KUBE_VERSION}"
-    assert said == [
+    assert raw == [
         *("  motto: one", usual, "  motto: two", usual, "  motto: three", usual),
         *("  motto: two", "  version: v1.30.0"),
     ]
@@ -244,12 +244,12 @@ async def test_neither_locale_nor_clock_nor_order_of_hashing_changes_a_byte(tmp_
     )
 
     for units, mark in zip(commands, ("ä €", "ÄÖ"), strict=True):
-        said = [
+        texts = [
             await Tidegate(tmp_path / f"home{number}").run(
                 "render", *units, "--origins", cwd=None, **more
             )
             for number, more in enumerate(SURROUNDINGS)
         ]
-        assert {ran.stdout for ran in said} == {said[0].stdout}
-        assert mark in said[0].stdout
-        assert [(ran.code, ran.stderr) for ran in said] == [(0, "")] * len(SURROUNDINGS)
+        assert {ran.stdout for ran in texts} == {texts[0].stdout}
+        assert mark in texts[0].stdout
+        assert [(ran.code, ran.stderr) for ran in texts] == [(0, "")] * len(SURROUNDINGS)

@@ -31,7 +31,7 @@ def needs(name: str, repository: str, version: str = "^1.0") -> str:
 
 def write_overlay(place: Path, *resources: str) -> Path:
     place.mkdir(parents=True)
-    listed = "".join(f"- {one}\n" for one in ("own.yaml", *resources))
+    listed = "".join(f"- {item}\n" for item in ("own.yaml", *resources))
     (place / "kustomization.yaml").write_text(f"resources:\n{listed}")
     (place / "own.yaml").write_text(CONFIG.format(name="own"))
     return place

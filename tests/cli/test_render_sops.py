@@ -121,8 +121,8 @@ async def test_without_a_key_placeholders_stand_in_and_all_objects_are_there(
     assert len(ran.lines) == 3
     assert ran.stderr.count("warning[render.sops.key]") == 1
     assert ran.stderr.count(f"  at {overlay}/") == 3
-    told = ran.stderr.split()
-    assert {str(overlay / "shop.env"), str(overlay / "patch.yaml")} <= {*told}
+    result = ran.stderr.split()
+    assert {str(overlay / "shop.env"), str(overlay / "patch.yaml")} <= {*result}
 
 
 async def test_a_file_that_was_changed_by_hand_is_told(tidegate: Tidegate, tmp_path: Path) -> None:

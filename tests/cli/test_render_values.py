@@ -120,9 +120,9 @@ async def test_value_files_of_an_application_are_fetched_where_they_are_addresse
     files = Files({"/prod.yaml": b"motto: far\n"})
     async with listening(files.app()) as url, RenderContext(setting) as workshop:
         among = ValueFiles(root=chart)
-        found = await find_values(["values.yaml", f"{url}/prod.yaml"], among, workshop)
+        values = await find_values(["values.yaml", f"{url}/prod.yaml"], among, workshop)
 
-    assert found == (
+    assert values == (
         ValuesFile("/values.yaml"),
         ValuesText("motto: far\n", f"{url}/prod.yaml", is_file=True),
     )

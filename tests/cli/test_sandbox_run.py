@@ -66,11 +66,11 @@ spec:
 
     lines = run(job, "-o", "json").stdout.splitlines()
 
-    told = [(line["at"], line["what"]) for line in map(json.loads, lines)]
-    held = [what for _, what in told if "CreateContainerConfigError" in what]
+    messages = [(line["at"], line["what"]) for line in map(json.loads, lines)]
+    held = [what for _, what in messages if "CreateContainerConfigError" in what]
     assert held
     assert 'secret "db-credentials" not found' in held[0]
-    failed = [at for at, what in told if "Failed=True (DeadlineExceeded)" in what]
+    failed = [at for at, what in messages if "Failed=True (DeadlineExceeded)" in what]
     assert failed
     assert 60_000 <= failed[0] < 65_000
 
@@ -142,10 +142,10 @@ def told(*arguments: str | Path) -> dict[str, list[tuple[int, str]]]:
     """What is said of each object, with the moment in milliseconds."""
     ran = run(*arguments, "-o", "json")
     assert ran.returncode == 0, ran.stderr
-    found: dict[str, list[tuple[int, str]]] = {}
+    result: dict[str, list[tuple[int, str]]] = {}
     for line in map(json.loads, ran.stdout.splitlines()):
-        found.setdefault(line["object"], []).append((line["at"], line["what"]))
-    return found
+        result.setdefault(line["object"], []).append((line["at"], line["what"]))
+    return result
 
 
 def write(path: Path, text: str) -> Path:

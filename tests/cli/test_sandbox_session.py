@@ -39,8 +39,8 @@ def alike(text: str) -> str:
 def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of somebody who has nothing, and in whose directory the example lies."""
     shutil.copytree(ROOT / "examples" / "first", tmp_path / "examples" / "first")
-    own = ("XDG_", "TIDEGATE_", "KUBECONFIG", "PYTHON")
-    environ = {key: value for key, value in os.environ.items() if not key.startswith(own)}
+    unit_resource = ("XDG_", "TIDEGATE_", "KUBECONFIG", "PYTHON")
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(unit_resource)}
     state = tmp_path / "state"
     environ |= {
         "HOME": str(tmp_path),
@@ -70,7 +70,7 @@ def typed(command: str, environ: dict[str, str]) -> str:
 def replayed(block: str, environ: dict[str, str]) -> str:
     """The commands of a block, with what they say now."""
     commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
-    return "".join(f"$ {one}\n{typed(one, environ)}" for one in commands)
+    return "".join(f"$ {command}\n{typed(command, environ)}" for command in commands)
 
 
 @pytest.mark.timeout(400)
@@ -83,4 +83,4 @@ def test_the_guide_shows_what_happens(shell: dict[str, str], pytestconfig: pytes
         text = BLOCK.sub(lambda _: home.sub("/home/ann/.local/state/", next(fresh)), text)
         GUIDE.write_text(text)
 
-    assert [alike(one) for one in shown] == [alike(one) for one in BLOCK.findall(text)]
+    assert [alike(item) for item in shown] == [alike(item) for item in BLOCK.findall(text)]

@@ -76,9 +76,9 @@ class Console:
             stdout=pipe,
             stderr=asyncio.subprocess.STDOUT,
         )
-        said, _ = await started.communicate(text.encode())
-        assert started.returncode == code, said.decode()
-        return said.decode()
+        raw, _ = await started.communicate(text.encode())
+        assert started.returncode == code, raw.decode()
+        return raw.decode()
 
     async def apply(self, text: str) -> str:
         return await self.kubectl("apply", "--server-side", "-f", "-", text=text)
@@ -176,9 +176,9 @@ async def test_client_side_apply_changes_what_is_written_and_leaves_the_rest(
     images = "jsonpath={.spec.template.spec.containers[*].image}"
     both = await console.kubectl("get", "deploy", "patched", "-o", images)
     await console.kubectl("apply", "-f", "-", text=without)
-    one = await console.kubectl("get", "deploy", "patched", "-o", images)
+    item = await console.kubectl("get", "deploy", "patched", "-o", images)
 
-    assert (both, one) == ("web:2 beside:3", "web:2")
+    assert (both, item) == ("web:2 beside:3", "web:2")
 
 
 async def test_it_can_be_scaled_patched_and_restarted(console: Console) -> None:
@@ -266,30 +266,30 @@ class Shell:
             stdout=pipe,
             stderr=asyncio.subprocess.STDOUT,
         )
-        said, _ = await started.communicate()
+        text, _ = await started.communicate()
         assert started.returncode is not None
-        return started.returncode, said.decode()
+        return started.returncode, text.decode()
 
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    own = Shell(os.environ | {"HOME": str(tmp_path), "XDG_STATE_HOME": ""})
-    yield own
-    await own.tidegate("down")
+    unit_resource = Shell(os.environ | {"HOME": str(tmp_path), "XDG_STATE_HOME": ""})
+    yield unit_resource
+    await unit_resource.tidegate("down")
 
 
 async def test_one_is_up_at_a_time_until_it_is_ended(shell: Shell) -> None:
-    code, said = await shell.tidegate("up")
+    code, text = await shell.tidegate("up")
     again = await shell.tidegate("up")
     kubeconfig = shell.home / KUBECONFIG
     mode = stat.S_IMODE(kubeconfig.stat().st_mode)
     ended = await shell.tidegate("down")
-    left = sorted(one.name for one in shell.home.iterdir())
+    left = sorted(path.name for path in shell.home.iterdir())
     nothing = await shell.tidegate("down")
 
     assert (code, mode) == (0, 0o600)
-    assert f"export KUBECONFIG={kubeconfig}" in said
-    assert "https://127.0.0.1:" in said
+    assert f"export KUBECONFIG={kubeconfig}" in text
+    assert "https://127.0.0.1:" in text
     assert again[0] == 5
     assert "a simulated cluster is up already" in again[1]
     assert ended == (0, "the simulated cluster has ended\n")
@@ -302,14 +302,14 @@ async def test_programs_are_told_where_it_is_and_what_is_wrong(shell: Shell) -> 
     up, again, down, nothing = [
         await shell.tidegate(word, "-o", "json") for word in ("up", "up", "down", "down")
     ]
-    told = [json.loads(said) for _, said in (up, again, down, nothing)]
+    messages = [json.loads(text) for _, text in (up, again, down, nothing)]
 
     assert [code for code, _ in (up, again, down, nothing)] == [0, 5, 0, 5]
-    assert [one.get("state", one.get("code")) for one in told] == [
+    assert [item.get("state", item.get("code")) for item in messages] == [
         *("up", "cluster.sandbox", "ended", "cluster.sandbox")
     ]
-    assert told[0]["kubeconfig"] == str(shell.home / KUBECONFIG)
-    assert told[0]["address"].startswith("https://127.0.0.1:")
+    assert messages[0]["kubeconfig"] == str(shell.home / KUBECONFIG)
+    assert messages[0]["address"].startswith("https://127.0.0.1:")
 
 
 @pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGINT])
@@ -334,20 +334,20 @@ async def test_one_that_was_killed_is_not_taken_for_a_living_one(shell: Shell) -
     await shell.tidegate("up")
     os.kill(shell.process, signal.SIGKILL)
 
-    code, said = await shell.tidegate("up")
+    code, text = await shell.tidegate("up")
 
-    assert code == 0, said
+    assert code == 0, text
 
 
 async def test_what_cannot_start_says_why(shell: Shell, tmp_path: Path) -> None:
     broken = tmp_path / "given.yaml"
     broken.write_text("apiVersion: v1\nkind: [")
 
-    code, said = await shell.tidegate("up", "--given", str(broken))
+    code, text = await shell.tidegate("up", "--given", str(broken))
 
     assert code == 3
-    assert "error[documents.syntax]" in said
-    assert f"at {broken}:" in said
+    assert "error[documents.syntax]" in text
+    assert f"at {broken}:" in text
 
 
 async def test_what_is_given_is_there_from_the_beginning(shell: Shell, tmp_path: Path) -> None:

@@ -90,10 +90,10 @@ def test_a_plan_is_refused_when_the_cluster_has_changed(unit: Path) -> None:
     run_here("plan", "unit", "--save", "unit.plan")
     Path("given.yaml").write_text(SERVED)
 
-    told = refusal(synced("--scenario", "given.yaml"))
+    result = refusal(synced("--scenario", "given.yaml"))
 
-    assert "error[plan.lives]: the cluster has changed since the plan was made" in told
-    assert "the plan was to create ConfigMap default/web, and would change it now" in told
+    assert "error[plan.lives]: the cluster has changed since the plan was made" in result
+    assert "the plan was to create ConfigMap default/web, and would change it now" in result
     del unit
 
 
@@ -117,8 +117,10 @@ def test_a_plan_for_no_cluster_is_not_run_on_a_real_one(unit: Path, tmp_path: Pa
 
     ran = synced()
 
-    told = "the plan was made for https://prod.example.org, and the cluster is a simulated cluster"
-    assert f"error[plan.target]: {told}" in ran.stderr
+    message = (
+        "the plan was made for https://prod.example.org, and the cluster is a simulated cluster"
+    )
+    assert f"error[plan.target]: {message}" in ran.stderr
     assert ran.code == 3
     del unit, tmp_path
 

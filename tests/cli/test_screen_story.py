@@ -108,8 +108,10 @@ def test_the_records_are_the_events(story: Story) -> None:
 
     lines = stream.getvalue().splitlines()
     units = {str(event.unit): event.unit for event in story.events if event.unit}
-    told = [msgspec.json.decode(line, type=EventDocument) for line in lines[: len(story.events)]]
-    assert [event_from_document(one, units) for one in told] == story.events
+    messages = [
+        msgspec.json.decode(line, type=EventDocument) for line in lines[: len(story.events)]
+    ]
+    assert [event_from_document(item, units) for item in messages] == story.events
     ends = [msgspec.json.decode(line)["outcome"] for line in lines[len(story.events) :]]
     assert ends == (["failed"] if story.evidence else [])
 
@@ -125,9 +127,9 @@ async def test_the_failure_says_what_the_kubelet_says() -> None:
 
 def test_no_secret_is_shown(story: Story) -> None:
     view = ViewOptions(width=159)
-    told = [msgspec.json.encode(event).decode() for event in story.events]
+    messages = [msgspec.json.encode(event).decode() for event in story.events]
 
-    shown = pictures(story, view, UNICODE_SYMBOLS) + "".join(told) + repr(story.evidence)
+    shown = pictures(story, view, UNICODE_SYMBOLS) + "".join(messages) + repr(story.evidence)
 
     assert "only-for-this-example" not in shown
     assert "b25seS1mb3ItdGhpcy1leGFtcGxl" not in shown

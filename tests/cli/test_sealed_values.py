@@ -61,9 +61,11 @@ def test_a_unit_whose_variables_are_sealed_is_linted_and_simulated(shop: Reposit
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
     played = tidegate("simulate", shop.root, "--offline")
 
-    found = {one["code"]: one["severity"] for one in json.loads(linted.stdout)["findings"]}
-    assert found["render.sops.data"] == "note"
-    assert "render.data" not in found
+    by_name = {
+        finding["code"]: finding["severity"] for finding in json.loads(linted.stdout)["findings"]
+    }
+    assert by_name["render.sops.data"] == "note"
+    assert "render.data" not in by_name
     assert linted.returncode == 0, linted.stdout
     assert "Kustomization/flux-system/web: rest" in played.stdout
     assert "flux: passed" in played.stdout
@@ -97,7 +99,7 @@ def test_a_sealed_secret_that_another_unit_brings_is_known_by_its_names(shop: Re
 
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
 
-    codes = [one["code"] for one in json.loads(linted.stdout)["findings"]]
+    codes = [finding["code"] for finding in json.loads(linted.stdout)["findings"]]
     assert "render.sops.data" in codes
     assert "render.data" not in codes
 
@@ -115,27 +117,31 @@ def test_a_release_whose_values_are_sealed_is_rendered_without_them(tmp_path: Pa
     made = ChartRepository(tmp_path / "shop")
     made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
     whole: Json = {"kind": "Secret", "name": "words"}
-    one: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
-    made.release(valuesFrom=[whole, one])
+    item: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
+    made.release(valuesFrom=[whole, item])
     Repository(made.root).put("words/all.yaml", sealed("words", "shop", "values.yaml", "to"))
 
     linted = tidegate("lint", made.root, "--offline", "-o", "json")
 
-    found = {one["code"]: one["severity"] for one in json.loads(linted.stdout)["findings"]}
-    assert found["render.sops.data"] == "note"
-    assert "error" not in found.values()
+    by_name = {
+        finding["code"]: finding["severity"] for finding in json.loads(linted.stdout)["findings"]
+    }
+    assert by_name["render.sops.data"] == "note"
+    assert "error" not in by_name.values()
 
 
 def test_who_is_brought_beside_what_it_takes_variables_from_is_in_order(shop: Repository) -> None:
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
 
-    assert "ORD003" not in [one["code"] for one in json.loads(linted.stdout)["findings"]]
+    assert "ORD003" not in [finding["code"] for finding in json.loads(linted.stdout)["findings"]]
 
 
 def test_lint_speaks_of_no_rollout(shop: Repository) -> None:
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
 
-    assert "units.unpruned" not in [one["code"] for one in json.loads(linted.stdout)["findings"]]
+    assert "units.unpruned" not in [
+        finding["code"] for finding in json.loads(linted.stdout)["findings"]
+    ]
 
 
 def test_a_migration_beside_its_app_gets_a_fix_that_flux_knows(shop: Repository) -> None:
@@ -149,8 +155,10 @@ def test_a_migration_beside_its_app_gets_a_fix_that_flux_knows(shop: Repository)
 
     linted = tidegate("lint", shop.root, "--offline", "-o", "json")
 
-    told = [one for one in json.loads(linted.stdout)["findings"] if one["code"] == "ORD020"]
-    assert [one["fix"] for one in told] == [
+    messages = [
+        finding for finding in json.loads(linted.stdout)["findings"] if finding["code"] == "ORD020"
+    ]
+    assert [item["fix"] for item in messages] == [
         (
             "put the migration into a Kustomization of its own with `wait: true`, and let this"
             " one depend on it"

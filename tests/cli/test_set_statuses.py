@@ -39,12 +39,12 @@ class Told:
 
     @property
     def conditions(self) -> dict[str, tuple[str, str]]:
-        told = get_mappings(
+        mappings = get_mappings(
             get_mapping(self.cluster.all(SET, "argocd")["apps"], "status"), "conditions"
         )
         return {
-            get_text(one, "type"): (get_text(one, "status"), get_text(one, "reason"))
-            for one in told
+            get_text(item, "type"): (get_text(item, "status"), get_text(item, "reason"))
+            for item in mappings
         }
 
     @property
@@ -52,8 +52,11 @@ class Told:
         """By Application, its step and its state."""
         status = get_mapping(self.cluster.all(SET, "argocd")["apps"], "status")
         return {
-            get_text(one, "application"): (get_text(one, "step"), get_text(one, "status"))
-            for one in get_mappings(status, "applicationStatus")
+            get_text(application_statu, "application"): (
+                get_text(application_statu, "step"),
+                get_text(application_statu, "status"),
+            )
+            for application_statu in get_mappings(status, "applicationStatus")
         }
 
 
@@ -68,52 +71,53 @@ UP_TO_DATE = {
 def test_a_set_whose_applications_are_well_says_so_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, rolls: bool
 ) -> None:
-    told = Told(tmp_path, monkeypatch, rolls=rolls)
+    result = Told(tmp_path, monkeypatch, rolls=rolls)
 
-    assert told.sync() == 0
+    assert result.sync() == 0
     complete = ("False", "ApplicationSetRolloutComplete")
     steps = {
         "RolloutProgressing": complete,
         "InvalidRolloutConfig": ("False", "ApplicationSetValidRolloutConfig"),
     }
-    assert told.conditions == {**UP_TO_DATE, **(steps if rolls else {})}
-    status = get_mapping(told.cluster.all(SET, "argocd")["apps"], "status")
+    assert result.conditions == {**UP_TO_DATE, **(steps if rolls else {})}
+    status = get_mapping(result.cluster.all(SET, "argocd")["apps"], "status")
     assert get_text(status, "health", "status") == "Healthy"
     assert get_value(status, "resourcesCount") == len(NAMES)
     resources = get_mappings(status, "resources")
-    assert [get_text(one, "name") for one in resources] == sorted(NAMES)
-    assert {get_text(one, "status") for one in resources} == {"Synced"}
-    assert {get_text(one, "health", "status") for one in resources} == {"Healthy"}
+    assert [get_text(resource, "name") for resource in resources] == sorted(NAMES)
+    assert {get_text(resource, "status") for resource in resources} == {"Synced"}
+    assert {get_text(resource, "health", "status") for resource in resources} == {"Healthy"}
     members = {name: (number, "Healthy") for number, names in STEPS.items() for name in names}
-    assert told.steps == (members if rolls else {})
+    assert result.steps == (members if rolls else {})
     revisions = [
-        get_list(one, "targetRevisions") for one in get_mappings(status, "applicationStatus")
+        get_list(application_statu, "targetRevisions")
+        for application_statu in get_mappings(status, "applicationStatus")
     ]
-    assert all(len(one) == 1 for one in revisions)
+    assert all(len(revision) == 1 for revision in revisions)
 
 
 def test_a_second_run_says_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told(tmp_path, monkeypatch)
-    first = told.sync()
-    before = told.cluster.versions(SET, "argocd")
+    result = Told(tmp_path, monkeypatch)
+    first = result.sync()
+    before = result.cluster.versions(SET, "argocd")
 
-    again = told.sync()
+    again = result.sync()
 
     assert (first, again) == (0, 0)
-    assert told.cluster.versions(SET, "argocd") == before
+    assert result.cluster.versions(SET, "argocd") == before
 
 
 def test_a_step_that_fails_is_told_with_all_that_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = Told(tmp_path, monkeypatch, failing="b2")
+    result = Told(tmp_path, monkeypatch, failing="b2")
 
-    failed = told.sync()
+    failed = result.sync()
 
-    states = {name: state for name, (_, state) in told.steps.items()}
+    states = {name: state for name, (_, state) in result.steps.items()}
     assert failed == 4
-    assert told.conditions["RolloutProgressing"] == ("True", "ApplicationSetModified")
-    status = get_mapping(told.cluster.all(SET, "argocd")["apps"], "status")
+    assert result.conditions["RolloutProgressing"] == ("True", "ApplicationSetModified")
+    status = get_mapping(result.cluster.all(SET, "argocd")["apps"], "status")
     assert (get_text(status, "health", "status"), get_text(status, "health", "message")) == (
         "Progressing",
         "ApplicationSet is performing rollout of step 2",
@@ -121,19 +125,22 @@ def test_a_step_that_fails_is_told_with_all_that_wait_for_it(
     assert {states[name] for name in STEPS["1"]} == {"Healthy"}
     assert states["b2"] == "Progressing"
     assert {states[name] for number in "34" for name in STEPS[number]} == {"Waiting"}
-    told.sets.mend("b2")
-    assert told.sync() == 0
-    assert {state for _, state in told.steps.values()} == {"Healthy"}
-    assert told.conditions["RolloutProgressing"] == ("False", "ApplicationSetRolloutComplete")
+    result.sets.mend("b2")
+    assert result.sync() == 0
+    assert {state for _, state in result.steps.values()} == {"Healthy"}
+    assert result.conditions["RolloutProgressing"] == ("False", "ApplicationSetRolloutComplete")
 
 
 def test_an_application_in_no_step_is_told_and_steps_that_are_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = Told(tmp_path, monkeypatch)
-    told.sets.describe("a1", "9")
+    result = Told(tmp_path, monkeypatch)
+    result.sets.describe("a1", "9")
 
-    told.sync()
+    result.sync()
 
-    assert told.steps["a1"][0] == "-1"
-    assert told.conditions["InvalidRolloutConfig"] == ("True", "ApplicationSetInvalidRolloutConfig")
+    assert result.steps["a1"][0] == "-1"
+    assert result.conditions["InvalidRolloutConfig"] == (
+        "True",
+        "ApplicationSetInvalidRolloutConfig",
+    )

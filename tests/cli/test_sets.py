@@ -30,13 +30,13 @@ def test_units_show_the_steps_of_a_ladder() -> None:
     ran = tidegate("units", LADDER, "--offline", "-o", "json")
 
     document = json.loads(ran.stdout)
-    steps = [one["step"] for one in document["units"] if one["set"]]
+    steps = [unit["step"] for unit in document["units"] if unit["set"]]
     assert ran.returncode == 0
     assert len(steps) == 72
     assert steps == sorted(steps)
-    others = [one for one in document["units"] if one["set"]]
-    assert {one["set"] for one in others} == {"ApplicationSet/argocd/ameide"}
-    assert {one["parent"] for one in others} == {"ApplicationSet/argocd/ameide"}
+    others = [unit for unit in document["units"] if unit["set"]]
+    assert {other["set"] for other in others} == {"ApplicationSet/argocd/ameide"}
+    assert {other["parent"] for other in others} == {"ApplicationSet/argocd/ameide"}
     assert others[0]["place"].startswith(
         "environments/dev/argocd/apps/ameide.yaml:3:1 (generator 0, "
     )
@@ -53,11 +53,11 @@ def test_a_limit_is_never_exceeded_and_each_step_waits(ladder: Ladder) -> None:
     times = spans(events)
     assert code == 0
     for early, late in ("abcdefgh", "ijkl"), ("abcde", "fgh"), ("a", "bcde"):
-        assert max(times[one][1] for one in early) <= min(times[one][0] for one in late)
+        assert max(times[item][1] for item in early) <= min(times[item][0] for item in late)
     for names, most in ("bcde", 2), ("fgh", 1), ("ijkl", 4):
         busy = [
-            sum(times[other][0] <= times[one][0] < times[other][1] for other in names)
-            for one in names
+            sum(times[other][0] <= times[name][0] < times[other][1] for other in names)
+            for name in names
         ]
         assert max(busy) <= most
 
@@ -71,7 +71,7 @@ def test_a_step_with_no_slots_holds_until_somebody_approves(ladder: Ladder) -> N
 
     assert code != 0
     assert set(spans(events)) == {"a"}
-    held = [one["sentence"] for one in events if one.get("reason") == "Approval"]
+    held = [event["sentence"] for event in events if event.get("reason") == "Approval"]
     assert held == ["`ApplicationSet/argocd/steps step 2` goes on when somebody approves"]
 
 
@@ -289,8 +289,8 @@ def test_clusters_of_a_running_argo_cd_are_found_where_it_lives(
     names = set(spans([json.loads(line) for line in ran.stdout.splitlines()]))
     assert names == {"a-east", "a-in-cluster"}, ran.stderr
     noted, silent = (
-        {(one["code"], one["severity"]) for one in map(json.loads, told.stderr.splitlines())}
-        for told in (without, ran)
+        {(item["code"], item["severity"]) for item in map(json.loads, result.stderr.splitlines())}
+        for result in (without, ran)
     )
     assert ("argo.set-clusters", "note") in noted
     assert ("argo.set-clusters", "note") not in silent

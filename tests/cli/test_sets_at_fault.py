@@ -133,12 +133,12 @@ def test_each_fault_is_told_at_its_own_line(tmp_path: Path) -> None:
     here = ("--repo-map", f"{URL}={tmp_path}")
     ran = tidegate("appset", "generate", tmp_path, "--offline", *here)
 
-    told = re.findall(r"\[argo\.(set-\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    result = re.findall(r"\[argo\.(set-\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
     for number, (what, (text, code)) in enumerate(FAULTS.items()):
-        wanted = next(
+        expected = next(
             at for at, line in enumerate((HEAD + text).splitlines(), 1) if "# here" in line
         )
-        assert (code, str(number), str(wanted)) in told, what
+        assert (code, str(number), str(expected)) in result, what
 
 
 def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_what_a_patch_brings_is_told_at_its_line_in_the_patch(tmp_path: Path) ->
 
     ran = tidegate("units", tmp_path, "--offline", "--repo-map", f"{URL}={tmp_path}")
 
-    told = re.findall(r"\[schema\.refused\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    result = re.findall(r"\[schema\.refused\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
     for number, what in enumerate(PATCHES):
         lines = enumerate(texts[number].splitlines(), 1)
-        wanted = next(at for at, line in lines if "# here" in line)
-        assert (str(number), str(wanted)) in told, (what, ran.stderr)
+        expected = next(at for at, line in lines if "# here" in line)
+        assert (str(number), str(expected)) in result, (what, ran.stderr)

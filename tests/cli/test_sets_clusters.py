@@ -30,7 +30,7 @@ def repository(root: Path) -> Repository:
     template["metadata"] = {"name": "web-{{name}}"}
     template.pop("apiVersion")
     template.pop("kind")
-    one: JsonObject = {
+    item: JsonObject = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ApplicationSet",
         "metadata": {
@@ -43,7 +43,7 @@ def repository(root: Path) -> Repository:
             "template": template,
         },
     }
-    made.put("apps/set.yaml", one)
+    made.put("apps/set.yaml", item)
     made.put("web/all.yaml", setting("web"))
     chart = root / "fleet" / "templates"
     chart.mkdir(parents=True)

@@ -97,7 +97,7 @@ class Platform:
         ran = tidegate("simulate", root, *here, "-o", "json", *words)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        applied = (one["unit"] for one in events if one["event"] == "step.applying")
+        applied = (event["unit"] for event in events if event["event"] == "step.applying")
         return [*dict.fromkeys(unit.rpartition("/")[2] for unit in applied if unit.count("/") == 2)]
 
     def sync(self, *words: str) -> list[tuple[str, str]]:
@@ -107,7 +107,7 @@ class Platform:
         ran = tidegate("sync", root, *here, *words)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         events = [json.loads(line) for line in ran.stdout.splitlines()]
-        return [(one["event"], one.get("unit", "").rpartition("/")[2]) for one in events]
+        return [(event["event"], event.get("unit", "").rpartition("/")[2]) for event in events]
 
 
 @pytest.mark.parametrize("maker", [external("east"), sealed("east", "edge")])
@@ -116,11 +116,11 @@ def test_a_set_waits_for_the_members_of_a_cluster_that_comes_meanwhile(
 ) -> None:
     platform = Platform(tmp_path, maker)
 
-    told = platform.sync()
+    result = platform.sync()
 
-    ended = [name for what, name in told if what == "unit.ended"]
-    assert told.index(("unit.ended", "fleet")) < told.index(("step.applying", "web-east"))
-    assert told.index(("unit.ended", "web-east")) < told.index(("step.applying", "tail"))
+    ended = [name for what, name in result if what == "unit.ended"]
+    assert result.index(("unit.ended", "fleet")) < result.index(("step.applying", "web-east"))
+    assert result.index(("unit.ended", "web-east")) < result.index(("step.applying", "tail"))
     assert ended.index("web-east") < ended.index("web"), "the set waits for it"
 
 
@@ -169,7 +169,7 @@ def test_a_cluster_that_is_forgotten_meanwhile_gets_nothing(tmp_path: Path) -> N
 def test_where_nothing_comes_nothing_is_planned_anew(tmp_path: Path) -> None:
     platform = Platform(tmp_path, secret("east"))
 
-    told = platform.sync()
+    result = platform.sync()
 
-    assert ("rollout.superseded", "") not in told
-    assert told.index(("unit.ended", "web-east")) < told.index(("step.applying", "tail"))
+    assert ("rollout.superseded", "") not in result
+    assert result.index(("unit.ended", "web-east")) < result.index(("step.applying", "tail"))

@@ -22,14 +22,18 @@ def test_two_engines_stand_side_by_side() -> None:
 def test_events_of_several_engines_are_told_with_their_names() -> None:
     ran = tidegate("simulate", FIRST, "--engine", "flux, argocd", "-o", "json")
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
     ends = [
-        (event["engine"], event["reason"]) for event in told if event["event"] == "rollout.ended"
+        (event["engine"], event["reason"])
+        for event in messages
+        if event["event"] == "rollout.ended"
     ]
     # Flux knows no waves: the migration runs before its database, a failed Job stays failed, and
     # Flux tries it again until the simulation is over.
     assert ends == [("flux", "stopped"), ("argocd", "passed")]
-    last = next(one for one in told if one["event"] == "engine.ended" and one["engine"] == "flux")
+    last = next(
+        item for item in messages if item["event"] == "engine.ended" and item["engine"] == "flux"
+    )
     assert last["sentence"].startswith("it still tries: Job default/migrate: ")
     assert last["failures"][0]["why"][-1].startswith("Service default/db has no ready endpoints")
 
@@ -39,9 +43,9 @@ def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
 
     ran = tidegate("simulate", FIRST, *words)
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    last = {document["engine"]: document for document in told}
-    assert [one for one in told if one["event"] == "engine.ended"] == list(last.values())
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    last = {document["engine"]: document for document in messages}
+    assert [item for item in messages if item["event"] == "engine.ended"] == list(last.values())
     assert (last["argocd"]["outcome"], "failures" in last["argocd"]) == ("passed", False)
     failed = last["tidegate"]
     assert (failed["outcome"], failed["lasted"] // 1000) == ("failed", 18)
@@ -83,7 +87,7 @@ def test_what_the_cluster_would_refuse_is_told_with_its_place(tmp_path: Path) ->
 
     assert ran.returncode == 3
     assert "nothing was applied: the cluster would refuse 1 object" in ran.stdout
-    told = (
+    message = (
         "error[preflight.invalid]: ConfigMap default/web: dada: unknown field\n  at web.yaml:4:1\n"
     )
-    assert told in ran.stderr
+    assert message in ran.stderr

@@ -62,12 +62,12 @@ def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
     assert get_text(state, "startedAt") < get_text(state, "finishedAt")
     assert [
         (
-            get_text(one, "name"),
-            get_text(one, "syncPhase"),
-            get_text(one, "hookType"),
-            get_text(one, "hookPhase"),
+            get_text(resource, "name"),
+            get_text(resource, "syncPhase"),
+            get_text(resource, "hookType"),
+            get_text(resource, "hookPhase"),
         )
-        for one in get_mappings(state, "syncResult", "resources")
+        for resource in get_mappings(state, "syncResult", "resources")
     ] == [
         ("base-prepare", "PreSync", "PreSync", "Succeeded"),
         ("base-web", "Sync", "", "Succeeded"),
@@ -75,15 +75,15 @@ def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
         ("base-after", "PostSync", "PostSync", "Succeeded"),
     ]
     assert [
-        (get_text(one, "name"), get_value(one, "syncWave"))
-        for one in get_mappings(base, "resources")
+        (get_text(resource, "name"), get_value(resource, "syncWave"))
+        for resource in get_mappings(base, "resources")
     ] == [
         ("base-late", 1),
         ("base-web", None),
         ("base-after", None),
         ("base-prepare", None),
     ]
-    assert [get_value(one, "id") for one in get_mappings(base, "history")] == [0]
+    assert [get_value(item, "id") for item in get_mappings(base, "history")] == [0]
     assert REVISION.fullmatch(get_text(base, "sync", "revision"))
     assert get_text(base, "sync", "comparedTo", "source", "path") == "base"
     assert get_list(base, "summary", "images") == ["main:1"]
@@ -100,7 +100,8 @@ def test_what_git_says_of_an_application_is_left_as_it_is(
     app = cluster.all(APPLICATION, "argocd")["red"]
 
     owners = {
-        get_text(one, "manager"): one for one in get_mappings(app, "metadata", "managedFields")
+        get_text(managed_field, "manager"): managed_field
+        for managed_field in get_mappings(app, "metadata", "managedFields")
     }
     assert set(get_mapping(owners["argocd-application-controller"], "fieldsV1")) == {"f:status"}
     assert "f:status" not in get_mapping(owners["argocd-controller"], "fieldsV1")
@@ -144,7 +145,7 @@ def test_a_new_revision_is_told_everywhere_and_is_history_where_something_was_do
     )
     counts = {name: len(get_mappings(app, "status", "history")) for name, app in second.items()}
     assert counts == {"base": 1, "blue": 1, "red": 2, "teams": 1}
-    assert [get_value(one, "id") for one in get_mappings(second["red"], "status", "history")] == [
+    assert [get_value(item, "id") for item in get_mappings(second["red"], "status", "history")] == [
         0,
         1,
     ]
@@ -218,9 +219,9 @@ def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
     assert get_value(units["ground"], "status", "inventory", "entries") == [
         {"id": "_shop__Namespace", "v": "v1"}
     ]
-    own = get_mappings(units["flux-system"], "status", "inventory", "entries")
+    mappings = get_mappings(units["flux-system"], "status", "inventory", "entries")
     assert "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization" in [
-        get_text(one, "id") for one in own
+        get_text(item, "id") for item in mappings
     ]
 
 
@@ -278,7 +279,7 @@ def test_a_run_that_is_stopped_at_a_gate_says_so_and_the_next_one_that_it_is_don
     )
     cluster.sync(made.root)
     units = cluster.all(KUSTOMIZATION, "flux-system").values()
-    assert {(condition(one, "Ready") or ("",))[0] for one in units} == {"True"}
+    assert {(condition(unit, "Ready") or ("",))[0] for unit in units} == {"True"}
 
 
 def test_a_status_that_cannot_be_written_is_told_and_ends_nothing(

@@ -52,7 +52,7 @@ def test_an_application_that_cannot_be_rendered_is_unknown(
         "Unknown",
         "Unknown",
     )
-    assert [get_text(one, "type") for one in get_mappings(lost, "conditions")] == [
+    assert [get_text(condition, "type") for condition in get_mappings(lost, "conditions")] == [
         "ComparisonError"
     ]
 
@@ -70,7 +70,11 @@ def test_what_nobody_prunes_keeps_an_application_out_of_sync(
     assert ran.code == 0, ran.stdout + ran.stderr
     red = get_mapping(cluster.all(APPLICATION, "argocd")["red"], "status")
     assert get_text(red, "sync", "status") == "OutOfSync"
-    (left,) = (one for one in get_mappings(red, "resources") if get_text(one, "name") == "red-late")
+    (left,) = (
+        resource
+        for resource in get_mappings(red, "resources")
+        if get_text(resource, "name") == "red-late"
+    )
     assert (get_text(left, "status"), get_value(left, "requiresPruning")) == ("OutOfSync", True)
     assert get_text(red, "health", "status") == "Healthy"
 
@@ -121,7 +125,7 @@ def test_what_is_as_wanted_and_left_out_is_still_told(
     assert ran.code == 0, ran.stdout + ran.stderr
     second = cluster.all(APPLICATION, "argocd")["red"]
     names = [
-        [get_text(one, "name") for one in get_mappings(app, "status", "resources")]
+        [get_text(resource, "name") for resource in get_mappings(app, "status", "resources")]
         for app in (first, second)
     ]
     assert names == [["red-late", "red-web"]] * 2

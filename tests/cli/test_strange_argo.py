@@ -26,7 +26,9 @@ def run(folder: Path, *words: str) -> Said:
 def told(folder: Path) -> dict[str, str]:
     """What lint says of a repository: the place of each, by code."""
     ran = run(folder, "lint", "--offline", "-o", "json", ".")
-    return {one["code"]: one.get("where", "") for one in json.loads(ran.stdout)["findings"]}
+    return {
+        finding["code"]: finding.get("where", "") for finding in json.loads(ran.stdout)["findings"]
+    }
 
 
 def migrating(variable: str, host: str = "db") -> str:
@@ -82,10 +84,10 @@ def test_a_hook_that_there_is_not_is_told_once(tmp_path: Path) -> None:
     job = pods("Job", "tidy", ", annotations: {helm.sh/hook: post-insntall}")
     write_files(tmp_path, {"app.yaml": application(), "shop/job.yaml": job})
 
-    found = told(tmp_path)
+    result = told(tmp_path)
 
-    assert found["argo.hook"].startswith("shop/job.yaml:3:")
-    assert "ORD025" not in found
+    assert result["argo.hook"].startswith("shop/job.yaml:3:")
+    assert "ORD025" not in result
 
 
 @pytest.mark.parametrize(
@@ -164,8 +166,8 @@ def test_what_is_wrong_with_all_that_a_template_makes_is_told_once(tmp_path: Pat
 
     ran = run(tmp_path, "lint", "--offline", ".")
 
-    said = "`Application/argocd/cart` and 1 more: the sync option `CreateNamespaces=true` does"
-    assert ran.stdout.count("ORD055") == ran.stdout.count(said) == 1
+    text = "`Application/argocd/cart` and 1 more: the sync option `CreateNamespaces=true` does"
+    assert ran.stdout.count("ORD055") == ran.stdout.count(text) == 1
 
 
 def test_an_object_of_a_template_is_found_by_its_whole_name(tmp_path: Path) -> None:
@@ -181,8 +183,12 @@ def test_an_object_of_a_template_is_found_by_its_whole_name(tmp_path: Path) -> N
 
     lines = (tmp_path / "shop" / "templates" / "jobs.yaml").read_text().splitlines()
     marked = [at for at, line in enumerate(lines, 1) if "suspend: true" in line]
-    found = [one["line"] for one in json.loads(ran.stdout)["findings"] if one["code"] == "ORD060"]
-    assert sorted(found) == marked
+    matches = [
+        finding["line"]
+        for finding in json.loads(ran.stdout)["findings"]
+        if finding["code"] == "ORD060"
+    ]
+    assert sorted(matches) == marked
 
 
 def test_an_app_of_apps_in_a_chart_is_where_a_repository_begins(tmp_path: Path) -> None:
@@ -230,12 +236,12 @@ def test_what_an_overlay_lacks_that_nobody_deploys_is_worth_a_note(tmp_path: Pat
 
     ran = run(tmp_path, "lint", "--offline", "-o", "json", ".")
 
-    found = {
-        one["where"].partition(":")[0]: one["severity"]
-        for one in json.loads(ran.stdout)["findings"]
-        if one["code"] == "ORD049"
+    by_name = {
+        finding["where"].partition(":")[0]: finding["severity"]
+        for finding in json.loads(ran.stdout)["findings"]
+        if finding["code"] == "ORD049"
     }
-    assert found == {"plugin/kustomization.yaml": "note", "base/kustomization.yaml": "error"}
+    assert by_name == {"plugin/kustomization.yaml": "note", "base/kustomization.yaml": "error"}
 
 
 def test_a_simulation_names_what_it_was_played_without(tmp_path: Path) -> None:
@@ -279,8 +285,8 @@ def test_a_child_that_nobody_syncs_is_told_to_hold_those_that_wait_for_it(tmp_pa
 
     ran = run(tmp_path, "simulate", "--offline", ".")
 
-    said = "later waves of `Application/argocd/root` wait until somebody does"
-    assert f"nobody syncs `Application/argocd/cart`: it is left out, though {said}" in ran.stderr
+    text = "later waves of `Application/argocd/root` wait until somebody does"
+    assert f"nobody syncs `Application/argocd/cart`: it is left out, though {text}" in ran.stderr
 
 
 def test_waves_name_all_sources_of_an_application(tmp_path: Path) -> None:

@@ -22,18 +22,18 @@ def lint_of_shop(folder: Path, *texts: str) -> dict[str, str]:
     write_files(folder, {"app.yaml": application(), **shop})
     ran = run(folder, "lint", "--offline", "-o", "json", ".")
     return {
-        one["fix"]: one["severity"]
-        for one in json.loads(ran.stdout)["findings"]
-        if one["code"] == "ORD061"
+        finding["fix"]: finding["severity"]
+        for finding in json.loads(ran.stdout)["findings"]
+        if finding["code"] == "ORD061"
     }
 
 
 def test_a_name_that_is_nearly_right_is_told_with_what_may_be_meant(tmp_path: Path) -> None:
     web = pods("Deployment", "web", maps=("web-settingz",))
 
-    found = lint_of_shop(tmp_path, web, config_map("web-settings"))
+    result = lint_of_shop(tmp_path, web, config_map("web-settings"))
 
-    assert found == {"did you mean `web-settings`?": "warning"}
+    assert result == {"did you mean `web-settings`?": "warning"}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ spec: {selector: {matchLabels: {app: web}}, endpoints: [{port: http}]}
 
 def lacks(folder: Path) -> list[str]:
     ran = run(folder, "lint", "--offline", "--greenfield", "-o", "json", ".")
-    return [one["what"] for one in json.loads(ran.stdout)["greenfield"]["assumed"]]
+    return [item["what"] for item in json.loads(ran.stdout)["greenfield"]["assumed"]]
 
 
 def test_what_a_chart_that_cannot_be_had_may_bring_is_not_lacking(tmp_path: Path) -> None:

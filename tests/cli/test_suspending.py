@@ -109,8 +109,8 @@ async def test_who_resumes_what_git_suspends_is_told_where_that_stands(tmp_path:
         ran = await cluster.run("resume", "ks", "web", "-C", made.root)
 
     assert ran.code == 0, ran.stderr
-    told = "Git itself suspends `Kustomization/flux-system/web`, at clusters/main/web.yaml:1"
-    assert f"warning: {told}" in ran.stderr
+    message = "Git itself suspends `Kustomization/flux-system/web`, at clusters/main/web.yaml:1"
+    assert f"warning: {message}" in ran.stderr
 
 
 def resumed_flux(own: JsonObject) -> JsonObject | None:
@@ -161,8 +161,8 @@ async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
         "✔ Kustomization web reconciliation completed",
         "✔ applied revision main@1",
     ]
-    told = json.loads(document.stdout)
-    assert (told["suspended"], told["state"], told["revision"]) == (False, "done", "main@1")
+    result = json.loads(document.stdout)
+    assert (result["suspended"], result["state"], result["revision"]) == (False, "done", "main@1")
 
 
 async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_content(
@@ -206,5 +206,5 @@ async def test_where_nobody_goes_on_with_it_that_is_told(tmp_path: Path) -> None
         ran = await cluster.run("resume", "ks", "web", "-C", made.root)
 
     assert ran.code == 0, ran.stderr
-    told = "nobody is at work on `Kustomization/flux-system/web` here"
-    assert f"{told}: `tidegate reconcile kustomization web` rolls it out now" in ran.stderr
+    message = "nobody is at work on `Kustomization/flux-system/web` here"
+    assert f"{message}: `tidegate reconcile kustomization web` rolls it out now" in ran.stderr

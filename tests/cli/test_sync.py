@@ -50,12 +50,12 @@ def test_without_waves_the_migration_fails_and_the_end_says_why_and_what_to_type
 def test_json_is_one_event_for_each_line_from_the_beginning_to_the_end() -> None:
     ran = tidegate("sync", FIRST, "--sandbox", "-o", "json")
 
-    told = events(ran.stdout)
+    result = events(ran.stdout)
     assert ran.returncode == 0
-    assert told[0]["event"] == "rollout.begun"
-    assert (told[-1]["event"], told[-1]["reason"]) == ("rollout.ended", "passed")
-    assert [event["event"] for event in told].count("object.written") == 10
-    moments = [event["at"] for event in told]
+    assert result[0]["event"] == "rollout.begun"
+    assert (result[-1]["event"], result[-1]["reason"]) == ("rollout.ended", "passed")
+    assert [event["event"] for event in result].count("object.written") == 10
+    moments = [event["at"] for event in result]
     assert moments == sorted(moments, key=lambda at: at if isinstance(at, int) else 0)
 
 
@@ -150,11 +150,11 @@ def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
     dry = tidegate("sync", FIRST, "--sandbox", "--dry-run", "-o", "json")
     planned = tidegate("plan", FIRST, "-o", "json")
 
-    shown, wanted = json.loads(dry.stdout), json.loads(planned.stdout)
+    shown, document = json.loads(dry.stdout), json.loads(planned.stdout)
     assert dry.returncode == 0
     assert shown.pop("target") == ["simulated cluster"]
-    assert wanted.pop("target") == ["none; compared with an empty cluster"]
-    assert shown == wanted
+    assert document.pop("target") == ["none; compared with an empty cluster"]
+    assert shown == document
 
 
 @pytest.mark.parametrize(

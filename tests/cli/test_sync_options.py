@@ -40,8 +40,8 @@ def written(*arguments: str | Path) -> list[str]:
     ran = run(*arguments, "-o", "json")
     assert (ran.returncode, ran.stderr) == (0, "")
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    found = [one for one in events if one["event"] == "object.written"]
-    return [f"{one['kind']} {one['name']}" for one in found]
+    matches = [event for event in events if event["event"] == "object.written"]
+    return [f"{item['kind']} {item['name']}" for item in matches]
 
 
 @pytest.fixture
@@ -61,12 +61,12 @@ def scenario_with(shop: Path, unit: str) -> tuple[str, Path]:
 
 def test_only_the_resources_that_are_named_are_written_and_no_hook(shop: Path) -> None:
     everything = written(shop)
-    one = written(shop, "--resource", ":ConfigMap:default/two")
+    item = written(shop, "--resource", ":ConfigMap:default/two")
     both = written(shop, "--resource", ":ConfigMap:two", "--resource", ":ConfigMap:one")
     others = written(shop, "--resource", "!:ConfigMap:two")
 
     assert everything == ["ConfigMap one", "ConfigMap two", "Job check"]
-    assert one == ["ConfigMap two"]
+    assert item == ["ConfigMap two"]
     assert both == ["ConfigMap one", "ConfigMap two"]
     assert others == ["ConfigMap one"]
 

@@ -57,15 +57,15 @@ def test_the_document_of_units_says_who_brings_them_and_what_comes_before() -> N
     ran = tidegate("units", PLATFORM, "--objects", "-o", "json")
 
     document = json.loads(ran.stdout)
-    units = {one["name"]: one for one in document["units"]}
+    units = {unit["name"]: unit for unit in document["units"]}
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert [one["id"] for one in document["units"]] == SHOWN
-    assert [one for one, unit in units.items() if unit["entry"]] == ["root", "flux-system"]
+    assert [unit["id"] for unit in document["units"]] == SHOWN
+    assert [item for item, unit in units.items() if unit["entry"]] == ["root", "flux-system"]
     assert units["shop"]["parent"] == "Application/argocd/root"
     assert units["shop"]["wave"] == 1
     assert units["metrics"]["dependsOn"] == ["Kustomization/flux-system/infrastructure"]
     assert units["database"]["objects"] == 2
-    assert [one["code"] for one in document["findings"]] == ["units.home"]
+    assert [finding["code"] for finding in document["findings"]] == ["units.home"]
 
 
 def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
@@ -139,18 +139,18 @@ def test_a_directory_above_charts_says_what_to_point_at() -> None:
 def test_every_example_is_named_to_point_at() -> None:
     ran = tidegate_in(ROOT, "plan", "examples")
 
-    named = {one.split("/")[1] for one in re.findall(r"`(examples/[^`]+)`", ran.stderr)}
-    examples = {one.name for one in (ROOT / "examples").iterdir() if one.is_dir()}
+    named = {item.split("/")[1] for item in re.findall(r"`(examples/[^`]+)`", ran.stderr)}
+    examples = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()}
     assert named == examples - {"__pycache__", "runs", "seen"}, "records are no examples"
 
 
 def test_a_directory_above_repositories_says_what_to_point_at() -> None:
     ran = tidegate("plan", "examples/broken")
 
-    examples = [one.name for one in (ROOT / "examples" / "broken").iterdir() if one.is_dir()]
-    told = [one for one in examples if f"`examples/broken/{one}`" in ran.stderr]
+    examples = [path.name for path in (ROOT / "examples" / "broken").iterdir() if path.is_dir()]
+    messages = [example for example in examples if f"`examples/broken/{example}`" in ran.stderr]
     assert ran.returncode == 3
-    assert set(examples) == set(told)
+    assert set(examples) == set(messages)
 
 
 def test_a_repository_further_down_is_found(platform: Path) -> None:
@@ -326,7 +326,7 @@ def test_whom_a_unit_brings_is_seen_though_it_cannot_be_rendered(platform: Path)
     shown = tidegate("units", platform, "-o", "json")
     ran = tidegate("sync", platform, "--sandbox", "--keep-going")
 
-    parents = {one["name"]: one["parent"] for one in json.loads(shown.stdout)["units"]}
+    parents = {unit["name"]: unit["parent"] for unit in json.loads(shown.stdout)["units"]}
     assert shown.returncode == 3
     assert parents["root"] is None
     assert parents["database"] == parents["shop"] == "Application/argocd/root"

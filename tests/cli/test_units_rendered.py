@@ -29,7 +29,7 @@ CHILD = APPLICATION.format(name="child", url=URL, path="child").replace(
 CHART = "apiVersion: v2\nname: chart\nversion: 1.0.0\n"
 NAMES = ("plain", "overlay", "chart", "bringer")
 FILES = {
-    **{f"apps/{one}.yaml": APPLICATION.format(name=one, url=URL, path=one) for one in NAMES},
+    **{f"apps/{name}.yaml": APPLICATION.format(name=name, url=URL, path=name) for name in NAMES},
     "plain/web.yaml": CONFIG.format("plain"),
     "overlay/kustomization.yaml": "resources: [web.yaml]\n",
     "overlay/web.yaml": CONFIG.format("overlay"),
@@ -64,10 +64,10 @@ async def test_what_can_bring_no_unit_is_not_rendered_unless_it_is_asked_for(
     quick = await tidegate.run(*words)
     whole = await tidegate.run(*words, "--objects")
 
-    units = {one["name"]: one["objects"] for one in json.loads(whole.stdout)["units"]}
+    units = {unit["name"]: unit["objects"] for unit in json.loads(whole.stdout)["units"]}
     assert (quick.code, whole.code) == (0, 3)
     assert "this chart was rendered" in whole.stdout
-    assert [one["name"] for one in json.loads(quick.stdout)["units"]] == [*units]
+    assert [unit["name"] for unit in json.loads(quick.stdout)["units"]] == [*units]
     assert {name: units[name] for name in (*NAMES, "child")} == {
         "plain": 1,
         "overlay": 1,

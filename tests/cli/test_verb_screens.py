@@ -119,8 +119,8 @@ def typed(
 def shown(cluster: KeptSandbox, words: str, root: Path, room: int) -> str:
     """What stands on a screen behind a command: its output, and what it says beside that."""
     place = () if "{}" in words else ("-C", root)
-    said = [one.format(root) for one in words.split()]
-    ran = cluster.reach(*said, *place, "--repo-map", f"{URL}={root}", room=room)
+    texts = [part.format(root) for part in words.split()]
+    ran = cluster.reach(*texts, *place, "--repo-map", f"{URL}={root}", room=room)
     return (ran.stdout + ran.stderr).replace(str(root), "platform")
 
 

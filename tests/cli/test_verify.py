@@ -62,7 +62,7 @@ def test_a_step_that_began_too_early_is_named_with_both_times(tmp_path: Path) ->
     assert ran.code == 3
     sentence = "default/first wave -1 began at 88.0s, and default/first wave -2 passed at 88.0s"
     assert f"broken: {sentence}" in ran.lines
-    (pair,) = (one for one in document["pairs"] if one["state"] == "broken")
+    (pair,) = (pair for pair in document["pairs"] if pair["state"] == "broken")
     assert pair["before"]["at"] == pair["after"]["at"] == "2026-01-01T00:01:28.011Z"
 
 

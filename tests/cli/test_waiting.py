@@ -77,7 +77,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     assert cluster.sync(made.root).code == 4
 
     whole = cluster.reach(*wait, "--health")
-    told = cluster.reach(*wait, "--health", "-o", "json")
+    result = cluster.reach(*wait, "--health", "-o", "json")
     part = cluster.reach(*wait, "--resource", ":ConfigMap:web")
     ill = cluster.reach(*wait, "--resource", "batch:Job:default/broken", "--degraded")
     nobody = cluster.reach(*wait, "--resource", ":ConfigMap:wob")
@@ -87,11 +87,11 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     gone = cluster.reach(*wait, "--delete")
 
     assert (whole.code, part.code, ill.code) == (8, 0, 0), part.stderr + ill.stderr
-    last = json.loads(told.stdout.splitlines()[-1])
+    last = json.loads(result.stdout.splitlines()[-1])
     (failure,) = last["failures"]
-    assert (told.code, last["event"], last["outcome"]) == (8, "wait.explained", "late")
+    assert (result.code, last["event"], last["outcome"]) == (8, "wait.explained", "late")
     assert (failure["unit"], failure["name"]) == ("Application/argocd/red", "broken")
-    assert any(one.startswith("BackoffLimitExceeded: ") for one in failure["events"])
+    assert any(event.startswith("BackoffLimitExceeded: ") for event in failure["events"])
     assert "  Job default/broken is not well" in whole.stdout.splitlines()
     assert part.stdout == "argocd/red  Synced  Healthy: Resource is always ready\n"
     assert "there is no object `:ConfigMap:wob`" in nobody.stderr
@@ -151,9 +151,9 @@ def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
 
 
 def test_a_shell_completes_the_names_of_a_repository() -> None:
-    asked = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
+    request = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
 
-    ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate reconcile ks m", **asked)
+    ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate reconcile ks m", **request)
 
     assert (ran.returncode, ran.stdout) == (0, "plain,metrics\n"), ran.stderr
 
@@ -162,9 +162,9 @@ def test_a_shell_completes_the_names_of_a_repository() -> None:
 def test_a_shell_completes_paths_by_itself(verb: str) -> None:
     shell = ShellComplete(cli, {}, "tidegate", "_TIDEGATE_COMPLETE")
 
-    (found,) = shell.get_completions(verb.split(), "ar")
+    (completion,) = shell.get_completions(verb.split(), "ar")
 
-    assert (found.type, found.value) == ("file", "ar")
+    assert (completion.type, completion.value) == ("file", "ar")
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_a_shell_completes_what_each_verb_takes(line: str, told: list[str]) -> N
     shell = ShellComplete(cli, {}, "tidegate", "_TIDEGATE_COMPLETE")
 
     with chdir(PLATFORM):
-        found = shell.get_completions(words, begun)
+        completions = shell.get_completions(words, begun)
 
-    assert [one.value for one in found] == told
+    assert [item.value for item in completions] == told
 
 
 async def test_a_shell_completes_the_names_of_a_cluster_whose_context_is_given(

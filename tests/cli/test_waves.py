@@ -15,7 +15,7 @@ def test_the_phases_of_a_ladder_are_those_of_its_labels() -> None:
     ran = tidegate("waves", LADDER, "-o", "json")
 
     document = json.loads(ran.stdout)
-    phases = {one["phase"]: one["components"] for one in document["phases"]}
+    phases = {phase["phase"]: phase["components"] for phase in document["phases"]}
     assert document["schema"] == "tidegate.dev/waves/v1"
     assert phases["010"] == ["foundation-crds-external-secrets", "foundation-namespaces"]
     assert phases["155"] == ["foundation-vault-bootstrap", "foundation-vault-secret-store"]
@@ -25,11 +25,11 @@ def test_the_phases_of_a_ladder_are_those_of_its_labels() -> None:
 def test_waves_of_units_and_levels_of_dependencies() -> None:
     document = json.loads(tidegate("waves", PLATFORM, "-o", "json").stdout)
 
-    assert [(one["wave"], one["units"]) for one in document["waves"]] == [
+    assert [(wave["wave"], wave["units"]) for wave in document["waves"]] == [
         (0, ["Application/argocd/database"]),
         (1, ["Application/argocd/shop"]),
     ]
-    assert [(one["level"], one["units"]) for one in document["levels"]] == [
+    assert [(level["level"], level["units"]) for level in document["levels"]] == [
         (1, ["Kustomization/flux-system/infrastructure"]),
         (2, ["Kustomization/flux-system/metrics"]),
     ]
@@ -41,7 +41,7 @@ def test_coverage_counts_objects_that_say_their_wave(tmp_path: Path) -> None:
 
     (unit,) = json.loads(tidegate("waves", folder, "-o", "json").stdout)["units"]
     assert (unit["objects"], unit["withWave"], unit["coverage"]) == (2, 1, 0.5)
-    assert [(one["wave"], len(one["objects"])) for one in unit["waves"]] == [(-3, 1), (0, 1)]
+    assert [(wave["wave"], len(wave["objects"])) for wave in unit["waves"]] == [(-3, 1), (0, 1)]
     shown = tidegate("waves", folder).stdout.splitlines()
     assert shown[-1].split() == ["default/half", "half", "2", "1", "(50", "%)", "ConfigMap"]
 

@@ -174,10 +174,10 @@ def holds(fact: Fact, body: JsonObject, namespace: str) -> bool:
         return True
     ending = message.format(namespace=namespace)
     return any(
-        (get_text(one, "type"), get_text(one, "status"), get_text(one, "reason"))
+        (get_text(condition, "type"), get_text(condition, "status"), get_text(condition, "reason"))
         == (name, status, reason)
-        and get_text(one, "message").endswith(ending)
-        for one in get_mappings(body, "status", "conditions")
+        and get_text(condition, "message").endswith(ending)
+        for condition in get_mappings(body, "status", "conditions")
     )
 
 

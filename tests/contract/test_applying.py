@@ -17,9 +17,9 @@ from tidegate.world.messages import Conflict, FieldOwner, Success
 
 
 def containers(outcome_body: JsonObject) -> dict[str, str]:
-    found = at(outcome_body, "spec", "template", "spec", "containers")
-    assert isinstance(found, list)
-    return {str(at(one, "name")): str(at(one, "image")) for one in found}
+    result = at(outcome_body, "spec", "template", "spec", "containers")
+    assert isinstance(result, list)
+    return {str(at(item, "name")): str(at(item, "image")) for item in result}
 
 
 async def test_an_apply_creates_what_is_not_there(desk: Desk) -> None:

@@ -91,9 +91,9 @@ async def test_a_definition_is_held_only_when_it_is_to_go(desk: Desk) -> None:
     leaving = body_of(outcome)
     assert at(leaving, "metadata", "finalizers") == ["customresourcecleanup.apiextensions.k8s.io"]
     assert at(leaving, "metadata", "generation") == at(before, "metadata", "generation")
-    told = at(leaving, "status", "conditions")
-    assert isinstance(told, list)
-    assert [at(one, "reason") for one in told][-1] == "InstanceDeletionPending"
+    result = at(leaving, "status", "conditions")
+    assert isinstance(result, list)
+    assert [at(item, "reason") for item in result][-1] == "InstanceDeletionPending"
 
 
 async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: Desk) -> None:

@@ -14,8 +14,10 @@ def is_gone(live: LiveObject | None) -> bool:
 
 async def an_owner_and_its_own(desk: Desk, *, block: bool = False) -> tuple[Ref, Ref]:
     owner = await desk.create(a_config_map("owner"))
-    own = await desk.create(owned_by(a_config_map("own"), owner=body_of(owner), block=block))
-    return live_of(owner).ref, live_of(own).ref
+    unit_resource = await desk.create(
+        owned_by(a_config_map("own"), owner=body_of(owner), block=block)
+    )
+    return live_of(owner).ref, live_of(unit_resource).ref
 
 
 async def test_what_is_deleted_is_gone(desk: Desk) -> None:
@@ -41,8 +43,8 @@ async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> Non
     outcome = await desk.create(a_config_map())
 
     await desk.patch(ref, {"metadata": {"finalizers": None}})
-    told = 'object is being deleted: configmaps "web" already exists'
-    assert outcome == AlreadyExists(told)
+    message = 'object is being deleted: configmaps "web" already exists'
+    assert outcome == AlreadyExists(message)
 
 
 async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: Desk) -> None:
@@ -107,18 +109,20 @@ async def test_an_object_made_again_has_another_uid(desk: Desk) -> None:
 
 
 async def test_in_the_background_the_owner_goes_first_and_its_own_follow(desk: Desk) -> None:
-    owner, own = await an_owner_and_its_own(desk)
+    owner, unit_resource = await an_owner_and_its_own(desk)
 
     await desk.delete(owner, propagation=Propagation.BACKGROUND)
 
     assert isinstance(await desk.get(owner), NotFound)
-    assert await desk.settled(own, is_gone) is None
+    assert await desk.settled(unit_resource, is_gone) is None
 
 
 async def test_in_the_foreground_the_owner_waits_for_its_own(desk: Desk) -> None:
     owner = await desk.create(a_config_map("owner"))
-    own = await desk.create(owned_by(held(a_config_map("own")), owner=body_of(owner), block=True))
-    refs = live_of(owner).ref, live_of(own).ref
+    unit_resource = await desk.create(
+        owned_by(held(a_config_map("own")), owner=body_of(owner), block=True)
+    )
+    refs = live_of(owner).ref, live_of(unit_resource).ref
 
     await desk.delete(refs[0], propagation=Propagation.FOREGROUND)
     await desk.settled(refs[1], lambda live: b"deletionTimestamp" in (live.body if live else b""))
@@ -130,12 +134,12 @@ async def test_in_the_foreground_the_owner_waits_for_its_own(desk: Desk) -> None
 
 
 async def test_orphans_stay_and_lose_their_owner(desk: Desk) -> None:
-    owner, own = await an_owner_and_its_own(desk)
+    owner, unit_resource = await an_owner_and_its_own(desk)
 
     await desk.delete(owner, propagation=Propagation.ORPHAN)
     await desk.settled(owner, is_gone)
 
-    orphan = body_of(await desk.get(own))
+    orphan = body_of(await desk.get(unit_resource))
     assert at(orphan, "metadata", "ownerReferences") is None
 
 
@@ -143,18 +147,20 @@ async def test_an_object_whose_owner_never_was_is_collected(desk: Desk) -> None:
     owner = body_of(await desk.create(a_config_map("owner")))
     await desk.delete(live_of(await desk.get(await desk.ref(owner))).ref)
 
-    own = live_of(await desk.create(owned_by(a_config_map("own"), owner=owner))).ref
+    unit_resource = live_of(await desk.create(owned_by(a_config_map("own"), owner=owner))).ref
 
-    assert await desk.settled(own, is_gone) is None
+    assert await desk.settled(unit_resource, is_gone) is None
 
 
 async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(desk: Desk) -> None:
     job = await desk.create(a_job(suspend=True))
-    own = live_of(await desk.create(owned_by(a_config_map("own"), owner=body_of(job)))).ref
+    unit_resource = live_of(
+        await desk.create(owned_by(a_config_map("own"), owner=body_of(job)))
+    ).ref
 
     outcome = await desk.delete(live_of(job).ref)
     await desk.settled(live_of(job).ref, is_gone)
 
     assert isinstance(outcome, Success)
     assert "child pods are preserved by default" in outcome.warnings[0]
-    assert at(body_of(await desk.get(own)), "metadata", "ownerReferences") is None
+    assert at(body_of(await desk.get(unit_resource)), "metadata", "ownerReferences") is None

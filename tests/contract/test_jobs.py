@@ -25,9 +25,9 @@ async def test_a_new_job_gets_a_selector_and_labels_of_its_own(desk: Desk) -> No
     job = body_of(await desk.create(a_job(template=a_template(app="shop"))))
 
     uid = at(job, "metadata", "uid")
-    own = {UID: uid, NAME: "migrate", "controller-uid": uid, "job-name": "migrate"}
+    unit_resource = {UID: uid, NAME: "migrate", "controller-uid": uid, "job-name": "migrate"}
     assert at(job, "spec", "selector") == {"matchLabels": {UID: uid}}
-    assert template_labels(job) == {"app": "shop", **own}
+    assert template_labels(job) == {"app": "shop", **unit_resource}
 
 
 async def test_a_job_in_a_dry_run_gets_them_too(desk: Desk) -> None:
@@ -40,21 +40,21 @@ async def test_a_job_in_a_dry_run_gets_them_too(desk: Desk) -> None:
 
 async def test_a_job_that_chooses_its_selector_gets_nothing(desk: Desk) -> None:
     chosen: JsonObject = {"matchLabels": {"app": "shop"}}
-    wanted = a_job(manualSelector=True, selector=chosen, template=a_template(app="shop"))
+    desired_job = a_job(manualSelector=True, selector=chosen, template=a_template(app="shop"))
 
-    job = body_of(await desk.create(wanted))
+    job = body_of(await desk.create(desired_job))
 
     assert at(job, "spec", "selector") == chosen
     assert template_labels(job) == {"app": "shop"}
 
 
 async def test_the_same_job_applied_twice_is_unchanged(desk: Desk) -> None:
-    wanted = a_job(template=a_template(app="shop"))
-    first = live_of(await desk.apply(wanted))
+    desired_job = a_job(template=a_template(app="shop"))
+    first = live_of(await desk.apply(desired_job))
     # The controller may have written the status already.
     spec = at(body_of(Success(first)), "spec")
 
-    again = live_of(await desk.apply(wanted))
+    again = live_of(await desk.apply(desired_job))
 
     assert (again.uid, again.generation) == (first.uid, 1)
     assert at(body_of(Success(again)), "spec") == spec
@@ -73,12 +73,12 @@ async def test_nobody_owns_what_the_server_gave(desk: Desk) -> None:
     job = body_of(await desk.apply(a_job(template=a_template(app="shop"))))
 
     owners = [
-        str(one)
-        for one in _listed(at(job, "metadata", "managedFields"))
-        if at(one, "subresource") is None
+        str(item)
+        for item in _listed(at(job, "metadata", "managedFields"))
+        if at(item, "subresource") is None
     ]
-    assert any("f:app" in one for one in owners)
-    assert not any("f:selector" in one or "job-name" in one for one in owners)
+    assert any("f:app" in owner for owner in owners)
+    assert not any("f:selector" in owner or "job-name" in owner for owner in owners)
 
 
 async def test_labels_of_another_job_are_refused(desk: Desk) -> None:

@@ -110,7 +110,7 @@ async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(controlled: 
 
     await controlled.settled(claim, is_in("Bound"))
     placed = await controlled.settled(pod, lambda live: bool(at(read(live), "spec", "nodeName")))
-    assert not [one for one in await events(controlled) if get_text(one, "type") == "Warning"]
+    assert not [event for event in await events(controlled) if get_text(event, "type") == "Warning"]
     assert at(read(placed), "status", "phase") in ("Pending", "Running")
 
 
@@ -124,16 +124,21 @@ async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failure
     ref = live_of(await inhabited.apply(job)).ref
     held = await inhabited.eventually(
         lambda: inhabited.page(Selection(POD, inhabited.namespace)),
-        lambda page: any(b"CreateContainerConfigError" in one.body for one in items_of(page)),
+        lambda page: any(b"CreateContainerConfigError" in item.body for item in items_of(page)),
     )
     meanwhile = body_of(await inhabited.get(ref))
     ended = await inhabited.settled(ref, has_failed)
 
-    told = get_mappings(read(items_of(held)[0]), "status", "containerStatuses")
-    assert [at(one, "state", "waiting", "message") for one in told] == ['secret "db" not found']
+    mappings = get_mappings(read(items_of(held)[0]), "status", "containerStatuses")
+    assert [at(item, "state", "waiting", "message") for item in mappings] == [
+        'secret "db" not found'
+    ]
     assert at(meanwhile, "status", "active") == 1
     assert at(meanwhile, "status", "failed") is None
-    reasons = [get_text(one, "reason") for one in get_mappings(read(ended), "status", "conditions")]
+    reasons = [
+        get_text(condition, "reason")
+        for condition in get_mappings(read(ended), "status", "conditions")
+    ]
     assert set(reasons) == {"DeadlineExceeded"}
 
 
@@ -143,17 +148,17 @@ async def test_a_missing_pull_secret_holds_nothing_up(inhabited: Desk) -> None:
     await inhabited.settled(pod, is_in("Running"))
 
     # Pods of a new namespace may wait for the ConfigMap that all of them mount.
-    told = [
-        get_text(one, "message")
-        for one in await events(inhabited)
-        if get_text(one, "type") == "Warning"
+    messages = [
+        get_text(event, "message")
+        for event in await events(inhabited)
+        if get_text(event, "type") == "Warning"
     ]
-    assert not [one for one in told if "missing" in one]
+    assert not [item for item in messages if "missing" in item]
 
 
 def has_failed(live: LiveObject | None) -> bool:
     conditions = get_mappings(read(live), "status", "conditions")
-    return any(get_text(one, "type") == "Failed" for one in conditions)
+    return any(get_text(condition, "type") == "Failed" for condition in conditions)
 
 
 def is_in(phase: str) -> Callable[[LiveObject | None], bool]:

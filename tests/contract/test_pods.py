@@ -64,7 +64,9 @@ async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: Desk) -> None:
     assert isinstance(conditions, list)
     assert isinstance(outcome, Success)
     assert at(body, "spec", "nodeName") == "nowhere"
-    assert [at(one, "type") for one in conditions if isinstance(one, dict)] == ["PodScheduled"]
+    assert [at(condition, "type") for condition in conditions if isinstance(condition, dict)] == [
+        "PodScheduled"
+    ]
     assert at(body, "metadata", "generation") == 1
 
 
@@ -75,8 +77,8 @@ async def test_a_pod_is_bound_once(desk: Desk) -> None:
     outcome = await bind(desk, ref, node="elsewhere")
 
     assert isinstance(outcome, Conflict)
-    told = 'pods/binding "web": pod web is already assigned to node "nowhere"'
-    assert outcome.message == f"Operation cannot be fulfilled on {told}"
+    message = 'pods/binding "web": pod web is already assigned to node "nowhere"'
+    assert outcome.message == f"Operation cannot be fulfilled on {message}"
 
 
 async def test_a_pod_without_a_node_is_deleted_at_once(desk: Desk) -> None:

@@ -86,14 +86,14 @@ async def test_a_list_comes_in_pages_that_make_one_whole(desk: Desk) -> None:
         await desk.create(labelled(a_config_map(name), group="pages"))
     selection = Selection(CONFIG_MAP, desk.namespace, label_selector="group=pages")
 
-    found, resume, pages = set(), "", 0
+    result, resume, pages = set(), "", 0
     while resume or not pages:
         page = await desk.page(selection, limit=3, resume=resume)
         assert isinstance(page, ListPage)
-        found |= {item.ref.name for item in page.items}
+        result |= {item.ref.name for item in page.items}
         resume, pages = page.continue_token, pages + 1
 
-    assert found == names
+    assert result == names
     assert pages == 3
 
 

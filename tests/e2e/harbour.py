@@ -98,15 +98,15 @@ class Harbour:
 
     def here(self, entries: list[AuditEntry]) -> list[tuple[str, str, str]]:
         """Verb, object and moment of those in our namespace, in the order of the requests."""
-        own = [one for one in entries if one.object_ref.namespace == self.namespace]
-        own.sort(key=lambda one: one.request_received_timestamp)
+        own_items = [entry for entry in entries if entry.object_ref.namespace == self.namespace]
+        own_items.sort(key=lambda one: one.request_received_timestamp)
         return [
             (
-                one.verb,
-                f"{one.object_ref.resource}/{one.object_ref.name}",
-                one.request_received_timestamp,
+                item.verb,
+                f"{item.object_ref.resource}/{item.object_ref.name}",
+                item.request_received_timestamp,
             )
-            for one in own
+            for item in own_items
         ]
 
     def settled(self, name: str) -> str:
@@ -124,12 +124,12 @@ class Harbour:
 
 def is_settled(body: dict[str, Json]) -> bool:
     conditions = get_mappings(body, "status", "conditions")
-    if any(get_text(one, "type") == "Complete" for one in conditions):
+    if any(get_text(condition, "type") == "Complete" for condition in conditions):
         return True
     if get_value(body, "status", "status") is True:  # how a Database says it
         return True
-    wanted = get_int(body, "spec", "replicas") or -1
-    return wanted in {
+    expected = get_int(body, "spec", "replicas") or -1
+    return expected in {
         get_int(body, "status", "availableReplicas"),
         get_int(body, "status", "readyReplicas"),
     }

@@ -70,9 +70,9 @@ class Platform:
     wishes: Sequence[str] = ()
 
     async def run(self, verb: str, *words: str) -> Ran:
-        told = (*self._words, "--yes", "--timeout", "200s", *words)
+        result = (*self._words, "--yes", "--timeout", "200s", *words)
         home = Tidegate(self.root.parent)
-        return await home.run(verb, *told, cwd=self.root.parent, **self.environment)
+        return await home.run(verb, *result, cwd=self.root.parent, **self.environment)
 
     async def kill(self, told: str, times: int) -> None:
         """Begin a rollout, and kill it when it has told something so often."""
@@ -107,25 +107,25 @@ class Platform:
 
     def wrote(self) -> list[AuditEntry]:
         """What the command has written, in the order of the requests, but how units are."""
-        found = [
-            one
-            for one in read_audit(self.plane.audit_log)
-            if one.user.username == self.user
-            and one.verb in WRITES
-            and "dryRun=All" not in one.request_uri
-            and not any(f"fieldManager={name}" in one.request_uri for name in TELLERS)
+        matches = [
+            item
+            for item in read_audit(self.plane.audit_log)
+            if item.user.username == self.user
+            and item.verb in WRITES
+            and "dryRun=All" not in item.request_uri
+            and not any(f"fieldManager={name}" in item.request_uri for name in TELLERS)
         ]
-        return sorted(found, key=lambda one: one.request_received_timestamp)
+        return sorted(matches, key=lambda one: one.request_received_timestamp)
 
     def deleted(self, since: int) -> list[Workload]:
         """What it has deleted, from one of its writes on."""
-        return [name_of(one) for one in self.wrote()[since:] if one.verb == "delete"]
+        return [name_of(item) for item in self.wrote()[since:] if item.verb == "delete"]
 
     def came_in_order(self) -> bool:
         """Nothing of a wave was written before all workloads of the wave before were well."""
         firsts: dict[Workload, str] = {}
-        for one in self.wrote():
-            firsts.setdefault(name_of(one), one.request_received_timestamp)
+        for item in self.wrote():
+            firsts.setdefault(name_of(item), item.request_received_timestamp)
         well = self._well()
         return all(
             well[early] <= firsts[late]
@@ -137,7 +137,7 @@ class Platform:
     def went_in_reverse(self, since: int) -> bool:
         """Nothing of a wave was deleted before everything of the waves behind it."""
         places = {name: place for place, name in enumerate(self.deleted(since))}
-        waves = [[one for one in wave if "/jobs/" not in one] for wave in self.waves]
+        waves = [[item for item in wave if "/jobs/" not in item] for wave in self.waves]
         kept = [wave for wave in waves if wave]
         return all(
             places[late] < places[early]
@@ -148,13 +148,13 @@ class Platform:
 
     def _well(self) -> dict[Workload, str]:
         """When the server was first told that each workload is as it should be."""
-        found: dict[Workload, str] = {}
-        for one in read_audit(self.plane.audit_log):
-            if one.object_ref.subresource == "status" and one.response_object:
-                body: dict[str, Json] = msgspec.json.decode(one.response_object)
+        result: dict[Workload, str] = {}
+        for item in read_audit(self.plane.audit_log):
+            if item.object_ref.subresource == "status" and item.response_object:
+                body: dict[str, Json] = msgspec.json.decode(item.response_object)
                 if is_settled(body) or get_int(body, "status", "numberReady"):
-                    found.setdefault(name_of(one), one.request_received_timestamp)
-        return found
+                    result.setdefault(name_of(item), item.request_received_timestamp)
+        return result
 
 
 def name_of(entry: AuditEntry) -> Workload:
@@ -164,8 +164,8 @@ def name_of(entry: AuditEntry) -> Workload:
 
 async def come(platform: Platform) -> None:
     """Killed three times, it comes to its end, and each wave behind the one before."""
-    for told, times in KILLS:
-        await platform.kill(told, times)
+    for result, times in KILLS:
+        await platform.kill(result, times)
     ran = await platform.run("sync", *platform.wishes)
     assert ran.code == 0, ran.stdout + ran.stderr
     assert platform.came_in_order()
@@ -176,7 +176,7 @@ async def rest(platform: Platform) -> None:
     before = len(platform.wrote())
     ran = await platform.run("sync")
     assert ran.code == 0, ran.stdout + ran.stderr
-    written = [(one.verb, name_of(one), one.request_uri) for one in platform.wrote()[before:]]
+    written = [(item.verb, name_of(item), item.request_uri) for item in platform.wrote()[before:]]
     assert written == [], written
 
 
@@ -186,7 +186,7 @@ async def lose(platform: Platform, order: Sequence[Workload]) -> None:
     ran = await platform.run("sync", "--yes-delete-contents")
     assert ran.code == 0, ran.stdout + ran.stderr
     gone = platform.deleted(before)
-    assert [one for one in gone if one in order] == [*order], gone
+    assert [item for item in gone if item in order] == [*order], gone
 
 
 async def go(platform: Platform) -> None:

@@ -58,57 +58,59 @@ class ReleaseHarbour:
         """What `plan` says of the objects of the release that are no hooks."""
         words = ("plan", self.shop.root, "--kubeconfig", self.config, "-o", "json")
         objects = json.loads((await Tidegate(self.folder).run(*words)).stdout)["objects"]
-        return {one["operation"] for one in objects if not one["hook"]}
+        return {item["operation"] for item in objects if not item["hook"]}
 
     def words(self, *words: str, home: str = "") -> tuple[str, ...]:
         """For helm, in the namespace of the release or another."""
         return (*words, "--namespace", home or self.home, "--kubeconfig", str(self.config))
 
     def helm(self, *words: str, version: str = "", home: str = "") -> str:
-        helm, told = find_helm(version or self.version), self.words(*words, home=home)
-        ended = run_helm(helm, *told, home=self.folder)
+        helm, result = find_helm(version or self.version), self.words(*words, home=home)
+        ended = run_helm(helm, *result, home=self.folder)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
     def told(self, *words: str, version: str = "") -> Json:
-        found: Json = json.loads(self.helm(*words, "-o", "json", version=version))
-        return found
+        document: Json = json.loads(self.helm(*words, "-o", "json", version=version))
+        return document
 
     def history(self, version: str = "") -> list[Revision]:
         """Revision, status and description, the first one first."""
-        found = self.told("history", "web", version=version)
-        assert isinstance(found, list)
+        result = self.told("history", "web", version=version)
+        assert isinstance(result, list)
         return [
             (
-                int(str(get_value(one, "revision"))),
-                get_text(one, "status"),
-                get_text(one, "description"),
+                int(str(get_value(item, "revision"))),
+                get_text(item, "status"),
+                get_text(item, "description"),
             )
-            for one in found
+            for item in result
         ]
 
     def stands(self) -> list[tuple[int, str]]:
         """Revision and status, in the eyes of both."""
-        three, four = ([one[:2] for one in self.history(version)] for version in VERSIONS)
+        three, four = ([item[:2] for item in self.history(version)] for version in VERSIONS)
         assert three == four
         return four
 
     def listed(self) -> list[tuple[str, str, str, str]]:
         """Name, revision, status and chart of all releases of the namespace."""
-        found = json.loads(self.helm("list", "-o", "json"))
-        return [(one["name"], one["revision"], one["status"], one["chart"]) for one in found]
+        document = json.loads(self.helm("list", "-o", "json"))
+        return [
+            (item["name"], item["revision"], item["status"], item["chart"]) for item in document
+        ]
 
     def phases(self, version: str = "") -> dict[str, str]:
         """How the hooks of the last revision went, by their names."""
         hooks = get_mappings(self.told("status", "web", version=version), "hooks")
-        return {get_text(one, "name"): get_text(one, "last_run", "phase") for one in hooks}
+        return {get_text(hook, "name"): get_text(hook, "last_run", "phase") for hook in hooks}
 
     def kubectl(self, *words: str) -> str:
         return kubectl(self.config, *words, "-n", self.home)
 
     def body(self, kind: str, name: str) -> JsonObject:
-        found: JsonObject = json.loads(self.kubectl("get", kind, name, "-o", "json"))
-        return found
+        document: JsonObject = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+        return document
 
     def give_own(self) -> None:
         """Have the HelmRelease itself there: nobody in the repository applies it."""
@@ -122,8 +124,8 @@ class ReleaseHarbour:
         return get_mapping(self.body("configmap", name), "data")
 
     def names(self) -> set[str]:
-        found = self.kubectl("get", "configmap", "-o", "name").split()
-        return {one.removeprefix("configmap/") for one in found} - {"kube-root-ca.crt"}
+        result = self.kubectl("get", "configmap", "-o", "name").split()
+        return {item.removeprefix("configmap/") for item in result} - {"kube-root-ca.crt"}
 
     def records(self) -> list[str]:
         return self.kubectl("get", "secret", "-l", "owner=helm", "-o", "name").split()

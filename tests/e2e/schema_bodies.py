@@ -38,8 +38,8 @@ def a_definition(*versions: JsonObject, plural: str = "samples", **spec: Json) -
 
 
 def a_version(schema: JsonObject | None, name: str = "v1", *, storage: bool = True) -> JsonObject:
-    told: JsonObject = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
-    return {"name": name, "served": True, "storage": storage, **told}
+    result: JsonObject = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
+    return {"name": name, "served": True, "storage": storage, **result}
 
 
 def a_schema(**fields: Json) -> JsonObject:

@@ -56,8 +56,8 @@ def make(who: str, namespace: str, config: Path, folder: Path) -> None:
 
 
 def pods(config: Path, namespace: str) -> set[str]:
-    found = json.loads(kubectl(config, "get", "pods", "-n", namespace, "-o", "json"))
-    return {one["metadata"]["uid"] for one in found["items"]}
+    document = json.loads(kubectl(config, "get", "pods", "-n", namespace, "-o", "json"))
+    return {item["metadata"]["uid"] for item in document["items"]}
 
 
 @pytest.mark.parametrize("who", ["kubectl", "helm", "argocd"])

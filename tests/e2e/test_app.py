@@ -38,8 +38,8 @@ async def test_all_of_them_are_listed_with_their_waves_and_how_they_stand(fleet:
     assert heads[:8] == [
         *("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY")
     ]
-    found = {row[0].rpartition("/")[2]: row[4:7] for row in rows}
-    assert found == {name: [str(wave), "Synced", "Healthy"] for name, wave in WAVES.items()}
+    by_name = {row[0].rpartition("/")[2]: row[4:7] for row in rows}
+    assert by_name == {name: [str(wave), "Synced", "Healthy"] for name, wave in WAVES.items()}
 
 
 async def test_one_is_shown_with_its_resources_and_what_was_done_before(fleet: Fleet) -> None:
@@ -52,12 +52,12 @@ async def test_one_is_shown_with_its_resources_and_what_was_done_before(fleet: F
     assert "Sync Status:        Synced to HEAD (" in got.stdout
     assert "Health Status:      Healthy" in got.stdout
     resources = document["status"]["resources"]
-    assert [(one["kind"], one["syncWave"]) for one in resources] == [
+    assert [(resource["kind"], resource["syncWave"]) for resource in resources] == [
         ("Deployment", 0),
         ("ConfigMap", 1),
     ]
-    told = json.dumps(document)
-    assert "operationState" not in told, "controllers copy values there"
+    result = json.dumps(document)
+    assert "operationState" not in result, "controllers copy values there"
     assert [line.split()[0] for line in history.stdout.splitlines()] == ["ID", "0"]
 
 

@@ -61,9 +61,9 @@ def test_no_run_on_a_server_lets_the_canary_out(plane: ControlPlane, tmp_path: P
         config = own_kubeconfig(plane, names[lair])
         for verb in (VERBS[place % 2 * 2], VERBS[1 + 2 * (place % 3)]):
             folder = tmp_path / lair / verb
-            said = run_in(folder, replace(LAIRS[lair], kubeconfig=config), verb)
-            seen += [f"{lair} {verb}: {where}" for where in leaks(said, folder)]
-            brought += verb.startswith("sync") and said.code == 0
+            run = run_in(folder, replace(LAIRS[lair], kubeconfig=config), verb)
+            seen += [f"{lair} {verb}: {where}" for where in leaks(run, folder)]
+            brought += verb.startswith("sync") and run.code == 0
 
     assert seen == []
     assert brought, "some of them were written"

@@ -54,7 +54,7 @@ async def harbour(
 
 def deeds(harbour: Harbour, *, after: int = 0) -> list[Deed]:
     """What the command wrote in its namespace, in order, without the first so many."""
-    return [Deed(*one) for one in harbour.here(harbour.writes())[after:]]
+    return [Deed(*item) for item in harbour.here(harbour.writes())[after:]]
 
 
 def assert_in_order(harbour: Harbour, written: list[Deed]) -> None:

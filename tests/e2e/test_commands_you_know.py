@@ -50,20 +50,20 @@ WAVES = {"database-init": -1, "keycloak": 0, "write": 3}
 
 def rows() -> dict[str, list[str]]:
     """By what they type, what stands beside it."""
-    found = {}
+    result = {}
     for line in PAGE.read_text().splitlines():
         if line.startswith("| `"):
             _, theirs, *rest, _ = CELL.split(line)
-            found[theirs.strip().strip("`").replace("\\|", "|")] = [one.strip() for one in rest]
-    return found
+            result[theirs.strip().strip("`").replace("\\|", "|")] = [item.strip() for item in rest]
+    return result
 
 
 def ours() -> list[str]:
     """All commands of ours, each once, with what deletes behind everything else."""
-    found = dict.fromkeys(
+    result = dict.fromkeys(
         command for cells in rows().values() if len(cells) > 1 for command in CODE.findall(cells[0])
     )
-    return sorted(found, key=lambda one: " delete " in one)
+    return sorted(result, key=lambda one: " delete " in one)
 
 
 def test_every_command_has_a_row_and_no_row_is_of_another() -> None:
@@ -109,7 +109,7 @@ def a_platform(root: Path) -> Repository:
         made.put(
             f"{main}/{name}.yaml", kustomization(name, f"./gitops/{name}", after=after, into="")
         )
-    spaces = [namespace(one) for one in (*HOMES.values(), "fineract-dev")]
+    spaces = [namespace(home) for home in (*HOMES.values(), "fineract-dev")]
     made.put("gitops/infrastructure/all.yaml", *spaces, helm_release("cert-manager"))
     made.put("gitops/databases/all.yaml", helm_release("postgresql"), helm_release("redis"))
     made.put("gitops/apps/all.yaml", helm_release("authentik"))
@@ -176,5 +176,5 @@ RERUN = "tidegate jobs rerun fineract-schema-migration"
 
 def json_row(line: str) -> list[str]:
     """What the filter of their documents makes of one of our lines."""
-    told: str = jq.compile(IN_ORDER.removeprefix(".[] |")).input_text(line).first()
-    return told.split("\t")
+    result: str = jq.compile(IN_ORDER.removeprefix(".[] |")).input_text(line).first()
+    return result.split("\t")

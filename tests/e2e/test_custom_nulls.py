@@ -146,13 +146,13 @@ def parts_of(outcome: Outcome) -> Json:
 
 async def told(desk: Desk, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
     """What a world says to each write, and what it has afterwards."""
-    found: list[Json] = []
+    result: list[Json] = []
     for name, story in stories:
         for deed in story:
             (outcome,) = await desk.ask(write_of(deed, name))
             (after,) = await desk.ask(Get(Ref(KIND, "default", name)))
-            found.append([name, deed[0], deed[1], said(outcome), parts_of(after)])
-    return found
+            result.append([name, deed[0], deed[1], said(outcome), parts_of(after)])
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -49,9 +49,9 @@ async def harbour(bare_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Har
 
 def deletions(harbour: Harbour) -> dict[str, str]:
     """When each object was asked to go; an AssertionError if one was asked twice."""
-    told = [(name, at) for verb, name, at in harbour.here(harbour.writes()) if verb == "delete"]
-    assert len(told) == len(dict(told))
-    return dict(told)
+    messages = [(name, at) for verb, name, at in harbour.here(harbour.writes()) if verb == "delete"]
+    assert len(messages) == len(dict(messages))
+    return dict(messages)
 
 
 def ends(harbour: Harbour) -> dict[str, str]:
@@ -68,16 +68,16 @@ def ends(harbour: Harbour) -> dict[str, str]:
 
 def assert_in_reverse(harbour: Harbour) -> None:
     """The hook ran once and first; then waves went in reverse, each when all above was gone."""
-    asked, ended = deletions(harbour), ends(harbour)
-    assert set(asked) == set(LEAVING)
-    waves = [LEAVING[name] for name in sorted(asked, key=lambda name: asked[name])]
+    request, ended = deletions(harbour), ends(harbour)
+    assert set(request) == set(LEAVING)
+    waves = [LEAVING[name] for name in sorted(request, key=lambda name: request[name])]
     assert waves == sorted(waves, reverse=True)
     for name, wave in LEAVING.items():
-        for below in (one for one in LEAVING if LEAVING[one] < wave):
-            assert ended[name] < asked[below], (name, below)
-    made = [one for one in harbour.writes() if is_made(one, harbour.namespace)]
+        for below in (item for item in LEAVING if LEAVING[item] < wave):
+            assert ended[name] < request[below], (name, below)
+    made = [write for write in harbour.writes() if is_made(write, harbour.namespace)]
     assert len(made) == 1
-    assert harbour.settled("jobs/farewell") < min(asked.values())
+    assert harbour.settled("jobs/farewell") < min(request.values())
 
 
 def is_made(entry: AuditEntry, namespace: str) -> bool:
@@ -97,8 +97,8 @@ async def test_the_first_example_goes_in_reverse_and_a_second_run_writes_nothing
     assert_in_reverse(harbour)
     written = len(harbour.writes())
     again = await harbour.run("delete", "--yes")
-    told = again.stdout.splitlines()[1:]
-    assert (again.code, told) == (0, ["nothing to delete"]), again.stderr
+    result = again.stdout.splitlines()[1:]
+    assert (again.code, result) == (0, ["nothing to delete"]), again.stderr
     assert len(harbour.writes()) == written
 
 

@@ -93,19 +93,19 @@ def spoken(path: FieldPath) -> str:
 def test_a_creation_is_judged_alike(
     plane: ControlPlane, rules: tuple[str, ...], batch: list[list[Spoiling]]
 ) -> None:
-    asked = [spoiled(body, each) for body, each in zip(PLACED, batch, strict=True)]
+    requests = [spoiled(body, each) for body, each in zip(PLACED, batch, strict=True)]
 
-    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+    for body, outcome in zip(requests, answers(plane, Verb.CREATE, *requests), strict=True):
         assert isinstance(outcome, Success | Invalid), (body, outcome)
         flaws = check_custom_resource(body)
-        causes = [one for one in causes_of(outcome) if not one.message.endswith(rules)]
-        theirs = {one.field for one in causes if one.field != NO_FIELD}
-        assert {spoken(one.path) for one in flaws if one.path and not one.is_dropped} == theirs, (
-            body
-        )
-        assert {one.problem for one in flaws if not one.is_dropped} <= {
-            one.message for one in causes
+        causes = [cause for cause in causes_of(outcome) if not cause.message.endswith(rules)]
+        theirs = {cause.field for cause in causes if cause.field != NO_FIELD}
+        assert {
+            spoken(flaw.path) for flaw in flaws if flaw.path and not flaw.is_dropped
+        } == theirs, body
+        assert {flaw.problem for flaw in flaws if not flaw.is_dropped} <= {
+            cause.message for cause in causes
         }
         if isinstance(outcome, Success):
-            dropped = [spoken(one.path) for one in flaws if one.is_dropped]
+            dropped = [spoken(flaw.path) for flaw in flaws if flaw.is_dropped]
             assert warned_fields(outcome) == sorted(dropped), body

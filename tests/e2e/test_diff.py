@@ -62,8 +62,8 @@ async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) ->
 async def _tried(desk: Desk, case: Case) -> list[str]:
     """What is wrong with the comparisons of one object, before and after its change."""
     live = body_of(await desk.apply(case.body, force=True))
-    found = compare(case.body, live, manager=OURS)
-    wrong = [] if found.action is DiffAction.KEEP else [f"not kept: {found}"]
+    result = compare(case.body, live, manager=OURS)
+    wrong = [] if result.action is DiffAction.KEEP else [f"not kept: {result}"]
     wrong += not_kept_by_seal(case.body, live, manager=OURS)
     foreseen = compare(case.changed, live, manager=OURS)
     if foreseen.action is not case.fate:

@@ -144,22 +144,24 @@ async def test_a_definition_that_is_deleted_meanwhile_is_told_and_the_unit_let_g
     """What needs it is tried again for some minutes, and fails: see the hostile tests."""
     config = site.kubeconfig()
     async with site.desk(config) as desk:
-        own = desk.namespace
-        text = DEFINED.replace("example.org", f"{own}.example.org").replace(": here", f": {own}")
+        unit_resource = desk.namespace
+        text = DEFINED.replace("example.org", f"{unit_resource}.example.org").replace(
+            ": here", f": {unit_resource}"
+        )
         unit = write_unit(tmp_path / "unit", text)
-        where = ("--kubeconfig", str(config), "--namespace", own, "--name", "gone")
+        where = ("--kubeconfig", str(config), "--namespace", unit_resource, "--name", "gone")
         before = await leases_of(desk)
         rolling = asyncio.create_task(
             Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where, "--timeout", "15s")
         )
-        await desk.settled(Ref(JOB, own, "never"), lambda live: live is not None)
-        await desk.delete(Ref(DEFINITION, "", f"things.{own}.example.org"))
-        await give_a_node_to(own, desk)
+        await desk.settled(Ref(JOB, unit_resource, "never"), lambda live: live is not None)
+        await desk.delete(Ref(DEFINITION, "", f"things.{unit_resource}.example.org"))
+        await give_a_node_to(unit_resource, desk)
         ended = await rolling
         after = await leases_of(desk)
 
     assert ended.code == LATE, ended
-    assert f"refused Thing {own}/last: the server does not serve" in ended.stdout
+    assert f"refused Thing {unit_resource}/last: the server does not serve" in ended.stdout
     assert "3 of 4 steps passed" in ended.stdout
     assert "error[bug]" not in ended.stderr
     assert {*after} <= {*before}, "the lease is returned"

@@ -153,8 +153,8 @@ async def test_a_repository_goes_in_reverse_across_its_children(
     assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
     names = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
     at = {name: place for place, name in enumerate(names)}
-    assert {one for one in OBJECTS if not one.startswith("jobs/")} <= set(at)
-    kept = [pair for pair in ORDER if not any(one.startswith("jobs/") for one in pair)]
+    assert {item for item in OBJECTS if not item.startswith("jobs/")} <= set(at)
+    kept = [pair for pair in ORDER if not any(item.startswith("jobs/") for item in pair)]
     assert [pair for pair in kept if at[pair[0]] <= at[pair[1]]] == []
     again = await fleet.run("delete", "--yes")
     assert "nothing to delete" in again.stdout, again.stdout + again.stderr
@@ -173,8 +173,8 @@ async def test_a_child_that_leaves_git_takes_along_what_it_has_brought(fleet: Fl
     assert "2 to prune" in planned.stdout or "3 to prune" in planned.stdout, planned.stdout
     assert "has left Git; what it has brought is deleted" in second.stderr
     gone = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
-    own = ["applications/red"] if fleet.served else []
-    assert gone == [*own, "configmaps/red-late", "deployments/red-web"]
+    unit_resource = ["applications/red"] if fleet.served else []
+    assert gone == [*unit_resource, "configmaps/red-late", "deployments/red-web"]
     known = len(fleet.writes())
     again = await fleet.run("sync", "--yes")
     assert "has left Git" not in again.stderr
@@ -193,8 +193,8 @@ async def test_what_a_child_without_a_finalizer_has_brought_stays_and_is_told(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "what it has brought stays: " in ran.stderr
-    own = [("delete", "applications/red")] if fleet.served else []
-    assert fleet.writes()[before:] == own
+    unit_resource = [("delete", "applications/red")] if fleet.served else []
+    assert fleet.writes()[before:] == unit_resource
 
 
 async def test_units_of_flux_wait_for_those_they_depend_on(fleet: Fleet) -> None:

@@ -63,11 +63,11 @@ async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
 
 def with_canary(*folders: Path) -> list[Path]:
     """The files below these that have it; somebody else's may go meanwhile."""
-    found: list[Path] = []
+    result: list[Path] = []
     for path in (path for folder in folders for path in folder.rglob("*")):
         with suppress(OSError):
-            found += [path] if is_in(CANARY, path.read_bytes()) else []
-    return found
+            result += [path] if is_in(CANARY, path.read_bytes()) else []
+    return result
 
 
 def in_order(fleet: Fleet) -> list[str]:
@@ -80,11 +80,11 @@ async def test_three_layers_come_in_order_and_say_what_flux_says_of_them(fleet: 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert in_order(fleet) == [*ORDER]
     suffix = fleet.repository.suffix
-    told = {
-        get_text(one, "metadata", "name").removesuffix(suffix): said_of(one)
-        for one in bodies(fleet, "kustomizations", "flux-system")
+    by_name = {
+        get_text(body, "metadata", "name").removesuffix(suffix): said_of(body)
+        for body in bodies(fleet, "kustomizations", "flux-system")
     }
-    assert json.loads(json.dumps(told).replace(suffix, "")) == json.loads(TRANSCRIPT.read_text())
+    assert json.loads(json.dumps(by_name).replace(suffix, "")) == json.loads(TRANSCRIPT.read_text())
     before = fleet.writes()
     again = await fleet.run("sync", "--yes")
     assert (again.code, fleet.writes()) == (0, before)
@@ -104,12 +104,12 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     admin, home = fleet.plane.kubeconfig("admin"), f"shop{fleet.repository.suffix}"
     live = kubectl(admin, "get", "secret", "password", "-n", home, "-o", "json")
     assert is_in(CANARY, live.encode()), "it came to the cluster"
-    assert [one.code for one in runs[:1]] == [0], runs[0].stderr
-    assert [one for one in runs if is_in(CANARY, (one.stdout + one.stderr).encode())] == []
+    assert [run.code for run in runs[:1]] == [0], runs[0].stderr
+    assert [run for run in runs if is_in(CANARY, (run.stdout + run.stderr).encode())] == []
     async with real_world(kubeconfig=admin) as world:
         left = await left_in(Desk(Dispatcher(world)))
-    told = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
-    assert [one for one in (*left, told) if is_in(CANARY, one)] == []
+    result = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
+    assert [item for item in (*left, result) if is_in(CANARY, item)] == []
     assert await asyncio.to_thread(with_canary, tmp_path) == []
     assert await asyncio.to_thread(with_canary, *left_in_memory()) == []
 
@@ -127,9 +127,9 @@ async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet:
     assert "Deployment" in ran.stdout + ran.stderr
     assert "configmaps/web" not in fleet.firsts()
     states = {
-        get_text(one, "metadata", "name"): (get_text(each, "reason"), get_text(each, "message"))
-        for one in bodies(fleet, "kustomizations", "flux-system")
-        for each in get_mappings(one, "status", "conditions")
+        get_text(body, "metadata", "name"): (get_text(each, "reason"), get_text(each, "message"))
+        for body in bodies(fleet, "kustomizations", "flux-system")
+        for each in get_mappings(body, "status", "conditions")
         if get_text(each, "type") == "Ready"
     }
     home = f"flux-system{fleet.repository.suffix}"
@@ -139,8 +139,8 @@ async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet:
 
 
 async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
-    for told in ("rollout.begun", "step.checking", "object.written") * 3 + ("rollout.begun",):
-        await fleet.killed("sync", after=told, times=1)
+    for name in ("rollout.begun", "step.checking", "object.written") * 3 + ("rollout.begun",):
+        await fleet.killed("sync", after=name, times=1)
 
     ran = await fleet.run("sync", "--yes")
 

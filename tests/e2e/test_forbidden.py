@@ -154,8 +154,8 @@ async def test_what_may_not_be_deleted_is_told_before_anything_is_written(guest:
     assert ran.code == 5, ran.stdout + ran.stderr
     place = guest.desk.namespace
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
-    told = f"Service {place}/web: this user may not delete `services` in namespace `{place}`"
-    assert told in ran.stderr
+    message = f"Service {place}/web: this user may not delete `services` in namespace `{place}`"
+    assert message in ran.stderr
     assert guest.wrote() == before
 
 

@@ -30,7 +30,7 @@ async def test_kustomizations_are_shown_with_their_revisions_and_messages(fleet:
     assert ran.code == 0, ran.stdout + ran.stderr
 
     shown = await get(fleet, "ks")
-    one = await get(fleet, "kustomizations", "apps", "-o", "json")
+    value = await get(fleet, "kustomizations", "apps", "-o", "json")
     sources = await get(fleet, "sources")
     everywhere = await get(fleet, "all", "-A")
 
@@ -41,7 +41,7 @@ async def test_kustomizations_are_shown_with_their_revisions_and_messages(fleet:
         name: [short, "False", "True", f"Applied revision: {short}"]
         for name in (*LAYERS, f"flux-system{fleet.repository.suffix}")
     }
-    (document,) = map(json.loads, one.stdout.splitlines())
+    (document,) = map(json.loads, value.stdout.splitlines())
     assert (document["metadata"]["name"], document["ready"]) == ("apps", "True")
     assert sources.stdout.splitlines()[1].startswith("platform")
     assert everywhere.stdout.split()[0] == "NAMESPACE"

@@ -231,10 +231,10 @@ async def test_objects_are_those_of_helm(
     theirs = template(helm, root / case.chart, *case.arguments(root), home=root)
     assert theirs.returncode == 0, theirs.stderr
 
-    found = await ours(case.release(root), workers)
+    result = await ours(case.release(root), workers)
 
-    assert found == objects_of(theirs.stdout)
-    assert found
+    assert result == objects_of(theirs.stdout)
+    assert result
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -269,12 +269,12 @@ async def test_a_subchart_that_was_off_comes_back_in_the_same_worker(
 async def test_a_local_dependency_is_built_as_helm_builds_it(
     helm: Path, root: Path, workers: Workers
 ) -> None:
-    found = await ours(ChartRequest(root=str(root), chart="neighbour", name="shop"), workers)
+    result = await ours(ChartRequest(root=str(root), chart="neighbour", name="shop"), workers)
 
     assert not (root / "neighbour" / "charts").exists(), "the source stays as it is"
     theirs = template(helm, root / "neighbour", "--dependency-update", home=root)
     assert theirs.returncode == 0, theirs.stderr
-    assert found == objects_of(theirs.stdout[theirs.stdout.index("---") :])
+    assert result == objects_of(theirs.stdout[theirs.stdout.index("---") :])
 
 
 async def test_a_lock_that_fits_is_taken_and_one_that_was_left_behind_is_not(

@@ -59,8 +59,8 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
         left = await left_in(desk)
 
     assert runs[0].code != 0
-    told = [(run.stdout + run.stderr).encode() for run in runs]
-    assert [text for text in (*told, *left) if is_in(CANARY, text)] == []
+    messages = [(run.stdout + run.stderr).encode() for run in runs]
+    assert [text for text in (*messages, *left) if is_in(CANARY, text)] == []
 
 
 async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
 async def _damage(desk: Desk, unit: str) -> None:
     (page,) = await desk.ask(List(Selection(SECRET, TIDEGATE_NAMESPACE)))
     label = unit.replace("/", ".")
-    (head,) = [one for one in items_of(page) if f'"{label}"'.encode() in one.body]
+    (head,) = [item for item in items_of(page) if f'"{label}"'.encode() in item.body]
     patch: Json = {"data": {"journal.json": base64.b64encode(b"damaged").decode()}}
     await desk.ask(_patch(head.ref, patch))
 

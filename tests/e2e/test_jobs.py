@@ -43,16 +43,16 @@ class Yard:
 
     def writes(self) -> list[str]:
         """What the command did in our namespace, in order; finalizers are let go of by patches."""
-        own = [
-            (one.request_received_timestamp, one.verb, one.object_ref)
-            for one in read_audit(self.plane.audit_log)
-            if one.user.username == "tidegate"
-            and one.verb in WRITES - {"update"}
-            and one.object_ref.namespace == self.space
-            and "dryRun=All" not in one.request_uri
+        own_items = [
+            (item.request_received_timestamp, item.verb, item.object_ref)
+            for item in read_audit(self.plane.audit_log)
+            if item.user.username == "tidegate"
+            and item.verb in WRITES - {"update"}
+            and item.object_ref.namespace == self.space
+            and "dryRun=All" not in item.request_uri
         ]
-        own.sort(key=lambda one: one[0])
-        return [f"{verb} {target.resource}/{target.name}" for _, verb, target in own]
+        own_items.sort(key=lambda one: one[0])
+        return [f"{verb} {target.resource}/{target.name}" for _, verb, target in own_items]
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def test_a_job_is_run_again_with_what_waits_for_it_and_nothing_else(yard: Yard) 
     after = uids(yard)
     assert {name for name in before if before[name] != after[name]} == {"migrate", "seed", "tell"}
     done = yard.writes()[written:]
-    assert {one.partition("/")[2] for one in done} == {"migrate", "seed", "tell"}
-    order = [one for one in done if one.startswith("delete ")]
+    assert {item.partition("/")[2] for item in done} == {"migrate", "seed", "tell"}
+    order = [item for item in done if item.startswith("delete ")]
     assert order == [f"delete jobs/{name}" for name in ("migrate", "seed", "tell")]
     twice = yard.run("jobs", "rerun", "seed", "-C", yard.folder, "--yes")
     assert twice.code == 0, twice.stdout + twice.stderr
@@ -95,11 +95,11 @@ def test_jobs_and_hooks_are_listed_in_their_order_with_how_they_stand(yard: Yard
         json.loads(line) for line in yard.run("jobs", "list", "-C", yard.folder, "-o", "json").lines
     ]
 
-    assert [(one["step"], one["name"], one["hook"], one["status"]) for one in rows] == [
+    assert [(row["step"], row["name"], row["hook"], row["status"]) for row in rows] == [
         ("wave 0", "prepare", False, "Complete"),
         ("wave 1", "migrate", False, "Complete"),
         ("wave 3", "seed", False, "Complete"),
         ("PostSync", "tell", True, "Complete"),
     ]
     assert shown.lines[1].split() == ["UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED"]
-    assert all(one["finished"] for one in rows)
+    assert all(row["finished"] for row in rows)

@@ -53,7 +53,7 @@ class Snapshot(NamedTuple):
         ]
 
     def list_in_namespace(self, namespace: str) -> list[StoredObject]:
-        return [one for ref, one in sorted(self.objects.items()) if ref.namespace == namespace]
+        return [item for ref, item in sorted(self.objects.items()) if ref.namespace == namespace]
 
     def list_owned(self, uid: str) -> list[StoredObject]:
         raise AssertionError(uid)
@@ -74,12 +74,12 @@ async def let_pass(desk: Desk, controller: Controller, ref: Ref, span: tuple[Ms,
     for _ in range(20):
         looking = controller.reconcile(await snapshot(desk), ref, now)
         moment, outcome = until, None
-        while (wanted := _next(looking, outcome)) is not None:
+        while (expected := _next(looking, outcome)) is not None:
             outcome = None
-            if isinstance(wanted, RequeueAt):
-                moment = min(moment, wanted.time)
-            elif isinstance(wanted, Write):
-                (outcome,) = await desk.ask(wanted)
+            if isinstance(expected, RequeueAt):
+                moment = min(moment, expected.time)
+            elif isinstance(expected, Write):
+                (outcome,) = await desk.ask(expected)
                 assert isinstance(outcome, Success | AlreadyExists), outcome
         if moment >= until:
             return
@@ -110,9 +110,9 @@ async def states(desk: Desk, ref: Ref) -> dict[str, str]:
     status = get_mapping(body_of(await desk.get(ref)), "status")
     keys = ("initContainerStatuses", "containerStatuses")
     return {
-        get_text(one, "name"): next(iter(get_mapping(one, "state")))
+        get_text(mapping, "name"): next(iter(get_mapping(mapping, "state")))
         for key in keys
-        for one in get_mappings(status, key)
+        for mapping in get_mappings(status, key)
     }
 
 
@@ -139,8 +139,8 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
     await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 200 * SECOND)))
     alive = await states(desk, ref)
     ready = {
-        get_text(one, "type"): get_text(one, "status")
-        for one in get_mappings(body_of(await desk.get(ref)), "status", "conditions")
+        get_text(condition, "type"): get_text(condition, "status")
+        for condition in get_mappings(body_of(await desk.get(ref)), "status", "conditions")
     }
     marks = get_text(body_of(await desk.get(ref)), "metadata", "annotations", ASSUMED_ANNOTATION)
     await desk.delete(ref)

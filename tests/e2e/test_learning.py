@@ -30,7 +30,7 @@ ISSUED = 5
 SET = {"pull": 4, "start": 2, "ready": 6, "init": 3, "run": 7}
 PROFILE = f"""
 durations: {{pull: 4s, start: 2s, ready: 6s, init: 3s}}
-rules: [{", ".join(f"{{when: {{kind: Job, name: task-{one}}}, run: {one}s}}" for one in RUNS)}]
+rules: [{", ".join(f"{{when: {{kind: Job, name: task-{run}}}, run: {run}s}}" for run in RUNS)}]
 stages: [{{when: {{group: cert-manager.io, kind: Issuer}}, after: {ISSUED}s}}]
 """
 DEPLOYMENT = """
@@ -124,7 +124,7 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
         ran = await asyncio.to_thread(tidegate, *words)
 
     assert ran.returncode == 0, ran.stderr
-    low, likely, high = (learned_profile(ran.stdout, one) for one in DurationEstimate)
+    low, likely, high = (learned_profile(ran.stdout, item) for item in DurationEstimate)
     learned = {part: getattr(likely.durations, part) for part in SET}
     wrong = {part: span for part, span in learned.items() if not is_close(span, SET[part])}
     assert not wrong, ran.stdout
@@ -133,6 +133,6 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
     for run in RUNS:
         subject = ContainerIdentity((OwnerName("Job", f"task-{run}"),), "", "run", "task:1")
         assert is_close(likely.container_profile(subject).run, run), ran.stdout
-    after = [one.after for one in likely.stages if one.when.kind == "Issuer"]
+    after = [stage.after for stage in likely.stages if stage.when.kind == "Issuer"]
     assert len(after) == 1
     assert is_close(after[0], ISSUED), ran.stdout

@@ -71,13 +71,13 @@ async def test_what_a_job_or_a_hook_prints_is_told_while_it_runs(
     ran = await harbour.run("sync", "--yes", "--logs", "-o", "json")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    printed = [one for one in events if one["event"] == "log.printed"]
+    printed = [event for event in events if event["event"] == "log.printed"]
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert [one["sentence"] for one in printed] == SHOWN
-    assert {(one["kind"], one["name"], one["unit"]) for one in printed} == {
+    assert [item["sentence"] for item in printed] == SHOWN
+    assert {(item["kind"], item["name"], item["unit"]) for item in printed} == {
         ("Job", "migrate", f"{harbour.namespace}/shop")
     }
-    assert all(one["reason"].endswith("/migrate") for one in printed)
+    assert all(item["reason"].endswith("/migrate") for item in printed)
     assert events.index(printed[-1]) < len(events) - 1
 
 
@@ -88,7 +88,7 @@ async def test_people_read_each_line_behind_the_name_of_its_job(
 
     ran = await harbour.run("sync", "--yes", "--logs")
 
-    told = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
+    messages = [line[line.index("Job ") :] for line in ran.stdout.splitlines() if " | " in line]
     assert ran.code == 0, ran.stdout + ran.stderr
     job = f"Job {harbour.namespace}/migrate"
-    assert told == [f"{job} | creating tables", f"{job} | done"]
+    assert messages == [f"{job} | creating tables", f"{job} | done"]

@@ -95,10 +95,10 @@ def test_each_mistake_of_a_last_wave_is_found_before_the_first_write(home: Home)
     home.make_namespace()
     mistakes = named_mistakes(home.namespace)
 
-    said = home.sync((FIRST,), (*mistakes.values(),))
+    result = home.sync((FIRST,), (*mistakes.values(),))
 
-    assert said.code == INVALID
-    assert {*mistakes} - {*told(said, "object.refused")} == set()
+    assert result.code == INVALID
+    assert {*mistakes} - {*told(result, "object.refused")} == set()
     assert home.written() == []
 
 
@@ -106,12 +106,12 @@ def test_each_is_found_though_its_namespace_comes_with_the_plan(home: Home) -> N
     mistakes = named_mistakes(home.namespace)
     space = an_object("v1 Namespace", home.namespace, namespace="")
 
-    said = home.sync((space,), (FIRST,), (*mistakes.values(),))
+    result = home.sync((space,), (FIRST,), (*mistakes.values(),))
 
-    assert said.code == INVALID
-    assert {*mistakes} - {*told(said, "object.refused")} == set()
+    assert result.code == INVALID
+    assert {*mistakes} - {*told(result, "object.refused")} == set()
     assert home.written() == []
-    assert told(said, "object.written") == []
+    assert told(result, "object.written") == []
 
 
 @pytest.mark.parametrize("mistake", ["limits below requests", "CIDR /99", "no verbs"])
@@ -120,9 +120,9 @@ def test_one_mistake_among_good_objects_is_enough(mistake: str, home: Home) -> N
     place = [*MISTAKES].index(mistake)
     bad = [*named_mistakes(home.namespace).values()][place]
 
-    said = home.sync((FIRST,), (a_config_map("second"),), (bad,))
+    result = home.sync((FIRST,), (a_config_map("second"),), (bad,))
 
-    assert (said.code, len(told(said, "object.refused"))) == (INVALID, 1)
+    assert (result.code, len(told(result, "object.refused"))) == (INVALID, 1)
     assert home.written() == []
 
 
@@ -130,7 +130,7 @@ def test_who_wants_local_rules_alone_gets_what_they_find(home: Home) -> None:
     home.make_namespace()
     bad = next(iter(named_mistakes(home.namespace).values()))
 
-    said = home.sync((FIRST,), (bad,), preflight="local")
+    result = home.sync((FIRST,), (bad,), preflight="local")
 
-    assert said.code != 0
+    assert result.code != 0
     assert home.written() == ["first"]

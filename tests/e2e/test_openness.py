@@ -174,11 +174,11 @@ def fill(body: JsonObject, texts: list[str], every: int) -> JsonObject:
 
 def test_what_is_not_open_is_as_good_as_what_the_server_took(plane: ControlPlane) -> None:
     chance = Random(7)
-    asked = [
+    requests = [
         fill(whole(kind), [a_text(chance) for _ in range(4)], chance.randint(1, 25))
         for kind in chance.choices([*PARTS], k=TRIED)
     ]
-    silent = [body for body in asked if _is_silent(body)]
+    silent = [body for body in requests if _is_silent(body)]
 
     outcomes = answers(plane, Verb.CREATE, *silent)
 
@@ -203,4 +203,4 @@ def test_the_objects_that_are_changed_are_good(plane: ControlPlane) -> None:
 
     outcomes = answers(plane, Verb.CREATE, *bodies)
 
-    assert [one for one in outcomes if isinstance(one, Invalid | ServerError)] == []
+    assert [outcome for outcome in outcomes if isinstance(outcome, Invalid | ServerError)] == []

@@ -46,8 +46,8 @@ async def test_random_writes_end_in_the_sandbox_as_on_a_real_server(
 
     different = [
         (sequence.shows, place, sequence.steps[place], ours, theirs)
-        for sequence, told, said in zip(sequences, answers, simulated, strict=True)
-        for place, (ours, theirs) in enumerate(zip(said, told, strict=True))
+        for sequence, result, text in zip(sequences, answers, simulated, strict=True)
+        for place, (ours, theirs) in enumerate(zip(text, result, strict=True))
         if ours != theirs
     ]
     assert different == []
@@ -62,11 +62,11 @@ async def test_recorded_writes_end_as_they_did(
 
     answers = await really(plane, sequences)
 
-    told = [with_answers(*pair) for pair in zip(sequences, answers, strict=True)]
+    messages = [with_answers(*pair) for pair in zip(sequences, answers, strict=True)]
     if pytestconfig.getoption("--golden"):
-        for path, sequence in zip(paths, told, strict=True):
+        for path, sequence in zip(paths, messages, strict=True):
             write_sequence(path, sequence)
-    assert [read_sequence(path) for path in paths] == told
+    assert [read_sequence(path) for path in paths] == messages
 
 
 def with_answers(sequence: Sequence, answers: list[Answer]) -> Sequence:

@@ -38,19 +38,19 @@ RESOURCES = {
 
 def rungs(root: Path) -> list[list[str]]:
     """The workloads of the ladder by the phase of their component, as its files have them."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for file in sorted((root / "environments/dev/components").rglob("component.yaml")):
         component = read_documents(file.read_bytes(), file.name)[0].body
         domain, name = file.parts[-3:-1]
         for source in (root / "sources" / domain / name).rglob("*.yaml"):
-            for one in read_documents(source.read_bytes(), source.name):
-                resource = RESOURCES.get(get_text(one.body, "kind"))
+            for document in read_documents(source.read_bytes(), source.name):
+                resource = RESOURCES.get(get_text(document.body, "kind"))
                 if resource:
-                    named = get_text(one.body, "metadata", "namespace")
+                    named = get_text(document.body, "metadata", "namespace")
                     where = named or get_text(component, "namespace")
-                    said = f"{where}/{resource}/{get_text(one.body, 'metadata', 'name')}"
-                    found.setdefault(get_text(component, "rolloutPhase"), []).append(said)
-    return [found[phase] for phase in sorted(found)]
+                    text = f"{where}/{resource}/{get_text(document.body, 'metadata', 'name')}"
+                    result.setdefault(get_text(component, "rolloutPhase"), []).append(text)
+    return [result[phase] for phase in sorted(result)]
 
 
 async def fineract(cluster: ControlPlane, folder: Path) -> None:
@@ -63,7 +63,7 @@ async def fineract(cluster: ControlPlane, folder: Path) -> None:
     for name in gone:
         (root / f"argocd/applications/dev/{name}.yaml").unlink()
     await lose(platform, [f"{DEV}/deployments/{name}" for name in gone])
-    left = [[one for one in wave if not one.endswith(gone)] for wave in FINERACT]
+    left = [[item for item in wave if not item.endswith(gone)] for wave in FINERACT]
     await go(replace(platform, waves=[wave for wave in left if wave]))
 
 

@@ -118,8 +118,8 @@ async def test_a_closed_window_holds_its_unit_and_says_until_when(
 
     held = await fleet.run("sync", "--yes", "--timeout", "8s")
     reached = {*fleet.firsts()}
-    asked: Json = [{**window, "manualSync": True}]
-    fleet.repository.put("projects/team.yaml", project("team", syncWindows=asked))
+    request: Json = [{**window, "manualSync": True}]
+    fleet.repository.put("projects/team.yaml", project("team", syncWindows=request))
     free = await fleet.run("sync", "--yes")
 
     assert held.code == 8, held.stdout + held.stderr

@@ -92,18 +92,18 @@ async def test_a_child_is_tried_again_with_what_was_committed_meanwhile(
         limit=1 << 22,
     )
     assert process.stdout is not None
-    told: list[str] = []
+    result: list[str] = []
     while line := await process.stdout.readline():
-        told.append(json.loads(line)["event"])
-        if told.count("retry.planned") == 1 and told[-1] == "retry.planned":
+        result.append(json.loads(line)["event"])
+        if result.count("retry.planned") == 1 and result[-1] == "retry.planned":
             made.put("web/all.yaml", setting("early"), setting("web", wave=1, to="home"))
     code = await process.wait()
 
     assert process.stderr is not None
-    said = (await process.stderr.read()).decode()
-    assert "retry.planned" in told, said
-    assert code == 0, said
-    assert "rollout.superseded" in told
+    document = (await process.stderr.read()).decode()
+    assert "retry.planned" in result, document
+    assert code == 0, document
+    assert "rollout.superseded" in result
     written = [name for verb, name in fleet.writes() if name.startswith("configmaps/")]
     assert written.count("configmaps/early") == 1, "what is done is not done again"
     again = await fleet.run("sync", "--yes")

@@ -30,10 +30,11 @@ def harbour(served_plane: ControlPlane, tmp_path: Path) -> ReleaseHarbour:
 
 def charts(harbour: ReleaseHarbour) -> list[str]:
     """Which chart each revision is of, in the eyes of both."""
-    told = (
-        json.loads(harbour.helm("history", "web", "-o", "json", version=one)) for one in VERSIONS
+    messages = (
+        json.loads(harbour.helm("history", "web", "-o", "json", version=version))
+        for version in VERSIONS
     )
-    three, four = ([one["chart"] for one in history] for history in told)
+    three, four = ([item["chart"] for item in history] for history in messages)
     assert three == four
     return four
 
@@ -52,17 +53,17 @@ async def test_a_tag_that_moves_is_an_upgrade_whose_digest_helm_and_the_release_
         await harbour.tidegate()
 
     assert harbour.stands() == [(1, "superseded"), (2, "deployed")]
-    versions = [f"1.0.0+{one.removeprefix('sha256:')[:12]}" for one in (first, second)]
-    assert charts(harbour) == [f"shop-{one}" for one in versions]
+    versions = [f"1.0.0+{item.removeprefix('sha256:')[:12]}" for item in (first, second)]
+    assert charts(harbour) == [f"shop-{version}" for version in versions]
     assert harbour.setting() == {"version": versions[1], "to": "two"}
-    own = harbour.own()
-    assert get_text(own, "status", "lastAttemptedRevision") == versions[1]
-    assert get_text(own, "status", "lastAttemptedRevisionDigest") == second
-    history = get_mappings(own, "status", "history")
-    assert [get_text(one, "ociDigest") for one in history] == [second, first]
-    assert [get_text(one, "chartVersion") for one in history] == [*reversed(versions)]
-    said = f"Helm upgrade succeeded for release {harbour.home}/web.v2 with chart shop@{versions[1]}"
-    assert condition(own, "Ready") == ("True", "UpgradeSucceeded", said)
+    unit_resource = harbour.own()
+    assert get_text(unit_resource, "status", "lastAttemptedRevision") == versions[1]
+    assert get_text(unit_resource, "status", "lastAttemptedRevisionDigest") == second
+    history = get_mappings(unit_resource, "status", "history")
+    assert [get_text(item, "ociDigest") for item in history] == [second, first]
+    assert [get_text(item, "chartVersion") for item in history] == [*reversed(versions)]
+    text = f"Helm upgrade succeeded for release {harbour.home}/web.v2 with chart shop@{versions[1]}"
+    assert condition(unit_resource, "Ready") == ("True", "UpgradeSucceeded", text)
 
 
 async def test_a_chart_of_a_registry_is_upgraded_with_its_version_and_tells_no_digest(
@@ -80,5 +81,5 @@ async def test_a_chart_of_a_registry_is_upgraded_with_its_version_and_tells_no_d
     assert charts(harbour) == ["shop-1.0.0", "shop-1.1.0"]
     assert harbour.setting() == {"version": "1.1.0", "to": "two"}
     history = get_mappings(harbour.own(), "status", "history")
-    assert [get_text(one, "chartVersion") for one in history] == ["1.1.0", "1.0.0"]
-    assert [get_text(one, "ociDigest") for one in history] == ["", ""]
+    assert [get_text(item, "chartVersion") for item in history] == ["1.1.0", "1.0.0"]
+    assert [get_text(item, "ociDigest") for item in history] == ["", ""]

@@ -125,29 +125,29 @@ class Contest:
     def gone(self, whose: str, user: str) -> list[list[str]]:
         """By chart, the objects that were deleted and are no hooks, in their order."""
         deleted = self.done(whose, user, "delete")
-        return [[one for one in some if one in OBJECTS] for some in deleted]
+        return [[item for item in some if item in OBJECTS] for some in deleted]
 
     def done(self, whose: str, user: str, *verbs: str) -> list[list[str]]:
-        found: list[list[str]] = [[] for _ in self.charts]
+        matches: list[list[str]] = [[] for _ in self.charts]
         entries = sorted(
             read_audit(self.plane.audit_log), key=lambda one: one.request_received_timestamp
         )
-        for one in entries:
-            ref, (place, _, number) = one.object_ref, one.object_ref.namespace.partition("-")
-            is_done = one.verb in verbs and one.response_status.code in CODES[one.verb]
-            is_made = is_done and "dryRun=All" not in one.request_uri
+        for entry in entries:
+            ref, (place, _, number) = entry.object_ref, entry.object_ref.namespace.partition("-")
+            is_done = entry.verb in verbs and entry.response_status.code in CODES[entry.verb]
+            is_made = is_done and "dryRun=All" not in entry.request_uri
             is_record = ref.resource in {"secrets", "events"} and ref.name != "d"
-            if place == whose and one.user.username == user and is_made and not is_record:
-                found[int(number)].append(f"{ref.resource}/{ref.name}")
-        return found
+            if place == whose and entry.user.username == user and is_made and not is_record:
+                matches[int(number)].append(f"{ref.resource}/{ref.name}")
+        return matches
 
     def left(self, whose: str) -> list[set[str]]:
         """By chart, what is there at the end."""
         return [set(self._names(f"{whose}-{number}")) for number in range(len(self.charts))]
 
     def _names(self, home: str) -> Sequence[str]:
-        found = kubectl(self.admin, "get", KINDS, "-n", home, "-o", "name").split()
-        return [one for one in found if not one.startswith(BESIDES)]
+        result = kubectl(self.admin, "get", KINDS, "-n", home, "-o", "name").split()
+        return [item for item in result if not item.startswith(BESIDES)]
 
 
 async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_hooks_are_run_as_helm_runs_them(plane: ControlPlane, tmp_path: Pa
     assert contest.gone(contest.mine, "tidegate") == contest.gone(contest.their, "admin")
     words = ("-l", "owner=helm", "-o", "jsonpath={.items[*].metadata.namespace}")
     homes = kubectl(contest.admin, "get", "secrets", "-A", *words).split()
-    assert [one for one in homes if one.startswith(contest.mine)] == []
+    assert [home for home in homes if home.startswith(contest.mine)] == []
 
 
 async def test_hooks_that_fail_leave_what_helm_leaves_and_make_room(

@@ -29,15 +29,15 @@ async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
     words = ("create", "secret", "generic", "token", "--from-literal=word=hunter2-hunter2")
     kubectl(config, *words, "-n", HOME)
     shop = ChartRepository(tmp_path / "repository", HOME)
-    found = f"""'{{{{ (lookup "v1" "Secret" "{HOME}" "token").data.word | b64dec }}}}'"""
+    text = f"""'{{{{ (lookup "v1" "Secret" "{HOME}" "token").data.word | b64dec }}}}'"""
     secrets = f"""'{{{{ len (lookup "v1" "Secret" "{HOME}" "").items }}}}'"""
     roles = """'{{ (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "view").kind }}'"""
-    shop.put("templates/seen.yaml", config_map("seen", word=found, secrets=secrets, role=roles))
+    shop.put("templates/seen.yaml", config_map("seen", word=text, secrets=secrets, role=roles))
     shop.put("templates/once.yaml", ONLY_WHERE_ABSENT)
 
     def living(kind: str, name: str) -> Json:
-        found: Json = json.loads(kubectl(config, "get", kind, name, "-n", HOME, "-o", "json"))
-        return found
+        document: Json = json.loads(kubectl(config, "get", kind, name, "-n", HOME, "-o", "json"))
+        return document
 
     async def sync() -> Ran:
         words = ("--yes", "--kubeconfig", config, "--timeout", "100s", "-o", "json")
@@ -55,9 +55,9 @@ async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
     assert living("secret", "once") == before
     names = kubectl(config, "get", "secret", "-n", HOME, "-o", "name").split()
     assert sorted(names) == ["secret/once", "secret/sh.helm.release.v1.web.v1", "secret/token"]
-    said = first.stdout + first.stderr + again.stdout + again.stderr
-    assert "hunter2" not in said
-    assert "aHVudGVyMi" not in said
+    raw = first.stdout + first.stderr + again.stdout + again.stderr
+    assert "hunter2" not in raw
+    assert "aHVudGVyMi" not in raw
 
 
 async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
@@ -74,17 +74,17 @@ async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
     metadata: Json = {"name": "token", "namespace": home}
     data: Json = {"word": "c2VlbiBpbiB0aW1l"}
     made.put("base/all.yaml", {**SECRET, "metadata": metadata, "data": data})
-    found = f"""'{{{{ (lookup "v1" "Secret" "{home}" "token").data.word | b64dec }}}}'"""
+    text = f"""'{{{{ (lookup "v1" "Secret" "{home}" "token").data.word | b64dec }}}}'"""
     revision = "'{{ .Release.Revision }} {{ .Chart.Name }}'"
-    shop.put("templates/seen.yaml", config_map("seen", word=found, as_is=revision))
+    shop.put("templates/seen.yaml", config_map("seen", word=text, as_is=revision))
 
     async def sync() -> Json:
         words = ("--yes", "--kubeconfig", config, "--timeout", "100s")
         ran = await Tidegate(tmp_path).run("sync", shop.root, *words)
         assert ran.code == 0, ran.stdout + ran.stderr
         assert "seen in time" not in ran.stdout + ran.stderr
-        told = kubectl(config, "get", "configmap", "seen", "-n", home, "-o", "json")
-        return get_value(json.loads(told), "data")
+        result = kubectl(config, "get", "configmap", "seen", "-n", home, "-o", "json")
+        return get_value(json.loads(result), "data")
 
     first = await sync()
     shop.chart = "till"

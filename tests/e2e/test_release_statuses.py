@@ -39,15 +39,16 @@ def harbour(served_plane: ControlPlane, tmp_path: Path) -> ReleaseHarbour:
 
 def reasons(harbour: ReleaseHarbour) -> dict[str, tuple[str, str]]:
     """By condition, its status and its reason."""
-    found = get_mappings(harbour.own(), "status", "conditions")
+    mappings = get_mappings(harbour.own(), "status", "conditions")
     return {
-        get_text(one, "type"): (get_text(one, "status"), get_text(one, "reason")) for one in found
+        get_text(item, "type"): (get_text(item, "status"), get_text(item, "reason"))
+        for item in mappings
     }
 
 
 def snapshots(harbour: ReleaseHarbour) -> list[tuple[Json, str]]:
     history = get_mappings(harbour.own(), "status", "history")
-    return [(one["version"], get_text(one, "status")) for one in history]
+    return [(item["version"], get_text(item, "status")) for item in history]
 
 
 def phases(harbour: ReleaseHarbour) -> dict[str, str]:
@@ -67,17 +68,17 @@ async def test_a_release_is_tested_when_it_is_deployed_and_helm_may_test_it_agai
 
     assert harbour.stands() == [(1, "deployed")]
     assert phases(harbour) == {"probe": "Succeeded"}
-    said = f"Helm test succeeded for release {harbour.home}/web.v1 with chart shop@1.0.0"
-    tested = ("True", "TestSucceeded", f"{said}: 1 test hook completed successfully")
-    own, job = harbour.own(), harbour.body("job", "probe")
-    assert condition(own, "TestSuccess") == condition(own, "Ready") == tested
+    text = f"Helm test succeeded for release {harbour.home}/web.v1 with chart shop@1.0.0"
+    tested = ("True", "TestSucceeded", f"{text}: 1 test hook completed successfully")
+    unit_resource, job = harbour.own(), harbour.body("job", "probe")
+    assert condition(unit_resource, "TestSuccess") == condition(unit_resource, "Ready") == tested
     assert reasons(harbour)["Released"] == ("True", "InstallSucceeded")
-    (snapshot,) = get_mappings(own, "status", "history")
+    (snapshot,) = get_mappings(unit_resource, "status", "history")
     assert get_text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
 
     again = await harbour.tidegate()
     assert "nothing changed" in again.stdout
-    assert harbour.own() == own
+    assert harbour.own() == unit_resource
     assert harbour.body("job", "probe") == job
 
     for version in VERSIONS:
@@ -119,7 +120,7 @@ async def test_tests_that_fail_are_told_ignored_or_taken_back_as_the_release_say
     harbour.shop.release(values={"to": "two"}, maxHistory=0, **spec)
     await harbour.tidegate(fails=True)
 
-    assert [one[2] for one in harbour.history()][2:] == [
+    assert [item[2] for item in harbour.history()][2:] == [
         "Upgrade complete",
         "Rollback to 1",
         "Upgrade complete",
@@ -151,23 +152,27 @@ async def test_an_upgrade_that_fails_thrice_ends_on_the_last_good_revision(
 
     await harbour.tidegate(fails=True)
 
-    good = [(one, "superseded") for one in (1, 3, 5)]
-    failed = [(one, "failed") for one in (2, 4, 6)]
+    good = [(item, "superseded") for item in (1, 3, 5)]
+    failed = [(item, "failed") for item in (2, 4, 6)]
     assert harbour.stands() == [*sorted((*good, *failed)), (7, "deployed")]
     assert harbour.history()[-1][2] == "Rollback to 5"
     assert harbour.setting() == {"to": "one"}
     assert harbour.names() == {"web"}
-    own = harbour.own()
-    said = f"Helm rollback to previous release {harbour.home}/web.v5 with chart shop@1.0.0"
-    assert condition(own, "Ready") == ("False", "RollbackSucceeded", f"{said} succeeded")
-    assert condition(own, "Remediated") == ("True", "RollbackSucceeded", f"{said} succeeded")
-    released = condition(own, "Released")
+    unit_resource = harbour.own()
+    text = f"Helm rollback to previous release {harbour.home}/web.v5 with chart shop@1.0.0"
+    assert condition(unit_resource, "Ready") == ("False", "RollbackSucceeded", f"{text} succeeded")
+    assert condition(unit_resource, "Remediated") == (
+        "True",
+        "RollbackSucceeded",
+        f"{text} succeeded",
+    )
+    released = condition(unit_resource, "Released")
     assert released is not None
     assert released[:2] == ("False", "UpgradeFailed")
     why = f"failed for release {harbour.home}/web with chart shop@1.0.0: Job {harbour.home}/never"
     assert released[2].startswith(f"Helm upgrade {why}")
     tried = "Failed to upgrade after 3 attempt(s)"
-    assert condition(own, "Stalled") == ("True", "RetriesExceeded", tried)
+    assert condition(unit_resource, "Stalled") == ("True", "RetriesExceeded", tried)
     assert snapshots(harbour) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
 
 
@@ -181,9 +186,9 @@ async def test_an_upgrade_that_fails_can_be_uninstalled_and_what_is_tried_then_i
 
     assert harbour.records() == []
     assert harbour.names() == set()
-    own = harbour.own()
-    said = f"Helm uninstall remediation for release {harbour.home}/web succeeded"
-    assert condition(own, "Ready") == ("False", "UninstallSucceeded", said)
+    unit_resource = harbour.own()
+    text = f"Helm uninstall remediation for release {harbour.home}/web succeeded"
+    assert condition(unit_resource, "Ready") == ("False", "UninstallSucceeded", text)
     assert reasons(harbour)["Released"] == ("False", "InstallFailed")
     assert reasons(harbour)["Stalled"] == ("True", "RetriesExceeded")
 
@@ -210,10 +215,10 @@ def put_deployment(harbour: ReleaseHarbour, outcome: str = "") -> None:
 
 def lasted(ran: Ran, stage: str = "objects") -> list[int]:
     """For how many seconds a stage was waited for, in each try, until that failed."""
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    own = [one for one in told if f"web/{stage}" in one.get("step", "")]
-    begun = [one["at"] for one in own if one["event"] == "step.gating"]
-    ended = [one["at"] for one in own if one["event"] in {"retry.planned", "step.failed"}]
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    own_items = [item for item in messages if f"web/{stage}" in item.get("step", "")]
+    begun = [item["at"] for item in own_items if item["event"] == "step.gating"]
+    ended = [item["at"] for item in own_items if item["event"] in {"retry.planned", "step.failed"}]
     return [int(end - begin) // SECOND for begin, end in zip(begun, ended, strict=True)]
 
 
@@ -226,21 +231,21 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
 
     failed = await harbour.tidegate("sync", "-o", "json", fails=True)
 
-    assert [3 <= one < SOON for one in lasted(failed)] == [True, True]
+    assert [3 <= item < SOON for item in lasted(failed)] == [True, True]
     assert harbour.stands() == [(1, "failed")]
     why = f"Deployment {harbour.home}/slow took too long: "
     assert harbour.history()[0][2].startswith(f'Release "web" failed: {why}')
-    own = harbour.own()
-    released = condition(own, "Released")
+    unit_resource = harbour.own()
+    released = condition(unit_resource, "Released")
     assert released is not None
     assert released[:2] == ("False", "InstallFailed")
-    told = f"Helm install failed for release {harbour.home}/web with chart shop@1.0.0: {why}"
-    assert released[2].startswith(told)
-    assert condition(own, "Ready") == released
+    message = f"Helm install failed for release {harbour.home}/web with chart shop@1.0.0: {why}"
+    assert released[2].startswith(message)
+    assert condition(unit_resource, "Ready") == released
     tried = "Failed to install after 2 attempt(s)"
-    assert condition(own, "Stalled") == ("True", "RetriesExceeded", tried)
-    assert get_value(own, "status", "installFailures") == 2
-    assert is_observed(own)
+    assert condition(unit_resource, "Stalled") == ("True", "RetriesExceeded", tried)
+    assert get_value(unit_resource, "status", "installFailures") == 2
+    assert is_observed(unit_resource)
 
     put_deployment(harbour)
     await harbour.tidegate()
@@ -248,7 +253,7 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
     harbour.shop.release(upgrade={"timeout": "2s", "remediation": {"remediateLastFailure": True}})
     failed = await harbour.tidegate("sync", "-o", "json", fails=True)
 
-    assert [2 <= one < SOON for one in lasted(failed)] == [True]
+    assert [2 <= item < SOON for item in lasted(failed)] == [True]
     assert harbour.stands() == [(1, "failed"), (2, "superseded"), (3, "failed"), (4, "deployed")]
     assert reasons(harbour)["Ready"] == ("False", "RollbackSucceeded")
     assert reasons(harbour)["Released"] == ("False", "UpgradeFailed")
@@ -266,13 +271,13 @@ async def test_tests_and_ends_have_times_of_their_own_and_an_end_is_gone_on_with
 
     failed = await harbour.tidegate("sync", "-o", "json", fails=True)
 
-    assert [2 <= one < SOON for one in lasted(failed, "test")] == [True]
+    assert [2 <= item < SOON for item in lasted(failed, "test")] == [True]
     assert harbour.stands() == [(1, "deployed")]
     assert phases(harbour) == {"hangs": "Failed"}
     assert reasons(harbour)["Ready"] == ("False", "TestFailed")
 
     failed = await harbour.tidegate("delete", "-o", "json", fails=True)
-    assert [2 <= one < SOON for one in lasted(failed, "delete")] == [True]
+    assert [2 <= item < SOON for item in lasted(failed, "delete")] == [True]
     assert harbour.stands() == [(1, "uninstalling")]
     harbour.kubectl("patch", "configmap", "held", "--type=merge", "-p", UNHELD)
     await harbour.tidegate("delete")

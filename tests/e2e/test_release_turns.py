@@ -38,7 +38,7 @@ def has_key(harbour: ReleaseHarbour, key: str) -> None:
 
 def superseded(many: int) -> list[tuple[int, str]]:
     """So many revisions, of which the last one stands."""
-    return [*((one, "superseded") for one in range(1, many)), (many, "deployed")]
+    return [*((item, "superseded") for item in range(1, many)), (many, "deployed")]
 
 
 async def test_helm_3_and_helm_4_release_what_we_do_and_we_go_on_each_time(
@@ -118,19 +118,19 @@ async def test_what_a_helm_that_died_left_pending_is_told_unlocked_and_upgraded(
     await kill_helm(harbour, VERSION_3)
     assert harbour.stands() == [(1, "pending-install")]
 
-    told = await harbour.tidegate()
+    result = await harbour.tidegate()
 
     lock = f"revision 1 of the release `{harbour.home}/web` is `pending-install`"
-    assert lock in told.stderr
+    assert lock in result.stderr
     assert harbour.stands() == [(1, "failed"), (2, "deployed")]
     assert harbour.phases() == {"slow": "Succeeded"}
     await kill_helm(harbour, VERSION)
     assert harbour.stands()[-1] == (3, "pending-upgrade")
 
-    told = await harbour.tidegate()
+    result = await harbour.tidegate()
 
     lock = f"revision 3 of the release `{harbour.home}/web` is `pending-upgrade`"
-    assert lock in told.stderr
+    assert lock in result.stderr
     unlocked = "Release unlocked from stale 'pending-upgrade' state"
     assert harbour.history()[-2:] == [
         (3, "failed", unlocked),

@@ -32,20 +32,22 @@ def harbour(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest)
 
 def read_by_helm(harbour: ReleaseHarbour, home: str = "") -> list[Json]:
     """All that `helm get` says of a release; of its objects without what Flux puts onto them."""
-    values = [harbour.helm("get", "values", "web", *one, home=home) for one in ((), ("--all",))]
+    values = [harbour.helm("get", "values", "web", *item, home=home) for item in ((), ("--all",))]
     notes = harbour.helm("get", "notes", "web", home=home)
-    kinds = (harbour.helm("get", one, "web", home=home) for one in ("manifest", "hooks"))
-    objects = [[path, without_origin(one)] for kind in kinds for path, one in objects_of(kind)]
+    kinds = (harbour.helm("get", name, "web", home=home) for name in ("manifest", "hooks"))
+    objects = [[path, without_origin(item)] for kind in kinds for path, item in objects_of(kind)]
     return [*values, notes, *objects]
 
 
 def without_origin(body: bytes) -> Json:
-    found: JsonObject = msgspec.json.decode(body)
-    metadata = get_mapping(found, "metadata")
+    document: JsonObject = msgspec.json.decode(body)
+    metadata = get_mapping(document, "metadata")
     labels = get_mapping(metadata, "labels").items()
-    others: JsonObject = {key: one for key, one in labels if not key.startswith("helm.toolkit.")}
-    rest: JsonObject = {key: one for key, one in metadata.items() if key != "labels"}
-    return {**found, "metadata": {**rest, "labels": others}}
+    others: JsonObject = {
+        key: label for key, label in labels if not key.startswith("helm.toolkit.")
+    }
+    rest: JsonObject = {key: item for key, item in metadata.items() if key != "labels"}
+    return {**document, "metadata": {**rest, "labels": others}}
 
 
 def released_by_helm(harbour: ReleaseHarbour, to: str) -> list[Json]:
@@ -91,7 +93,7 @@ async def test_helm_rolls_ours_back_and_we_go_on(harbour: ReleaseHarbour) -> Non
 
     assert harbour.setting() == {"to": "two"}
     assert harbour.names() == {"web", "more"}
-    assert [one[:2] for one in harbour.history()][-2:] == [(3, "superseded"), (4, "deployed")]
+    assert [item[:2] for item in harbour.history()][-2:] == [(3, "superseded"), (4, "deployed")]
 
 
 async def test_what_helm_installed_is_upgraded_and_what_left_the_chart_goes(
@@ -105,7 +107,7 @@ async def test_what_helm_installed_is_upgraded_and_what_left_the_chart_goes(
 
     assert harbour.names() == {"web"}
     assert harbour.setting() == {"to": "one"}
-    assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]
+    assert [item[:2] for item in harbour.history()] == [(1, "superseded"), (2, "deployed")]
 
 
 async def test_helm_uninstalls_ours(harbour: ReleaseHarbour) -> None:
@@ -124,7 +126,7 @@ async def test_helm_upgrades_ours(harbour: ReleaseHarbour) -> None:
     harbour.helm("upgrade", "web", harbour.chart, "--set", "to=three", "--reuse-values", *forced)
 
     assert harbour.setting() == {"to": "three"}
-    assert [one[:2] for one in harbour.history()] == [(1, "superseded"), (2, "deployed")]
+    assert [item[:2] for item in harbour.history()] == [(1, "superseded"), (2, "deployed")]
 
 
 async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(
@@ -138,8 +140,8 @@ async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(
 
     await harbour.tidegate(fails=True)
 
-    told = [one if one[1] != "failed" else one[:2] for one in harbour.history()]
-    assert told == [
+    messages = [item if item[1] != "failed" else item[:2] for item in harbour.history()]
+    assert messages == [
         (1, "superseded", "Install complete"),
         (2, "failed"),
         (3, "superseded", "Rollback to 1"),
@@ -154,7 +156,7 @@ async def test_an_upgrade_that_fails_is_rolled_back_in_the_eyes_of_helm(
     await harbour.tidegate()
 
     assert harbour.setting() == {"to": "two"}
-    assert [one[:2] for one in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]
+    assert [item[:2] for item in harbour.history()][-2:] == [(5, "superseded"), (6, "deployed")]
 
 
 async def test_what_became_another_release_or_left_git_helm_sees_no_more(
@@ -194,12 +196,12 @@ async def test_what_others_change_is_told_or_put_back_as_the_release_says(
     harbour.kubectl("delete", "configmap", "more")
 
     warned = await harbour.tidegate()
-    told = "drifted, and left so: ConfigMap"
-    assert f"{told} {harbour.home}/more: was deleted" in warned.stdout
-    assert f"{told} {harbour.home}/web: was changed by kubectl-patch" in warned.stdout
+    message = "drifted, and left so: ConfigMap"
+    assert f"{message} {harbour.home}/more: was deleted" in warned.stdout
+    assert f"{message} {harbour.home}/web: was changed by kubectl-patch" in warned.stdout
     assert await harbour.operations() == {"keep"}
     harbour.shop.release(driftDetection={"mode": "disabled"})
-    assert told not in (await harbour.tidegate()).stdout
+    assert message not in (await harbour.tidegate()).stdout
     assert harbour.setting() == {"to": "other"}
     assert harbour.names() == {"web"}
 

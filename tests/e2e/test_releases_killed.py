@@ -88,18 +88,18 @@ class Mortal:
         """By revision, its status."""
         words = ("get", "secret", "-n", HOME, "-l", "owner=helm", "-o", "json")
         items = json.loads(kubectl(self.admin, *words))["items"]
-        labels = (one["metadata"]["labels"] for one in items)
-        return {int(one["version"]): one["status"] for one in labels}
+        labels = (item["metadata"]["labels"] for item in items)
+        return {int(label["version"]): label["status"] for label in labels}
 
     def made(self) -> Counter[str]:
         """How often each object was made."""
         return Counter(
-            f"{one.object_ref.resource}/{one.object_ref.name}"
-            for one in read_audit(self.plane.audit_log)
-            if one.object_ref.namespace == HOME
-            and one.user.username == USER
-            and one.response_status.code == CREATED
-            and "dryRun=All" not in one.request_uri
+            f"{item.object_ref.resource}/{item.object_ref.name}"
+            for item in read_audit(self.plane.audit_log)
+            if item.object_ref.namespace == HOME
+            and item.user.username == USER
+            and item.response_status.code == CREATED
+            and "dryRun=All" not in item.request_uri
         )
 
 
@@ -133,5 +133,5 @@ async def test_killed_ten_times_no_record_is_open_no_hook_runs_twice_and_no_numb
     hooks = {name: count for name, count in made.items() if name.startswith("jobs/")}
     assert {*hooks.values()} == {1}, hooks
     whole = [number for number, status in stands.items() if status == "superseded"]
-    wanted = {f"jobs/{name}-{one}" for name in EVENTS for one in (*whole, last)}
-    assert wanted <= hooks.keys()
+    desired = {f"jobs/{name}-{item}" for name in EVENTS for item in (*whole, last)}
+    assert desired <= hooks.keys()

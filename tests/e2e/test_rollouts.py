@@ -108,10 +108,12 @@ async def living(desk: Desk, plan: Plan) -> dict[str, LiveObject]:
     """The planned objects by name, all of them as planned."""
     items = items_of(plan)
     outcomes = await desk.ask(*(Get(item.ref) for item in items))
-    lives = {item.ref.name: live_of(found) for item, found in zip(items, outcomes, strict=True)}
+    lives = {item.ref.name: live_of(result) for item, result in zip(items, outcomes, strict=True)}
     for item in items:
-        wanted, found = (msgspec.json.decode(one) for one in (item.body, lives[item.ref.name].body))
-        assert compare(wanted, found, manager="tidegate").action is DiffAction.KEEP, item.ref
+        expected, matches = (
+            msgspec.json.decode(item_) for item_ in (item.body, lives[item.ref.name].body)
+        )
+        assert compare(expected, matches, manager="tidegate").action is DiffAction.KEEP, item.ref
     return lives
 
 

@@ -89,7 +89,7 @@ def shape_for(body: JsonObject) -> Shape:
 
 
 def warned_fields(outcome: Success) -> list[str]:
-    return [found[1] for text in outcome.warnings if (found := re.search('field "(.*)"', text))]
+    return [result[1] for text in outcome.warnings if (result := re.search('field "(.*)"', text))]
 
 
 def causes_of(outcome: Outcome) -> tuple[Cause, ...]:
@@ -139,9 +139,9 @@ async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlan
 def test_a_creation_of_a_custom_object_is_judged_alike(
     plane: ControlPlane, everything: Shape, batch: list[list[Spoiling]]
 ) -> None:
-    asked = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
+    requests = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
 
-    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+    for body, outcome in zip(requests, answers(plane, Verb.CREATE, *requests), strict=True):
         kept = fill_defaults(drop_nulls(prune(body, everything), everything), everything)
         assert isinstance(outcome, Success | Invalid), (body, outcome)
         assert causes_of(outcome) == find_crd_problems(kept, everything), body
@@ -155,9 +155,9 @@ def test_a_creation_of_a_custom_object_is_judged_alike(
 def test_an_apply_of_a_custom_object_is_judged_alike(
     plane: ControlPlane, everything: Shape, batch: list[list[Spoiling]]
 ) -> None:
-    asked = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
+    requests = [spoiled(bodies.EVERYTHING_BODY, each) for each in batch]
 
-    for body, outcome in zip(asked, answers(plane, Verb.APPLY, *asked), strict=True):
+    for body, outcome in zip(requests, answers(plane, Verb.APPLY, *requests), strict=True):
         typed = find_typed_problems(body, everything)
         if typed:
             assert is_told(causes_of(outcome), typed), (body, outcome)
@@ -186,9 +186,9 @@ def without_either(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
 def test_a_creation_of_a_built_in_object_is_judged_alike(
     plane: ControlPlane, batch: list[list[Spoiling]]
 ) -> None:
-    asked = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
+    requests = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
 
-    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+    for body, outcome in zip(requests, answers(plane, Verb.CREATE, *requests), strict=True):
         problem = find_decode_problem(body, shape_for(body))
         if isinstance(outcome, Invalid) and UNREADABLE in outcome.message:
             assert without_type(outcome.message.split(UNREADABLE)[1]).endswith(
@@ -210,9 +210,9 @@ def test_a_creation_of_a_built_in_object_is_judged_alike(
 def test_an_apply_of_a_built_in_object_is_judged_alike(
     plane: ControlPlane, batch: list[list[Spoiling]]
 ) -> None:
-    asked = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
+    requests = [spoiled(body, each) for each, body in zip(batch, BUILT_IN_BODIES * 6, strict=True)]
 
-    for body, outcome in zip(asked, answers(plane, Verb.APPLY, *asked), strict=True):
+    for body, outcome in zip(requests, answers(plane, Verb.APPLY, *requests), strict=True):
         typed = find_typed_problems(body, shape_for(body))
         if typed:
             assert is_told(causes_of(outcome), typed), (body, outcome)
@@ -241,11 +241,11 @@ def dict_of(value: Json) -> JsonObject:
 
 def test_metadata_that_cannot_be_read_is_told_alike(plane: ControlPlane, everything: Shape) -> None:
     spoilt: tuple[Json, ...] = ({"name": "x", "labels": {"a": 1}}, {"name": "x", "labels": "a"})
-    asked: list[JsonObject] = [
+    requests: list[JsonObject] = [
         {**bodies.EVERYTHING_BODY, "metadata": metadata} for metadata in spoilt
     ]
 
-    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+    for body, outcome in zip(requests, answers(plane, Verb.CREATE, *requests), strict=True):
         assert isinstance(outcome, Invalid)
         assert everything.fields["metadata"]() is object_meta_shape()
         assert outcome.message.endswith(find_decode_problem(body["metadata"], object_meta_shape()))

@@ -113,13 +113,13 @@ def test_a_definition_is_judged_alike(plane: ControlPlane) -> None:
 def test_a_definition_without_one_version_to_store_is_refused_alike_but_for_what_is_shown(
     plane: ControlPlane,
 ) -> None:
-    asked = [
+    request = [
         a_definition(a_version(a_schema(), storage=False)),
         a_definition(a_version(a_schema()), a_version(a_schema(), "v2")),
         a_definition(a_version(a_schema()), a_version(a_schema(), storage=False)),
     ]
 
-    for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
+    for body, outcome in zip(request, answers(plane, Verb.CREATE, *request), strict=True):
         theirs = [(cause.field, cause.reason) for cause in causes_of(outcome)]
         assert theirs
         assert theirs == [(each.field, each.reason) for each in find_definition_problems(body)]

@@ -47,7 +47,7 @@ async def test_a_cluster_wide_kind_of_the_plan_gets_no_namespace(
 
     planned = await user.run("plan", folder, *words)
     synced = await user.run("sync", folder, *words, "--yes", "--timeout", "3s")
-    found = kubectl(
+    result = kubectl(
         plane.kubeconfig("admin"), "get", "clusterissuer", "scopes-issuer", "-o", "json"
     )
     ended = await user.run("delete", folder, *words, "--yes", "--yes-delete-contents")
@@ -55,5 +55,5 @@ async def test_a_cluster_wide_kind_of_the_plan_gets_no_namespace(
     assert "create    ClusterIssuer scopes-issuer" in planned.stdout
     assert "create    ConfigMap default/scopes-setting" in planned.stdout
     assert "waits for ClusterIssuer scopes-issuer" in synced.stdout, "nobody sets it up"
-    assert "namespace" not in get_mapping(json.loads(found), "metadata")
+    assert "namespace" not in get_mapping(json.loads(result), "metadata")
     assert ended.code == 0, ended.stdout + ended.stderr

@@ -19,13 +19,15 @@ FINERACT = Path(__file__).parents[2] / "examples" / "fineract"
 
 def sealed_in(root: Path, key: str) -> dict[tuple[str, str], SealedValue]:
     """By Secret and entry, each value that is sealed there."""
-    found = {}
+    result = {}
     for file in sorted(root.rglob(SEALED)):
-        for one in read_documents(file.read_bytes(), file.name):
-            name = "/".join(get_text(one.body, "metadata", part) for part in ("namespace", "name"))
-            for entry, value in get_mapping(one.body, "spec", "encryptedData").items():
-                found[name, entry] = SealedValue(key, name, str(value))
-    return found
+        for document in read_documents(file.read_bytes(), file.name):
+            name = "/".join(
+                get_text(document.body, "metadata", part) for part in ("namespace", "name")
+            )
+            for entry, value in get_mapping(document.body, "spec", "encryptedData").items():
+                result[name, entry] = SealedValue(key, name, str(value))
+    return result
 
 
 def test_every_value_opens_for_its_own_secret_and_is_another_when_sealed_anew(
@@ -46,18 +48,18 @@ def test_every_value_opens_for_its_own_secret_and_is_another_when_sealed_anew(
     own_key(tmp_path / "other.pem")
     stolen = [
         *(
-            SealedValue((tmp_path / "other.pem").read_text(), one.label, one.sealed)
-            for one in first.values()
+            SealedValue((tmp_path / "other.pem").read_text(), item.label, item.sealed)
+            for item in first.values()
         ),
-        *(SealedValue(key, "fineract-dev/somebody-else", one.sealed) for one in first.values()),
+        *(SealedValue(key, "fineract-dev/somebody-else", item.sealed) for item in first.values()),
     ]
 
     opened = dict(zip(first, open_sealed(first.values()), strict=True))
     anew = dict(zip(second, open_sealed(second.values()), strict=True))
 
-    assert {name for name, one in opened.items() if one.refused} == set()
+    assert {name for name, item in opened.items() if item.refused} == set()
     assert opened["fineract-dev/fineract-db-credentials", "username"] == OpenedValue("fineract")
-    changed = {name for name, one in opened.items() if one != anew[name]}
+    changed = {name for name, item in opened.items() if item != anew[name]}
     fixed = {"username", "KC_BOOTSTRAP_ADMIN_USERNAME", "KC_DB_USERNAME", "OAUTH2_PROXY_CLIENT_ID"}
     assert changed == {(name, entry) for name, entry in first if entry not in fixed}
-    assert {one.opened for one in open_sealed(stolen)} == {""}
+    assert {item.opened for item in open_sealed(stolen)} == {""}

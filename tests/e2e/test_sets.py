@@ -89,40 +89,40 @@ class Fleet:
 
         A write whose sender is killed meanwhile may come to nothing, whatever its answer says.
         """
-        found, seen = dict[str, str](), set[str]()
-        for one in self._entries("deployments"):
-            name = one.object_ref.name
-            if one.object_ref.subresource == "status":
+        result, seen = dict[str, str](), set[str]()
+        for entry in self._entries("deployments"):
+            name = entry.object_ref.name
+            if entry.object_ref.subresource == "status":
                 seen.add(name)
-            elif name not in seen and is_own_write(one):
-                found[name] = one.request_received_timestamp
-        return found
+            elif name not in seen and is_own_write(entry):
+                result[name] = entry.request_received_timestamp
+        return result
 
     def ready(self) -> dict[str, str]:
         """By Deployment, when its first generation was ready."""
-        found: dict[str, str] = {}
-        for one in self._entries("deployments"):
-            if one.object_ref.subresource == "status" and one.response_status.code < CREATED:
-                seen = msgspec.json.decode(one.response_object, type=DeploymentSeen)
+        result: dict[str, str] = {}
+        for entry in self._entries("deployments"):
+            if entry.object_ref.subresource == "status" and entry.response_status.code < CREATED:
+                seen = msgspec.json.decode(entry.response_object, type=DeploymentSeen)
                 if seen.is_ready:
-                    found.setdefault(one.object_ref.name, one.request_received_timestamp)
-        return found
+                    result.setdefault(entry.object_ref.name, entry.request_received_timestamp)
+        return result
 
     def _entries(self, resource: str) -> list[AuditEntry]:
-        found = [
-            one
-            for one in read_audit(self.plane.audit_log)
-            if one.object_ref.namespace == self.shop and one.object_ref.resource == resource
+        matches = [
+            item
+            for item in read_audit(self.plane.audit_log)
+            if item.object_ref.namespace == self.shop and item.object_ref.resource == resource
         ]
-        return sorted(found, key=lambda one: one.request_received_timestamp)
+        return sorted(matches, key=lambda one: one.request_received_timestamp)
 
     async def application(self, name: str, kind: Kind = APPLICATION) -> JsonObject | None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(kind, f"argocd{self.suffix}", name)
-            found = await Desk(Dispatcher(world)).get(ref)
-        if not isinstance(found, Success):
+            value = await Desk(Dispatcher(world)).get(ref)
+        if not isinstance(value, Success):
             return None
-        body: JsonObject = msgspec.json.decode(live_of(found).body)
+        body: JsonObject = msgspec.json.decode(live_of(value).body)
         return body
 
     async def patch(self, name: str, body: dict[str, Json]) -> None:
@@ -177,7 +177,7 @@ def assert_in_steps(fleet: Fleet) -> None:
         assert last <= min(begun[name] for name in STEPS[late]), (early, late)
     for number, names in STEPS.items():
         for name in names:
-            busy = [one for one in names if begun[one] <= begun[name] < ready[one]]
+            busy = [item for item in names if begun[item] <= begun[name] < ready[item]]
             assert len(busy) <= LIMITS[number], (number, busy)
 
 
@@ -221,9 +221,9 @@ async def test_a_failing_smoke_stops_all_later_steps_until_it_is_mended(fleet: F
 
 async def test_a_rollout_that_is_killed_keeps_the_limits_and_the_hold(fleet: Fleet) -> None:
     fleet.sets.write()
-    for told, name in (("unit.ended", "a1"), ("step.applying", "b2"), ("step.waiting", "c2")):
+    for result, name in (("unit.ended", "a1"), ("step.applying", "b2"), ("step.waiting", "c2")):
         async with fleet.syncing() as process:
-            await until(process, told, name)
+            await until(process, result, name)
             process.kill()
             assert await process.wait() == -signal.SIGKILL
     approved = await fleet.approve("c1", "c2")
@@ -311,21 +311,25 @@ async def test_the_set_says_where_each_of_its_applications_stands(fleet: Fleet) 
     assert held is not None
     assert done is not None
     states = {
-        get_text(one, "application"): (get_text(one, "step"), get_text(one, "status"))
-        for one in get_mappings(held, "status", "applicationStatus")
+        get_text(application_statu, "application"): (
+            get_text(application_statu, "step"),
+            get_text(application_statu, "status"),
+        )
+        for application_statu in get_mappings(held, "status", "applicationStatus")
     }
     assert {states[name] for name in STEPS["1"]} == {("1", "Healthy")}
     assert states["b2"] == ("2", "Progressing")
     assert {states[name] for name in STEPS["3"]} == {("3", "Waiting")}
     assert get_text(held, "status", "health", "status") == "Progressing"
     entries = get_mappings(done, "status", "applicationStatus")
-    assert [get_text(one, "application") for one in entries] == sorted(NAMES)
-    assert {get_text(one, "status") for one in entries} == {"Healthy"}
+    assert [get_text(entry, "application") for entry in entries] == sorted(NAMES)
+    assert {get_text(entry, "status") for entry in entries} == {"Healthy"}
     assert get_text(done, "status", "health", "status") == "Healthy"
-    told = {
-        get_text(one, "type"): one["status"] for one in get_mappings(done, "status", "conditions")
+    by_name = {
+        get_text(condition, "type"): condition["status"]
+        for condition in get_mappings(done, "status", "conditions")
     }
-    assert (told["RolloutProgressing"], told["ResourcesUpToDate"]) == ("False", "True")
+    assert (by_name["RolloutProgressing"], by_name["ResourcesUpToDate"]) == ("False", "True")
     assert get_value(done, "status", "resourcesCount") == len(NAMES)
 
 
@@ -345,7 +349,7 @@ async def test_what_is_there_is_not_updated_where_the_policy_says_so(fleet: Flee
     after = await fleet.application("a1")
 
     assert (first.code, kept.code, ran.code) == (0, 0, 0), kept.stderr + ran.stderr
-    paths = [one and one["spec"]["source"]["path"] for one in (before, after)]  # type: ignore[index,call-overload]
+    paths = [item and item["spec"]["source"]["path"] for item in (before, after)]  # type: ignore[index,call-overload]
     assert paths == ["apps/a1/objects", "apps/a1/other"]
 
 
@@ -372,6 +376,6 @@ async def test_fields_that_others_own_stay_as_they_live(fleet: Fleet) -> None:
     assert body["spec"]["source"]["path"] == "apps/a1/other"  # type: ignore[index,call-overload]
     assert body["metadata"]["annotations"]["team"] == "blue"  # type: ignore[index,call-overload]
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [one for one in events if one["event"] == "object.written"]
-    deployed = [one["name"] for one in written if one["kind"] == "Deployment"]
+    written = [event for event in events if event["event"] == "object.written"]
+    deployed = [item["name"] for item in written if item["kind"] == "Deployment"]
     assert deployed == ["a1"], "it follows what lives"

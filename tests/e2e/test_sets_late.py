@@ -70,15 +70,15 @@ def write_two_sets(made: Repository) -> None:
         "listed": {"generators": listed, "strategy": strategy},
         "registered": {"generators": registered},
     }
-    for (name, own), one in zip(specs.items(), (held, plain), strict=True):
-        template: Json = {"metadata": {"name": "{{name}}"}, "spec": one["spec"]}
+    for (name, unit_resource), item in zip(specs.items(), (held, plain), strict=True):
+        template: Json = {"metadata": {"name": "{{name}}"}, "spec": item["spec"]}
         put(
             f"sets/{name}.yaml",
             {
                 "apiVersion": SET.api_version,
                 "kind": SET.name,
                 "metadata": {"name": name, "namespace": "argocd"},
-                "spec": {"template": template, **own},
+                "spec": {"template": template, **unit_resource},
             },
         )
     put("bootstrap/root.yaml", application("root", "sets", into="argocd"))

@@ -117,39 +117,39 @@ def shown(fleet: Fleet, *words: str) -> str:
 
 
 def bodies(fleet: Fleet, kinds: str, home: str) -> list[JsonObject]:
-    found = json.loads(
+    document = json.loads(
         shown(fleet, "get", kinds, "-n", f"{home}{fleet.repository.suffix}", "-o", "json")
     )
-    return get_mappings(found, "items")
+    return get_mappings(document, "items")
 
 
 def phases(fleet: Fleet) -> dict[str, str]:
     """By Application, where its last operation is."""
     return {
-        get_text(one, "metadata", "name"): get_text(one, "status", "operationState", "phase")
-        for one in bodies(fleet, "applications", "argocd")
+        get_text(body, "metadata", "name"): get_text(body, "status", "operationState", "phase")
+        for body in bodies(fleet, "applications", "argocd")
     }
 
 
 def message_of(fleet: Fleet, name: str) -> str:
-    found = {
-        get_text(one, "metadata", "name"): one for one in bodies(fleet, "applications", "argocd")
+    by_name = {
+        get_text(body, "metadata", "name"): body for body in bodies(fleet, "applications", "argocd")
     }
-    return get_text(found.get(name), "status", "operationState", "message")
+    return get_text(by_name.get(name), "status", "operationState", "message")
 
 
 def status_writes(fleet: Fleet) -> list[str]:
     """Which own objects were told how they are, and what was told beside that."""
     suffix = fleet.repository.suffix
     return [
-        f"{one.object_ref.resource}/{one.object_ref.name}"
-        for one in read_audit(fleet.plane.audit_log)
-        if one.user.username == "tidegate"
-        and one.verb in WRITES
-        and one.object_ref.namespace.endswith(suffix)
+        f"{item.object_ref.resource}/{item.object_ref.name}"
+        for item in read_audit(fleet.plane.audit_log)
+        if item.user.username == "tidegate"
+        and item.verb in WRITES
+        and item.object_ref.namespace.endswith(suffix)
         and (
-            "fieldManager=argocd-application-controller" in one.request_uri
-            or "fieldManager=gotk-" in one.request_uri
+            "fieldManager=argocd-application-controller" in item.request_uri
+            or "fieldManager=gotk-" in item.request_uri
         )
     ]
 
@@ -168,9 +168,9 @@ async def test_every_application_is_shown_with_its_wave_and_that_it_is_synced(fl
     assert rows[0] == ["NAME", "WAVE"]
     waves = {name: str(wave) if wave else "<none>" for name, wave in WAVES.items()}
     assert dict(rows[1:]) == waves
-    found = bodies(fleet, "applications", "argocd")
-    told = "".join(f"{line}\n" for line in jq.compile(IN_ORDER).input_value(found).all())
-    ordered = sorted(told.splitlines(), key=lambda line: int(line.partition("\t")[0]))
+    result = bodies(fleet, "applications", "argocd")
+    output = "".join(f"{line}\n" for line in jq.compile(IN_ORDER).input_value(result).all())
+    ordered = sorted(output.splitlines(), key=lambda line: int(line.partition("\t")[0]))
     assert ordered == [f"{wave}\t{name}\tSynced" for name, wave in WAVES.items()]
     wide = shown(fleet, "get", "applications", "-n", home, "-o", "wide").splitlines()
     assert wide[0].split() == ["NAME", "SYNC", "STATUS", "HEALTH", "STATUS", "REVISION", "PROJECT"]
@@ -193,8 +193,8 @@ async def test_kustomizations_are_shown_ready_with_the_revision_that_is_applied(
     head, *rows = shown(fleet, "get", "kustomizations", "-n", home).splitlines()
     assert head.split() == ["NAME", "AGE", "READY", "STATUS"]
     seen = {row.split()[0]: re.split(r"\s{2,}", row)[2:] for row in rows}
-    wanted = ["True", f"Applied revision: main@sha1:{revision}"]
-    assert seen == dict.fromkeys((*LAYERS, home), wanted)
+    expected = ["True", f"Applied revision: main@sha1:{revision}"]
+    assert seen == dict.fromkeys((*LAYERS, home), expected)
     described = shown(fleet, "describe", "kustomization", "databases", "-n", home)
     assert "Health check passed in" in described
     assert "Reconciliation finished in" in described
@@ -210,14 +210,14 @@ async def test_a_second_run_with_nothing_changed_writes_no_status(
     first = await fleet.run("sync", "--yes")
 
     assert first.code == 0, first.stdout + first.stderr
-    told = status_writes(fleet)
-    own = [one for one in told if not one.startswith("events/")]
+    result = status_writes(fleet)
+    own_items = [item for item in result if not item.startswith("events/")]
     names = WAVES if dialect == "argo" else (*LAYERS, f"flux-system{fleet.repository.suffix}")
     kinds = "applications" if dialect == "argo" else "kustomizations"
-    assert set(own) == {f"{kinds}/{name}" for name in names}
+    assert set(own_items) == {f"{kinds}/{name}" for name in names}
     again = await fleet.run("sync", "--yes")
     assert "nothing changed" in again.stdout
-    assert status_writes(fleet) == told
+    assert status_writes(fleet) == result
 
 
 async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_that_it_is_done(
@@ -246,8 +246,8 @@ async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_t
     ran = await fleet.run("sync", "--yes")
     assert ran.code == 0, ran.stdout + ran.stderr
     assert set(phases(fleet).values()) == {"Succeeded"}
-    found = bodies(fleet, "applications", "argocd")
-    assert {get_text(one, "status", "health", "status") for one in found} == {"Healthy"}
+    result = bodies(fleet, "applications", "argocd")
+    assert {get_text(item, "status", "health", "status") for item in result} == {"Healthy"}
 
 
 @contextmanager

@@ -74,14 +74,14 @@ def applied(body: JsonObject) -> JsonObject:
     """What a plan applies of an object."""
     (step,) = a_plan(body).steps
     (item,) = step_items(step)
-    found: JsonObject = msgspec.json.decode(item.body)
-    return found
+    document: JsonObject = msgspec.json.decode(item.body)
+    return document
 
 
 def is_unread(outcome: Outcome) -> bool:
     """Whether the server could not make an object of its kind of it."""
-    told = outcome.message if is_error(outcome) else ""
-    return UNTYPED in told or UNCONVERTED in told
+    result = outcome.message if is_error(outcome) else ""
+    return UNTYPED in result or UNCONVERTED in result
 
 
 def stored(outcome: Success) -> JsonObject:

@@ -95,9 +95,9 @@ async def test_a_rollout_that_is_killed_goes_on_and_what_left_git_is_pruned(
     kept = await harbour.run("sync", "--yes")
     pruned = await harbour.run("sync", "--yes", "--prune")
     assert (kept.code, pruned.code) == (0, 0), pruned.stdout + pruned.stderr
-    told = [(verb, name) for verb, name, _ in harbour.here(harbour.writes()[before:])]
-    assert told[0] == ("delete", "ingresses/shop")
-    assert sorted(told[1:]) == [("delete", "deployments/redis"), ("delete", "services/redis")]
+    messages = [(verb, name) for verb, name, _ in harbour.here(harbour.writes()[before:])]
+    assert messages[0] == ("delete", "ingresses/shop")
+    assert sorted(messages[1:]) == [("delete", "deployments/redis"), ("delete", "services/redis")]
 
 
 async def test_an_encrypted_file_that_no_key_opens_is_refused_and_nothing_is_written(

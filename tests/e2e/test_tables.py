@@ -59,18 +59,18 @@ async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         exchange, name = Dispatcher(ResilientWorld(world)), f"tables-{next(_numbers)}"
         live_of(await Desk(exchange).create(a_namespace(name)))
-        found = Desk(exchange, namespace=name)
-        await found.settled(
+        result = Desk(exchange, namespace=name)
+        await result.settled(
             Ref(ACCOUNT, name, "default"), lambda live: isinstance(live, LiveObject)
         )
-        yield found
+        yield result
 
 
 async def served(desk: Desk) -> ServedKinds:
-    (found,) = await desk.ask(Discover())
-    assert isinstance(found, ApiResources)
+    (result,) = await desk.ask(Discover())
+    assert isinstance(result, ApiResources)
     return ServedKinds(
-        tuple(one for one in found.kinds if "list" in one.verbs and is_own(one.kind))
+        tuple(kind for kind in result.kinds if "list" in kind.verbs and is_own(kind.kind))
     )
 
 
@@ -81,19 +81,19 @@ def is_own(kind: Kind) -> bool:
 
 async def table_of(desk: Desk, one: ServedKind) -> JsonObject:
     path = object_path(one, desk.namespace if one.namespaced else "", "")
-    (said,) = await desk.ask(RawGet(f"{path}?includeObject=Object", TABLE))
-    assert isinstance(said, RawResponse), said
-    table: JsonObject = msgspec.json.decode(said.body)
+    (text,) = await desk.ask(RawGet(f"{path}?includeObject=Object", TABLE))
+    assert isinstance(text, RawResponse), text
+    table: JsonObject = msgspec.json.decode(text.body)
     return table
 
 
 async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
     serving = await served(desk)
 
-    for one in serving.kinds:
-        if one.kind.name in UNPRINTED:
+    for kind in serving.kinds:
+        if kind.kind.name in UNPRINTED:
             continue
-        table = await table_of(desk, one)
+        table = await table_of(desk, kind)
 
         shown = [
             (
@@ -106,9 +106,9 @@ async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
         ]
         ours = [
             (column.title, column.type, column.format, int(column.is_wide))
-            for column in columns_for_kind(one.kind, serving)
+            for column in columns_for_kind(kind.kind, serving)
         ]
-        assert (str(one.kind), ours) == (str(one.kind), shown)
+        assert (str(kind.kind), ours) == (str(kind.kind), shown)
 
 
 async def test_every_cell_is_what_a_real_server_writes_into_it(
@@ -118,30 +118,33 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(
         await bring(desk, document.body)
     serving, seen = await served(desk), list[PrintedRow]()
 
-    for one in serving.kinds:
-        table = await table_of(desk, one) if one.kind.name not in UNPRINTED else {}
+    for kind in serving.kinds:
+        table = await table_of(desk, kind) if kind.kind.name not in UNPRINTED else {}
         for row in get_mappings(table, "rows"):
             body, cells = get_mapping(row, "object"), row["cells"]
             now = desk.world.now()
             printed = [
                 [
                     column.cell(body, Ms(now - late * SECOND))
-                    for column in columns_for_kind(one.kind, serving)
+                    for column in columns_for_kind(kind.kind, serving)
                 ]
                 for late in range(LATE)
             ]
-            assert cells in printed, (one.kind, cells, printed[0])
+            assert cells in printed, (kind.kind, cells, printed[0])
             moment = Ms(now - printed.index(cells) * SECOND)
-            seen.append(PrintedRow(one.kind, body, cells, moment))
+            seen.append(PrintedRow(kind.kind, body, cells, moment))
 
-    wanted = {
-        get_text(one.body, "kind") for one in read_documents(OBJECTS.read_bytes(), OBJECTS.name)
+    desired = {
+        get_text(document.body, "kind")
+        for document in read_documents(OBJECTS.read_bytes(), OBJECTS.name)
     }
-    assert wanted <= {one.kind.name for one in seen}
+    assert desired <= {item.kind.name for item in seen}
     if pytestconfig.getoption("--golden"):
-        places = [get_text(one.body, "metadata", "namespace") for one in seen]
-        own = [one for one, place in zip(seen, places, strict=True) if place == desk.namespace]
-        record([*own, *(one for one in seen if one.kind.name == "Node")])
+        places = [get_text(item.body, "metadata", "namespace") for item in seen]
+        own_items = [
+            item for item, place in zip(seen, places, strict=True) if place == desk.namespace
+        ]
+        record([*own_items, *(item for item in seen if item.kind.name == "Node")])
 
 
 async def bring(desk: Desk, body: JsonObject) -> None:
@@ -159,15 +162,15 @@ async def bring(desk: Desk, body: JsonObject) -> None:
 
 
 async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(desk: Desk) -> None:
-    (found,) = await desk.ask(Discover())
-    assert isinstance(found, ApiResources)
-    serving = ServedKinds(tuple(one for one in found.kinds if is_own(one.kind)))
+    (result,) = await desk.ask(Discover())
+    assert isinstance(result, ApiResources)
+    serving = ServedKinds(tuple(kind for kind in result.kinds if is_own(kind.kind)))
 
     for path in ("/api", "/apis"):
-        (said,) = await desk.ask(RawGet(path, DISCOVERY_ACCEPT))
-        assert isinstance(said, RawResponse)
+        (text,) = await desk.ask(RawGet(path, DISCOVERY_ACCEPT))
+        assert isinstance(text, RawResponse)
         ours = build_aggregated_discovery(serving, "v2", core=path == "/api")
-        assert _names(ours) == _names(msgspec.json.decode(said.body))
+        assert _names(ours) == _names(msgspec.json.decode(text.body))
 
 
 def _names(discovered: Json) -> dict[str, list[Json]]:

@@ -86,8 +86,8 @@ async def test_a_directory_goes_to_both_clusters_and_a_second_run_writes_nothing
     assert "wrote nothing" in second.stdout, second.stdout + second.stderr
     assert status.stdout.count("Healthy") == 4, status.stdout + status.stderr
     assert gone.code == 0, gone.stdout + gone.stderr
-    for one in (site, own_site):
-        assert written(one, "two-clusters") == ["first", "second", "second", "first"]
+    for item in (site, own_site):
+        assert written(item, "two-clusters") == ["first", "second", "second", "first"]
 
 
 async def test_units_go_to_the_clusters_that_they_name(
@@ -114,5 +114,5 @@ async def test_units_go_to_the_clusters_that_they_name(
     assert first.code == 0, first.stdout + first.stderr
     assert "wrote nothing" in second.stdout, second.stdout + second.stderr
     assert gone.code == 0, gone.stdout + gone.stderr
-    for one in (site, own_site):
-        assert written(one, "shop-named") == ["web", "web"]
+    for item in (site, own_site):
+        assert written(item, "shop-named") == ["web", "web"]

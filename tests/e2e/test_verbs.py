@@ -44,11 +44,11 @@ def a_flux(fleet: Fleet) -> str:
 
 async def answer(fleet: Fleet, name: str, home: str) -> None:
     """Say once that what is asked for is done."""
-    asked, own = "", dict[str, Json]()
-    while not asked:
-        found = await asyncio.to_thread(bodies, fleet, "kustomizations", "flux-system")
-        own = next(one for one in found if get_text(one, "metadata", "name") == name)
-        asked = get_text(own, "metadata", "annotations", REQUESTED)
+    text, unit_resource = "", dict[str, Json]()
+    while not text:
+        result = await asyncio.to_thread(bodies, fleet, "kustomizations", "flux-system")
+        unit_resource = next(item for item in result if get_text(item, "metadata", "name") == name)
+        text = get_text(unit_resource, "metadata", "annotations", REQUESTED)
     ready = {
         "type": "Ready",
         "status": "True",
@@ -57,11 +57,11 @@ async def answer(fleet: Fleet, name: str, home: str) -> None:
         "lastTransitionTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
     status = {
-        **get_mapping(own, "status"),
+        **get_mapping(unit_resource, "status"),
         "conditions": [ready],
-        "lastHandledReconcileAt": asked,
+        "lastHandledReconcileAt": text,
         "lastAppliedRevision": "main@sha1:abc",
-        "observedGeneration": get_value(own, "metadata", "generation"),
+        "observedGeneration": get_value(unit_resource, "metadata", "generation"),
     }
     patch = ("patch", "kustomization", name, "-n", home, "--subresource=status", "--type=merge")
     await asyncio.to_thread(shown, fleet, *patch, "-p", json.dumps({"status": status}))
@@ -77,9 +77,9 @@ async def test_units_are_suspended_resumed_and_reconciled_by_who_is_alive(fleet:
     left = await fleet.run("sync", "--yes")
     resumed = await run(fleet, "resume", "ks", "apps")
     home = a_flux(fleet)
-    asked = asyncio.create_task(run(fleet, "reconcile", "ks", "apps", "--timeout", "60s"))
+    request = asyncio.create_task(run(fleet, "reconcile", "ks", "apps", "--timeout", "60s"))
     await answer(fleet, "apps", home)
-    ran = await asked
+    ran = await request
     events = await run(fleet, "events", "--for", "ks/apps", "-o", "json")
 
     assert suspended.code == 0, suspended.stderr
@@ -87,5 +87,5 @@ async def test_units_are_suspended_resumed_and_reconciled_by_who_is_alive(fleet:
     assert resumed.code == 0, resumed.stderr
     assert ran.code == 0, ran.stdout + ran.stderr
     assert ran.stderr.splitlines()[-1] == "✔ applied revision main@sha1:abc"
-    told = [json.loads(line) for line in events.stdout.splitlines()]
-    assert "Kustomization/apps" in {one["object"] for one in told}
+    messages = [json.loads(line) for line in events.stdout.splitlines()]
+    assert "Kustomization/apps" in {item["object"] for item in messages}

@@ -64,12 +64,12 @@ def test_a_good_rollout_is_proven_by_its_record_and_by_the_cluster(bay: Bay) -> 
     synced = bay.run("sync", bay.folder, *words, "--yes", "--record", bay.record)
     assert synced.code == 0, synced.stdout + synced.stderr
 
-    told = bay.run("verify", "--record", bay.record)
+    result = bay.run("verify", "--record", bay.record)
     both = bay.run("verify", bay.folder, *words, "--record", bay.record, "-o", "json")
     alone = bay.run("verify", bay.folder, *words, "-o", "json")
 
-    assert told.code == both.code == alone.code == 0, told.stdout + told.stderr
-    assert told.lines[-1].startswith("the order was kept: 3 pairs; by the record 3 kept; ")
+    assert result.code == both.code == alone.code == 0, result.stdout + result.stderr
+    assert result.lines[-1].startswith("the order was kept: 3 pairs; by the record 3 kept; ")
     document = json.loads(both.stdout)
     assert (document["verdict"], document["units"][0]["sync"]) == ("kept", "Synced")
     for pair in (*document["pairs"], *json.loads(alone.stdout)["pairs"]):

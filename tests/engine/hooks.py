@@ -60,9 +60,9 @@ async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
         if not answers:
             assert request.transport is not None
             request.transport.abort()
-        asked = await request.json()
-        response: Json = {"uid": asked["request"]["uid"], "allowed": True}
-        return web.json_response({**asked, "request": None, "response": response})
+        requested = await request.json()
+        response: Json = {"uid": requested["request"]["uid"], "allowed": True}
+        return web.json_response({**requested, "request": None, "response": response})
 
     async def begin() -> None:
         nonlocal answers

@@ -42,10 +42,10 @@ async def approve(stage: Stage, name: str = "") -> None:
 
 
 async def approvals(stage: Stage) -> list[str]:
-    found = await stage.desk.page(
+    result = await stage.desk.page(
         Selection(CONFIG_MAP, "tidegate-system", label_selector=f"{APPROVAL_LABEL}=unit")
     )
-    return [one.ref.name for one in items_of(found) if stage.namespace in one.ref.name]
+    return [item.ref.name for item in items_of(result) if stage.namespace in item.ref.name]
 
 
 async def test_a_rollout_under_way_hears_that_somebody_approves(stage: Stage) -> None:

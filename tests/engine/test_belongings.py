@@ -37,22 +37,22 @@ def refused(run: Run) -> list[Event]:
 
 def two_units(stage: Stage, body: JsonObject) -> tuple[Manifests, Manifests]:
     """Two units that bring the same object."""
-    one, two = (f"{stage.namespace}-{word}" for word in ("one", "two"))
+    item, two = (f"{stage.namespace}-{word}" for word in ("one", "two"))
     extra = stage.here(a_config_map("extra"))
-    return a_unit(extra, stage.here(body), name=one), a_unit(stage.here(body), name=two)
+    return a_unit(extra, stage.here(body), name=item), a_unit(stage.here(body), name=two)
 
 
 async def test_two_units_that_write_one_object_are_refused_before_the_first_write(
     living_stage: Stage, record: Record
 ) -> None:
-    one, two = two_units(living_stage, a_config_map("shared"))
+    item, two = two_units(living_stage, a_config_map("shared"))
     await record.mark()
 
-    run = await living_stage.start(a_plan(one, two)).ends()
+    run = await living_stage.start(a_plan(item, two)).ends()
 
     faults = refused(run)
     assert [(fault.unit, fault.reason) for fault in faults] == [
-        (one.unit.id, "Shared"),
+        (item.unit.id, "Shared"),
         (two.unit.id, "Shared"),
     ]
     assert f"`{two.unit.id}` writes it, too" in faults[0].message
@@ -61,9 +61,9 @@ async def test_two_units_that_write_one_object_are_refused_before_the_first_writ
 
 
 async def test_two_units_may_bring_the_same_definition(living_stage: Stage) -> None:
-    one, two = two_units(living_stage, a_definition(f"{living_stage.namespace}.example.org"))
+    item, two = two_units(living_stage, a_definition(f"{living_stage.namespace}.example.org"))
 
-    run = await living_stage.start(a_plan(one, two)).ends()
+    run = await living_stage.start(a_plan(item, two)).ends()
 
     assert run.result == "passed"
 
@@ -133,8 +133,10 @@ async def test_a_namespace_with_objects_of_others_is_not_pruned(
     (fault,) = refused(await living_stage.start(inner.without()).ends())
 
     assert (fault.ref, fault.reason) == (inner.ref, "Contents")
-    told = "takes 2 objects of others along: "
-    assert f"{told}ConfigMap {inner.name}/nobodys, ConfigMap {inner.name}/theirs;" in fault.message
+    message = "takes 2 objects of others along: "
+    assert (
+        f"{message}ConfigMap {inner.name}/nobodys, ConfigMap {inner.name}/theirs;" in fault.message
+    )
     assert "--yes-delete-contents" in fault.message
     assert await record.written() == []
 

@@ -34,8 +34,8 @@ class Nursery:
         self.step = f"{self.parent}/expand"
 
     def wants(self, *waves: JsonObject) -> Manifests:
-        own = (owned(self.stage.here(body), self.stage.namespace) for body in waves)
-        return a_unit(*own, name=self.stage.namespace, policy=RULES)
+        own_items = (owned(self.stage.here(body), self.stage.namespace) for body in waves)
+        return a_unit(*own_items, name=self.stage.namespace, policy=RULES)
 
     async def roll_out(self, child: Manifests) -> Run:
         self.stage.world.yields[self.step] = build_fragment(
@@ -89,11 +89,11 @@ async def test_a_bad_object_of_a_child_is_found_before_any_of_its_writes(
 async def test_a_child_ends_by_itself_and_a_second_run_writes_nothing(
     nursery: Nursery, record: Record
 ) -> None:
-    wanted = nursery.wants(FIRST, SECOND)
-    first = await nursery.roll_out(wanted)
+    expected = nursery.wants(FIRST, SECOND)
+    first = await nursery.roll_out(expected)
     await record.mark()
 
-    second = await nursery.roll_out(wanted)
+    second = await nursery.roll_out(expected)
 
     everybody = {str(nursery.child): "passed", str(nursery.parent): "passed"}
     assert list(ends(first)) == [str(nursery.child), str(nursery.parent)]
@@ -103,14 +103,14 @@ async def test_a_child_ends_by_itself_and_a_second_run_writes_nothing(
 
 
 async def test_hooks_of_a_child_run_once(nursery: Nursery, record: Record) -> None:
-    wanted = nursery.wants(FIRST)
+    expected = nursery.wants(FIRST)
     hook = a_manifest(nursery.stage.here(a_config_map("hook")), phase=Phase.PRE_SYNC)
     hook = structs.replace(hook, hook_policies=(HookPolicy.BEFORE_CREATION,))
-    wanted = structs.replace(wanted, manifests=(hook, *wanted.manifests))
+    expected = structs.replace(expected, manifests=(hook, *expected.manifests))
     await record.mark()
 
-    first = await nursery.roll_out(wanted)
-    second = await nursery.roll_out(wanted)
+    first = await nursery.roll_out(expected)
+    second = await nursery.roll_out(expected)
 
     made = [deed for deed in await record.deeds() if deed.startswith("create")]
     assert (first.result, second.result) == ("passed", "passed")

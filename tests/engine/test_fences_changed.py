@@ -99,13 +99,13 @@ async def test_what_somebody_else_made_well_opens_no_gate(
     with stage.world.held():
         theirs = await by_another(stage, NEWER, patch, manager=manager)
         await stage.says(NEWER, status(theirs.generation))
-    told = await rolling.waits("Changed")
+    result = await rolling.waits("Changed")
     ours = await put_back(stage, theirs)
     await rolling.hears(ours)
 
-    assert told.ref == theirs.ref
-    assert f"changed by {manager}" in told.message
-    assert field in told.message
+    assert result.ref == theirs.ref
+    assert f"changed by {manager}" in result.message
+    assert field in result.message
     assert not rolling.is_open
     assert says(ours) == ("app:2", 1)
     assert isinstance(await stage.desk.get(await stage.ref(BEHIND)), NotFound)
@@ -157,12 +157,12 @@ async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Sta
     with stage.world.held():
         theirs = await by_another(stage, BALANCED, {"spec": {"selector": {"a": "c"}}})
         await stage.says(BALANCED, addressed())
-    told = await rolling.waits("Changed")
+    result = await rolling.waits("Changed")
     run = await rolling.ends()
 
     body: JsonObject = msgspec.json.decode((await stage.live(BALANCED)).body)
-    assert (told.ref, run.result) == (theirs.ref, "passed")
-    assert "`spec.selector.a`" in told.message
+    assert (result.ref, run.result) == (theirs.ref, "passed")
+    assert "`spec.selector.a`" in result.message
     assert get_mapping(body, "spec", "selector") == {"a": "b"}
 
 
@@ -172,10 +172,10 @@ async def test_what_was_well_already_is_put_back_while_its_step_still_waits(stag
     await rolling.waits("NotObserved")
 
     theirs = await by_another(stage, settings, {"data": {"mode": "slow"}})
-    told = await rolling.waits("Changed")
+    result = await rolling.waits("Changed")
     await stage.says(WEB, ready(1))
     run = await rolling.ends()
 
     body: JsonObject = msgspec.json.decode((await stage.live(settings)).body)
-    assert (told.ref, run.result) == (theirs.ref, "passed")
+    assert (result.ref, run.result) == (theirs.ref, "passed")
     assert get_mapping(body, "data") == {"mode": "fast"}

@@ -116,5 +116,5 @@ def _is_established(live: LiveObject | None) -> bool:
     if live is None:
         return False
     conditions = get_mappings(body_of(Success(live)), "status", "conditions")
-    named = [one for one in conditions if get_text(one, "type") == "Established"]
-    return any(get_value(one, "status") == "True" for one in named)
+    named = [condition for condition in conditions if get_text(condition, "type") == "Established"]
+    return any(get_value(item, "status") == "True" for item in named)

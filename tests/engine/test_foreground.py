@@ -28,14 +28,14 @@ async def going(desk: Desk, body: JsonObject, *owned: Kind) -> list[str]:
     has a stream of its own, so what was the last to go need not be the last that is told.
     """
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
-    for one in dict.fromkeys((kind, *owned)):
-        watch = desk.watch(Selection(one, desk.namespace))
+    for fromkey in dict.fromkeys((kind, *owned)):
+        watch = desk.watch(Selection(fromkey, desk.namespace))
         await desk.until(partial(_is_answer, watch))
     owner = live_of(await desk.apply(body)).ref
     await desk.until(_told_of(owned.count(POD), _is_running_pod))
     await desk.delete(owner, propagation=Propagation.FOREGROUND)
     facts = await desk.until(_told_of(1 + len(owned), _is_gone))
-    gone = [one.live for one in facts if isinstance(one, WatchEvent) and _is_gone(one)]
+    gone = [fact.live for fact in facts if isinstance(fact, WatchEvent) and _is_gone(fact)]
     return [
         live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.resource_version))
     ]

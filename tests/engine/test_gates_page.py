@@ -31,20 +31,20 @@ def group_of(cell: str) -> str:
 
 
 def test_the_table_of_proofs_is_the_engines() -> None:
-    told = [
+    messages = [
         ((group_of(group), kind), proof)
         for group, kinds, proof in rows_under("How each kind proves it")
         for kind in kinds.split(", ")
     ]
 
-    assert dict(told) == {key: str(proof) for key, proof in CHECKS.items()}
-    assert len(told) == len(CHECKS)
+    assert dict(messages) == {key: str(proof) for key, proof in CHECKS.items()}
+    assert len(messages) == len(CHECKS)
 
 
 def test_the_table_of_budgets_names_every_kind_that_has_one() -> None:
-    told = [(group_of(group), kind) for group, kind, _ in rows_under("Budgets")]
+    messages = [(group_of(group), kind) for group, kind, _ in rows_under("Budgets")]
 
-    assert told == sorted(BUDGETS)
+    assert messages == sorted(BUDGETS)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_the_table_of_budgets_names_every_kind_that_has_one() -> None:
     ],
 )
 def test_the_times_are_those_of_the_semantics(name: str, span: Ms) -> None:
-    told = {row[0]: row[1] for row in rows_under("Times")}
+    by_name = {row[0]: row[1] for row in rows_under("Times")}
 
-    assert told[name].split(",")[0] == format_duration(span)
+    assert by_name[name].split(",")[0] == format_duration(span)
 
 
 def test_every_reason_that_is_told_is_one_of_the_engines() -> None:

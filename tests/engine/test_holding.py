@@ -26,8 +26,8 @@ def record_of(stage: Stage) -> Ref:
 
 
 async def head_of(stage: Stage) -> dict[str, Json]:
-    found = msgspec.json.decode(live_of(await stage.desk.get(record_of(stage))).body)
-    head: dict[str, Json] = msgspec.json.decode(base64.b64decode(found["data"]["journal.json"]))
+    document = msgspec.json.decode(live_of(await stage.desk.get(record_of(stage))).body)
+    head: dict[str, Json] = msgspec.json.decode(base64.b64decode(document["data"]["journal.json"]))
     return head
 
 
@@ -86,7 +86,7 @@ async def test_the_next_rollout_of_a_plan_waits_for_the_first(stage: Stage) -> N
     await second.tells(EventType.UNIT_WAITING)
     await stage.says(WEB, ready(1))
 
-    ends = [(await one.ends()).result for one in (first, second)]
+    ends = [(await item.ends()).result for item in (first, second)]
 
     assert ends == ["passed", "passed"]
     assert second.run.told(EventType.UNIT_ACQUIRED)

@@ -255,11 +255,11 @@ async def a_denying_port(plane: ControlPlane) -> AsyncIterator[JsonObject]:
     """How a server calls a webhook that takes everything but what is red."""
 
     async def review(request: web.Request) -> web.Response:
-        asked = await request.json()
-        is_red = "color" in (asked["request"]["object"].get("data") or {})
-        response: JsonObject = {"uid": asked["request"]["uid"], "allowed": not is_red}
-        told: JsonObject = {**response, "status": {"code": 403, "message": "no red here"}}
-        return web.json_response({**asked, "request": None, "response": told})
+        requested = await request.json()
+        is_red = "color" in (requested["request"]["object"].get("data") or {})
+        response: JsonObject = {"uid": requested["request"]["uid"], "allowed": not is_red}
+        result: JsonObject = {**response, "status": {"code": 403, "message": "no red here"}}
+        return web.json_response({**requested, "request": None, "response": result})
 
     certificate, key = plane.authority.for_server("denying-hook", names=["127.0.0.1"])
     bundle = base64.b64encode(plane.ca.read_bytes()).decode()

@@ -66,7 +66,7 @@ class Overheard:
     def listed_guards(self) -> list[str]:
         """The kinds of webhooks and policies that were listed."""
         requests = (call.request for call in self.calls)
-        kinds = (one.selection.kind for one in requests if isinstance(one, List))
+        kinds = (request.selection.kind for request in requests if isinstance(request, List))
         return [kind.name for kind in kinds if kind.group == ADMISSION]
 
     @property
@@ -197,8 +197,8 @@ async def test_a_webhook_of_the_plan_is_asked_in_the_step_behind_it() -> None:
     run = await roll_out(world, a_plan(a_hook(), a_config_map("last")))
 
     assert run.result == "passed"
-    made = next(place for place, one in enumerate(world.writes) if one.ref.name == "hook")
-    tried = [place for place, one in enumerate(world.writes) if one.dry_run]
+    made = next(place for place, write in enumerate(world.writes) if write.ref.name == "hook")
+    tried = [place for place, write in enumerate(world.writes) if write.dry_run]
     assert tried
     assert all(place > made for place in tried)
 
@@ -259,9 +259,9 @@ async def test_what_comes_with_the_plan_is_asked_about_while_a_gate_still_waits(
         world, a_plan(a_strict_definition(), slow, a_gate(), a_config_map("behind"))
     )
 
-    told = [(event.type, event.step) for event in run.events]
-    failed = told.index((EventType.STEP_FAILED, "shop/sync/2"))
-    assert failed < told.index((EventType.STEP_PASSED, "shop/sync/1"))
+    messages = [(event.type, event.step) for event in run.events]
+    failed = messages.index((EventType.STEP_FAILED, "shop/sync/2"))
+    assert failed < messages.index((EventType.STEP_PASSED, "shop/sync/1"))
     assert run.states["shop/sync/1"] is StepState.PASSED
     assert run.states["shop/sync/3"] is StepState.SKIPPED
     assert "not so small" in run.told(EventType.STEP_FAILED)[0].message
@@ -275,9 +275,9 @@ async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() ->
 
     run = await roll_out(world, a_plan((a_strict_definition(), slow), a_gate()))
 
-    told = [(event.type, event.step) for event in run.events]
-    failed = told.index((EventType.STEP_FAILED, "shop/sync/1"))
-    assert failed < told.index((EventType.STEP_PASSED, "shop/sync/0"))
+    messages = [(event.type, event.step) for event in run.events]
+    failed = messages.index((EventType.STEP_FAILED, "shop/sync/1"))
+    assert failed < messages.index((EventType.STEP_PASSED, "shop/sync/0"))
 
 
 async def test_what_is_foreseen_to_be_well_is_asked_about_once() -> None:
@@ -295,9 +295,9 @@ async def test_a_denial_of_the_plans_own_webhook_is_foreseen() -> None:
 
     run = await roll_out(world, a_plan(a_hook(), slow, a_config_map("last")))
 
-    told = [(event.type, event.step) for event in run.events]
-    failed = told.index((EventType.STEP_FAILED, "shop/sync/2"))
-    assert failed < told.index((EventType.STEP_PASSED, "shop/sync/1"))
+    messages = [(event.type, event.step) for event in run.events]
+    failed = messages.index((EventType.STEP_FAILED, "shop/sync/2"))
+    assert failed < messages.index((EventType.STEP_PASSED, "shop/sync/1"))
     assert "last" not in world.writes_for_good
 
 

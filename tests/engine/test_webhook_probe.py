@@ -107,8 +107,8 @@ class Server:
         outlook.objects = {ClusterRef("", live.ref): live for live in lives}
         manifests = [a_manifest(body) for body in planned]
         items = [
-            (PlanItem(ref=one.ref, body=one.body), PlannedUnit(id=a_name("shop")))
-            for one in manifests
+            (PlanItem(ref=manifest.ref, body=manifest.body), PlannedUnit(id=a_name("shop")))
+            for manifest in manifests
         ]
         return self._run(probe_webhooks("", {"webhooks": [hook]}, outlook, items))
 

@@ -65,11 +65,11 @@ def a_job(name: str, container: str) -> str:
 
 def scatter(dice: random.Random, units: list[str]) -> dict[str, list[str]]:
     """Objects in any unit that name objects in any other."""
-    found: dict[str, list[str]] = {unit: [] for unit in units}
+    by_name: dict[str, list[str]] = {unit: [] for unit in units}
     named: list[str] = []
 
     def put(text: str) -> None:
-        found[dice.choice(units)].append(text)
+        by_name[dice.choice(units)].append(text)
 
     for number in range(dice.randint(1, 3)):
         put(text_of("Secret", f"s{number}", "stringData: {a: b}\n"))
@@ -83,7 +83,7 @@ def scatter(dice: random.Random, units: list[str]) -> dict[str, list[str]]:
         named.append(f", command: [sh, -c, 'until nc -z {name} 80; do sleep 1; done']")
     for number in range(dice.randint(1, 4)):
         put(a_job(f"j{number}", dice.choice(named)))
-    return found
+    return by_name
 
 
 def write_fleet(folder: Path, seed: int, write_unit: UnitWriter) -> None:
@@ -102,8 +102,8 @@ def write_kustomization(folder: Path, dice: random.Random, name: str, before: li
     (folder / "clusters" / "source.yaml").write_text(SOURCE)
     depends = dice.sample(before, min(len(before), dice.randint(0, 2)))
     wait = str(dice.choice([True, True, False])).lower()
-    told = ", ".join(f"{{name: {one}}}" for one in depends)
-    text = KUSTOMIZATION.format(name=name, wait=wait, depends=told)
+    result = ", ".join(f"{{name: {depend}}}" for depend in depends)
+    text = KUSTOMIZATION.format(name=name, wait=wait, depends=result)
     (folder / "clusters" / f"{name}.yaml").write_text(text)
 
 

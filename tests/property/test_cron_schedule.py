@@ -27,8 +27,8 @@ def pieces(draw: st.DrawFn, place: int) -> str:
     last = draw(st.integers(first, high))
     step = draw(st.integers(1, 40))
     words = NAMES.get(place)
-    said = words[first - low].upper() if words and draw(st.booleans()) else str(first)
-    forms = (said, f"{first}-{last}", f"{first}-{last}/{step}", f"*/{step}", f"{first}/{step}")
+    text = words[first - low].upper() if words and draw(st.booleans()) else str(first)
+    forms = (text, f"{first}-{last}", f"{first}-{last}/{step}", f"*/{step}", f"{first}/{step}")
     return draw(st.sampled_from(("*", "?", *forms)))
 
 

@@ -80,17 +80,17 @@ pieces = st.one_of(
 
 def examples_of(strategy: st.SearchStrategy[T], count: int) -> list[T]:
     """The same ones each time, so that kubectl can be asked about all of them at once."""
-    found: list[T] = []
+    result: list[T] = []
 
     @settings(
         max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
     )
     @given(strategy)
     def collect(example: T) -> None:
-        found.append(example)
+        result.append(example)
 
     collect()
-    return found
+    return result
 
 
 def ask_kubectl(sources: list[str]) -> list[str]:

@@ -65,11 +65,11 @@ def test_a_fleet_that_is_well_is_finished_with_no_more_under_way_than_may_be(fle
 def test_the_same_seed_tells_the_same_bytes_of_a_fleet(fleet: Fleet) -> None:
     stages = [fleet.stage(seed=7) for _ in range(2)]
 
-    one, other = (
+    item, other = (
         stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage)).run for stage in stages
     )
 
-    assert msgspec.json.encode(one.events) == msgspec.json.encode(other.events)
+    assert msgspec.json.encode(item.events) == msgspec.json.encode(other.events)
 
 
 @shared_by(60)
@@ -168,7 +168,7 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     assert_finished(stage, rest)
     names = {item.ref.name for step in plan.steps if step.id in left for item in step_items(step)}
     names -= {item.ref.name for step in rest.steps for item in step_items(step)}
-    brought = {one.ref.name for one in stage.planned() if one.ref.namespace == "default"}
+    brought = {item.ref.name for item in stage.planned() if item.ref.namespace == "default"}
     awaited = {name for name in names if name.startswith("u-nobody")}
     assert not brought & (names - awaited)
 
@@ -177,7 +177,7 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
 @given(calm, meddlings)
 def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[Meddling]) -> None:
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(one.of(fleet, stage) for one in meddlers)]
+    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
 
     actor = stage.roll_out(fleet.plan(), happenings=happenings)
 
@@ -194,7 +194,7 @@ def test_nor_when_its_process_is_killed_meanwhile(
     fleet: Fleet, meddlers: list[Meddling], turn: int, fast: int
 ) -> None:
     stage = fleet.stage()
-    happenings = [*fleet.strangers(stage), *(one.of(fleet, stage) for one in meddlers)]
+    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
     dying = stage.actor(fleet.plan(), Part(dies_at=turn, lands=turn % 3))
     stage.play(dying, happenings=happenings)
 
@@ -250,8 +250,8 @@ def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_run
 
 
 def assert_finished(stage: Stage, plan: Plan) -> None:
-    there, wanted = stage.objects(), finished(plan)
-    assert {ref: there.get(ref) for ref in wanted} == wanted
+    there, expected = stage.objects(), finished(plan)
+    assert {ref: there.get(ref) for ref in expected} == expected
 
 
 def assert_slots_kept(fleet: Fleet, run: Run) -> None:
@@ -289,11 +289,11 @@ def most_under_way(plan: Plan, record: Record) -> int:
 
 def behind(plan: Plan, unit: UnitId) -> set[str]:
     """The steps of a unit, and all that wait for them."""
-    found: set[str] = set()
+    result: set[str] = set()
     ahead = [step.id for step in plan.steps if step.unit == unit]
     while ahead:
         name = ahead.pop()
-        if name not in found:
-            found.add(name)
+        if name not in result:
+            result.add(name)
             ahead += [edge.after for edge in plan.edges if edge.before == name]
-    return found
+    return result

@@ -66,10 +66,12 @@ def a_repository(seed: int) -> str:
         name = f"d{number}"
         service = f"spec: {{selector: {{app: {name}}}, ports: [{{port: 80}}]}}\n"
         texts.append(head("Service", name, dice.choice(WAVES)) + service)
-        own = dice.choice(["", *named])
+        unit_resource = dice.choice(["", *named])
         spec = f"spec:\n  selector: {{matchLabels: {{app: {name}}}}}\n"
         texts.append(
-            head("Deployment", name, dice.choice(WAVES)) + spec + pods(f"app: {name}", own)
+            head("Deployment", name, dice.choice(WAVES))
+            + spec
+            + pods(f"app: {name}", unit_resource)
         )
         named.append(f", env: [{{name: DB_HOST, value: {name}}}]")
         named.append(f", command: [sh, -c, 'until nc -z {name} 80; do sleep 1; done']")
@@ -87,8 +89,8 @@ async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
         path_or_url=str(folder), render_flags={"namespace": "default", "name": "app"}
     )
     setting = user_render_settings(offline=True, maps=(f"{URL}={folder}",))
-    async with open_workspace(pointed, TARGET, setting) as (session, found):
-        graphed = await make_graph(found.deployable_trees, session, rules)
+    async with open_workspace(pointed, TARGET, setting) as (session, result):
+        graphed = await make_graph(result.deployable_trees, session, rules)
     (run,) = await simulate(pointed, [rules], TARGET, setting, PLAYING)
     return not find_cycles(graphed.graph), run.result is RolloutOutcome.PASSED
 

@@ -62,17 +62,17 @@ class Rungs:
 
     @cache  # noqa: B019 - a value, which lives as long as an example
     def plan(self, *, first: int = 0) -> Plan:
-        wanted = list(self.case.wanted())
+        expected = list(self.case.wanted())
         for number, (members, limit) in enumerate(zip(STEPS, LIMITS, strict=True), 1):
-            for one in members:
+            for member in members:
                 unit = structs.replace(
-                    wanted[one].unit,
+                    expected[member].unit,
                     concurrency_group=f"{SET} step {number}",
                     generated_by=SET,
                     rolling_sync_step=RollingSyncStep(number=number, limit=limit),
                 )
-                wanted[one] = structs.replace(wanted[one], unit=unit)
-        return build_plan(wanted[first:], readiness_timeout=no_budget)
+                expected[member] = structs.replace(expected[member], unit=unit)
+        return build_plan(expected[first:], readiness_timeout=no_budget)
 
     def approvals(self, stage: Stage) -> list[Happening]:
         digests = {unit.id: unit.digest for unit in self.plan().units}
@@ -147,16 +147,16 @@ class Seen:
     def keeps_limits(self) -> bool:
         """No more are under way than may be."""
         return all(
-            len(self._busy(members, self.begun[one])) <= (limit or len(HELD))
+            len(self._busy(members, self.begun[member])) <= (limit or len(HELD))
             for members, limit in zip(STEPS, LIMITS, strict=True)
-            for one in members
-            if one in self.begun
+            for member in members
+            if member in self.begun
         )
 
     def _busy(self, members: tuple[int, ...], at: int) -> list[int]:
         never = self.never
-        begun = (one for one in members if self.begun.get(one, never) <= at)
-        return [one for one in begun if at < self.well.get(one, never)]
+        begun = (member for member in members if self.begun.get(member, never) <= at)
+        return [item for item in begun if at < self.well.get(item, never)]
 
 
 def keeps_all(record: Record) -> bool:
@@ -174,8 +174,8 @@ def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
     assert run.result == "passed"
     assert keeps_all(stage.record)
     for number, moment in zip(HELD, ladder.approved, strict=True):
-        events = [one for one in run.events if one.unit == a_name(f"unit-{number}")]
-        begins = [one.at for one in events if one.type is EventType.STEP_CHECKING]
+        events = [event for event in run.events if event.unit == a_name(f"unit-{number}")]
+        begins = [event.at for event in events if event.type is EventType.STEP_CHECKING]
         assert min(begins) >= START + moment
 
 

@@ -66,20 +66,20 @@ def flux_repo(dice: random.Random) -> dict[str, str]:
     names = [f"unit-{number}" for number in range(dice.randint(2, 4))]
     files = {"clusters/source.yaml": SOURCE}
     for at, name in enumerate(names):
-        before = names[:at] if dice.random() < 0.9 else [one for one in names if one != name]
+        before = names[:at] if dice.random() < 0.9 else [item for item in names if item != name]
         after = some(dice, before, 0.5)
         files[f"clusters/{name}.yaml"] = kustomization(name, *after, wait=dice.random() < 0.6)
         settings = f"map-{name}"
         files[f"{name}/settings.yaml"] = config_map(settings, inside="default")
     for name in names:
-        others = [f"map-{one}" for one in names]
+        others = [f"map-{name}" for name in names]
         web = pods("Deployment", f"web-{name}", maps=some(dice, others, 0.4), inside="default")
         files[f"{name}/web.yaml"] = web
     return files
 
 
 def some(dice: random.Random, names: list[str], share: float = 0.5) -> tuple[str, ...]:
-    return tuple(one for one in names if dice.random() < share)
+    return tuple(name for name in names if dice.random() < share)
 
 
 async def ends(folder: Path) -> bool:
@@ -100,8 +100,8 @@ async def ends(folder: Path) -> bool:
 
 
 def errors_in(report: LintReport) -> list[str]:
-    found = [one for one in report.findings if one.severity is Severity.ERROR]
-    return [f"{one.code} {one.message}" for one in found]
+    matches = [finding for finding in report.findings if finding.severity is Severity.ERROR]
+    return [f"{item.code} {item.message}" for item in matches]
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
@@ -128,5 +128,5 @@ async def test_so_it_is_wherever_things_fall(seed: int, tmp_path: Path) -> None:
     report = await lint_at(folder)
 
     errors = errors_in(report)
-    is_luck = not errors and any("unless luck" in one.message for one in report.findings)
+    is_luck = not errors and any("unless luck" in finding.message for finding in report.findings)
     assert is_luck or await ends(folder) is not bool(errors), (errors, files)

@@ -29,19 +29,19 @@ Remark = tuple[str, str, Severity | None]
 
 
 def texts_of(folder: Path) -> dict[str, str]:
-    files = (one for one in sorted(folder.rglob("*.yaml")))
-    return {str(one.relative_to(folder)): one.read_text() for one in files}
+    files = (path for path in sorted(folder.rglob("*.yaml")))
+    return {str(file.relative_to(folder)): file.read_text() for file in files}
 
 
 async def remarks_on(folder: Path) -> set[Remark]:
     """What lint says of it that somebody should act on, with what it silently assumes."""
     report = await lint_at(folder, LintOptions(greenfield=True))
-    told: set[Remark] = {
-        (one.code, one.message, one.severity)
-        for one in report.findings
-        if one.severity is not Severity.NOTE
+    messages: set[Remark] = {
+        (finding.code, finding.message, finding.severity)
+        for finding in report.findings
+        if finding.severity is not Severity.NOTE
     }
-    return told | {("assumed", one.name, None) for one in report.assumed or ()}
+    return messages | {("assumed", item.name, None) for item in report.assumed or ()}
 
 
 async def check(files: dict[str, str], folder: Path, dice: random.Random) -> None:
@@ -53,7 +53,7 @@ async def check(files: dict[str, str], folder: Path, dice: random.Random) -> Non
     for at, mutant in enumerate(dice.sample(mutants, min(MOST, len(mutants)))):
         changed = write_files(folder / f"{at}", mutant.files)
         new = await remarks_on(changed) - before
-        errors = [one for one in new if one[2] is Severity.ERROR]
+        errors = [item for item in new if item[2] is Severity.ERROR]
         if await ends(changed):
             assert not errors, (mutant.deed, errors)
         else:

@@ -69,7 +69,7 @@ def units(draw: st.DrawFn) -> list[Manifests]:
     """Units of which each depends on earlier ones only."""
     made: list[Manifests] = []
     for number in range(draw(st.integers(1, 4))):
-        names = [one.unit.id.name for one in made]
+        names = [item.unit.id.name for item in made]
         after = draw(st.lists(st.sampled_from(names), max_size=3)) if names else []
         unit = a_unit_of(
             *draw(several()),
@@ -119,10 +119,10 @@ def reaches(links: Links, start: int, end: int) -> bool:
     seen: set[int] = set()
     behind = [after for before, after in links if before == start]
     while behind:
-        one = behind.pop()
-        if one not in seen:
-            seen.add(one)
-            behind += [after for before, after in links if before == one]
+        item = behind.pop()
+        if item not in seen:
+            seen.add(item)
+            behind += [after for before, after in links if before == item]
     return end in seen
 
 
@@ -133,14 +133,14 @@ def pairs_of(plan: Plan) -> set[tuple[str, str]]:
         for edge in plan.edges:
             if edge.after == step.id:
                 before[step.id] |= {edge.before, *before[edge.before]}
-    return {(one, other) for other, earlier in before.items() for one in earlier}
+    return {(item, other) for other, earlier in before.items() for item in earlier}
 
 
 @given(graphs())
 def test_every_edge_is_respected_and_nothing_moves_without_need(
     graph: tuple[int, Links],
 ) -> None:
-    count, links = graph[0], [(one, other) for one, other in graph[1] if one != other]
+    count, links = graph[0], [(item, other) for item, other in graph[1] if item != other]
     forward = [(min(link), max(link)) for link in links]
     backward = [(after, before) for before, after in forward]
 
@@ -176,7 +176,7 @@ def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[Manife
     plan = build_plan(wanted, readiness_timeout=no_budget)
 
     assert_in_order(plan)
-    given_refs = sorted(one.ref for unit in wanted for one in unit.manifests)
+    given_refs = sorted(manifest.ref for unit in wanted for manifest in unit.manifests)
     assert sorted(item.ref for item in items_of(plan)) == given_refs
 
 
@@ -188,10 +188,10 @@ def test_shuffled_manifests_make_the_same_plan(
 ) -> None:
     shuffled = chance.sample(things, len(things))
 
-    one = build_plan([a_unit_of(*things, policy=policy)], readiness_timeout=no_budget)
+    plan = build_plan([a_unit_of(*things, policy=policy)], readiness_timeout=no_budget)
     other = build_plan([a_unit_of(*shuffled, policy=policy)], readiness_timeout=no_budget)
 
-    assert one == other
+    assert plan == other
 
 
 @given(several())
@@ -249,7 +249,7 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
     assert_in_order(completed)
     assert pairs_of(plan) <= pairs_of(completed)
     deleted = [item.ref for item in items_of(completed) if item.action == "delete"]
-    assert sorted(deleted) == sorted(one.ref for one in stale)
+    assert sorted(deleted) == sorted(item.ref for item in stale)
     applied = [item for item in items_of(completed) if item.action != "delete"]
     assert sorted(applied, key=key_of) == sorted(items_of(plan), key=key_of)
 
@@ -258,7 +258,7 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
 def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Manifests]) -> None:
     plan = build_plan(wanted, readiness_timeout=no_budget)
 
-    bare = without_hooks(plan, {one.unit.id for one in wanted})
+    bare = without_hooks(plan, {item.unit.id for item in wanted})
 
     left = {step.id for step in bare.steps}
     assert_in_order(bare)

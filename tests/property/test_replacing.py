@@ -39,12 +39,12 @@ def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iter
     """What happened and was not foreseen, and what a second replacement would still do."""
     foreseen = compare_replacement(wanted, before, manager=MANAGER, fingerprint="")
     really = sorted(set(changes_between(before, after)))
-    said = [field.path for field in foreseen.fields]
+    texts = [field.path for field in foreseen.fields]
     if foreseen.action is DiffAction.KEEP and really:
         yield f"kept, and yet written: {really}"
     for path in really if get_mappings(before, "metadata", "managedFields") else ():
-        if not any(is_touched(path, other) for other in said):
-            yield f"`{path}` changed; foreseen were {said}"
+        if not any(is_touched(path, other) for other in texts):
+            yield f"`{path}` changed; foreseen were {texts}"
     seal = replacement_fingerprint(wanted, after)
     again = compare_replacement(wanted, after, manager=MANAGER, fingerprint=seal)
     if again.action is not DiffAction.KEEP:
@@ -53,7 +53,7 @@ def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iter
 
 async def replaced_in(run: Run, desk: Desk) -> list[tuple[JsonObject, JsonObject, JsonObject]]:
     """Run a sequence in which our manager replaces: what it wanted, what was there, what is."""
-    found = []
+    result = []
     while (step := run.step) is not None:
         before = run._live
         if run.is_pointless:
@@ -61,12 +61,12 @@ async def replaced_in(run: Run, desk: Desk) -> list[tuple[JsonObject, JsonObject
         elif before is None or not is_ours(step):
             run.hear((await desk.ask(run.request()))[0])
         else:
-            wanted = named(run.ref.kind, step, name=run.ref.name, namespace=NAMESPACE)
-            (outcome,) = await desk.ask(a_replacement(run.ref, wanted, before))
+            expected = named(run.ref.kind, step, name=run.ref.name, namespace=NAMESPACE)
+            (outcome,) = await desk.ask(a_replacement(run.ref, expected, before))
             run.hear(outcome)
             if isinstance(outcome, Success):
-                found.append((wanted, before, body_of(outcome)))
-    return found
+                result.append((expected, before, body_of(outcome)))
+    return result
 
 
 async def test_a_comparison_foresees_what_a_replacement_changes_and_then_nothing() -> None:
@@ -76,10 +76,10 @@ async def test_a_comparison_foresees_what_a_replacement_changes_and_then_nothing
     sequences = random_sequences(240, seed=11)
 
     replaced = [
-        one
+        item
         for number, sequence in enumerate(sequences)
-        for one in await replaced_in(Run(sequence, f"replaced-{number}"), desk)
+        for item in await replaced_in(Run(sequence, f"replaced-{number}"), desk)
     ]
 
-    assert [line for one in replaced for line in surprises(*one)] == []
+    assert [line for item in replaced for line in surprises(*item)] == []
     assert len(replaced) > ENOUGH

@@ -78,17 +78,17 @@ def test_faults_cost_time_and_never_order(case: Case) -> None:
 @shared_by(4)
 @given(cases(most=2))
 def test_the_same_seed_tells_the_same_bytes(case: Case) -> None:
-    one = Stage(case, seed=7).roll_out(case.plan()).run
+    item = Stage(case, seed=7).roll_out(case.plan()).run
     other = Stage(case, seed=7).roll_out(case.plan()).run
 
-    assert msgspec.json.encode(one.events) == msgspec.json.encode(other.events)
+    assert msgspec.json.encode(item.events) == msgspec.json.encode(other.events)
 
 
 def test_no_order_of_hashes_shows_in_what_is_told() -> None:
-    told = {_transcript(hash_seed) for hash_seed in ("0", "1", "4711")}
+    messages = {_transcript(hash_seed) for hash_seed in ("0", "1", "4711")}
 
-    assert len(told) == 1
-    assert b"rollout.ended" in told.pop()
+    assert len(messages) == 1
+    assert b"rollout.ended" in messages.pop()
 
 
 @every_case

@@ -29,9 +29,9 @@ def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn:
 
     stopped = stage.roll_out(plan, Part(deeds={turn: lambda driver: driver.stop("enough")}))
     begun = [
-        one
-        for one in stopped.script.ordered_after(StopRequested)
-        if isinstance(one, Apply | Delete | CompareStep)
+        item
+        for item in stopped.script.ordered_after(StopRequested)
+        if isinstance(item, Apply | Delete | CompareStep)
     ]
     rest = stage.roll_out(plan, Part(holder="two")).run
 
@@ -110,12 +110,12 @@ def assert_kept_steps_ran_once(older: Plan, newer: Plan, run: Run) -> None:
         for step in newer.steps
     }
     change = next(
-        (n for n, one in enumerate(run.events) if one.type is EventType.ROLLOUT_SUPERSEDED), 0
+        (n for n, event in enumerate(run.events) if event.type is EventType.ROLLOUT_SUPERSEDED), 0
     )
-    passed = {one.step for one in run.events[:change] if one.type is EventType.STEP_PASSED}
+    passed = {event.step for event in run.events[:change] if event.type is EventType.STEP_PASSED}
     kept: set[str] = set()
     for step in newer.steps:
         if step.id in passed and digests[step.id] == step.digest and before[step.id] <= kept:
             kept.add(step.id)
-    again = {one.step for one in run.events[change:] if one.type is EventType.STEP_CHECKING}
+    again = {event.step for event in run.events[change:] if event.type is EventType.STEP_CHECKING}
     assert not again & kept

@@ -21,13 +21,13 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
 
     run = Stage(case).roll_out(plan).run
 
-    wanted = _states(plan)
-    assert run.states == wanted
-    assert run.result == ("failed" if StepState.FAILED in wanted.values() else "passed")
+    expected = _states(plan)
+    assert run.states == expected
+    assert run.result == ("failed" if StepState.FAILED in expected.values() else "passed")
     for event in run.told(EventType.STEP_SKIPPED):
         assert event.reason == "Behind"
         assert any(
-            f"`{step}`" in event.message for step in _failed_before(plan, wanted, event.step)
+            f"`{step}`" in event.message for step in _failed_before(plan, expected, event.step)
         )
 
 
@@ -62,10 +62,10 @@ def _is_ill(step: Step) -> bool:
 
 def _failed_before(plan: Plan, states: dict[str, StepState], step: str) -> set[str]:
     """The failed steps from which this one is reached."""
-    found, behind = set[str](), [step]
+    result, behind = set[str](), [step]
     while behind:
         name = behind.pop()
         before = [edge.before for edge in plan.edges if edge.after == name]
-        found.update(one for one in before if states[one] is StepState.FAILED)
+        result.update(item for item in before if states[item] is StepState.FAILED)
         behind += before
-    return found
+    return result

@@ -38,11 +38,11 @@ YIELDS = "yields"
 def around(name: str) -> PlanFragment:
     """A step that yields units, with something before it and something behind it."""
     first, last = f"{name}-first", f"{name}-last"
-    wanted = [
-        a_unit(a_config_map(f"u-{one}", image="app:1"), name=one, policy=IN_A_HURRY)
-        for one in (first, last)
+    desired = [
+        a_unit(a_config_map(f"u-{item}", image="app:1"), name=item, policy=IN_A_HURRY)
+        for item in (first, last)
     ]
-    made = build_fragment(wanted, readiness_timeout=no_budget)
+    made = build_fragment(desired, readiness_timeout=no_budget)
     yields = Step(id=name, unit=a_name(name), digest=digest_step((), YIELDS), expansion=YIELDS)
     return PlanFragment(
         units=(*made.units, PlannedUnit(id=a_name(name), policy=IN_A_HURRY)),

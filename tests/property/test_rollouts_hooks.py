@@ -85,7 +85,7 @@ def test_a_rollout_killed_at_any_turn_runs_no_hook_twice(case: HookCase, variant
         run = stage.roll_out(plan, heir).run
 
         assert run.result == ("passed" if case.is_well else "failed"), turn
-        was_over = any(isinstance(one, DeleteHooks) for one in dying.script.ordered)
+        was_over = any(isinstance(item, DeleteHooks) for item in dying.script.ordered)
         assert_all_hooks_ended(case, stage, most=2 if was_over and not case.is_well else 1)
 
 
@@ -241,14 +241,14 @@ def assert_all_hooks_ended(
     runs = runs_of(case, stage.record.changes[since:])
     assert max(runs.values(), default=0) <= most, runs
     if case.is_well:
-        wanted = {n for n, hook in enumerate(case.hooks) if hook.phase in ORDINARY}
-        assert wanted - kept <= set(runs) <= wanted
+        desired = {n for n, hook in enumerate(case.hooks) if hook.phase in ORDINARY}
+        assert desired - kept <= set(runs) <= desired
     else:
         assert {n for n, hook in enumerate(case.hooks) if hook.phase not in ORDINARY} <= set(runs)
     assert_let_go(stage.planned())
     changes = stage.record.changes[since:]
-    made = {one.stored.uid for one in changes if one.change is WatchEventType.ADDED}
-    there = left(case, (one for one in stage.planned() if one.uid in made))
+    made = {change.stored.uid for change in changes if change.change is WatchEventType.ADDED}
+    there = left(case, (item for item in stage.planned() if item.uid in made))
     gone = HookPolicy.SUCCEEDED if case.is_well else HookPolicy.FAILED
     assert {n for n in there if gone in case.hooks[n].policies} == set()
     expected = {n for n in runs if gone not in case.hooks[n].policies}

@@ -57,9 +57,9 @@ def test_a_killed_holder_delays_the_next_by_its_term_whatever_the_clocks(
     assert stage.objects() == finished(plan)
     assert_record_in_order(plan, stage.record)
     taken = [
-        one.at
-        for one in stage.realm.landed[before:]
-        if one.write.ref.kind == SECRET and not is_error(one.outcome)
+        item.at
+        for item in stage.realm.landed[before:]
+        if item.write.ref.kind == SECRET and not is_error(item.outcome)
     ]
     assert min(taken, default=begins) <= begins + LEASE_DURATION + 3 * SECOND
 

@@ -78,8 +78,10 @@ def assert_pruned(case: HookCase, stage: Stage, waves: int, since: int) -> None:
     assert_gone_in_reverse(going, changes)
     assert not remembered(stage.record) & set(going)
     kept = case.waves_of(range(min(waves, len(case.waves))))
-    first = next((place for place, one in enumerate(changes) if _goes(one, going)), len(changes))
-    ready = {one.stored.ref.name for one in changes[:first] if is_ready(one.stored)}
+    first = next(
+        (place for place, change in enumerate(changes) if _goes(change, going)), len(changes)
+    )
+    ready = {change.stored.ref.name for change in changes[:first] if is_ready(change.stored)}
     assert not going or set(kept) <= ready
 
 
@@ -125,11 +127,13 @@ def _brought_for_good(case: HookCase) -> Stage:
 
 def _end(case: HookCase, stage: Stage) -> Plan:
     """What is left is deleted, as somebody finds it who begins now."""
-    wanted = case.ending()
-    there = {one.ref for one in stage.planned()}
-    named = {one.ref: one.wave for one in (*wanted.manifests, *wanted.before_deletion)}
+    expected = case.ending()
+    there = {item.ref for item in stage.planned()}
+    named = {
+        manifest.ref: manifest.wave for manifest in (*expected.manifests, *expected.before_deletion)
+    }
     lives = [PruneCandidate(ref, wave) for ref, wave in named.items() if ref in there]
-    return build_deletion(wanted, lives, readiness_timeout=no_budget)
+    return build_deletion(expected, lives, readiness_timeout=no_budget)
 
 
 def assert_ended(case: HookCase, stage: Stage, since: int) -> None:
@@ -138,7 +142,7 @@ def assert_ended(case: HookCase, stage: Stage, since: int) -> None:
     runs = runs_of(case, changes)
     assert runs == dict.fromkeys(range(len(case.hooks)), 1)
     assert_let_go(stage.planned())
-    stay = {one.ref.name for one in stage.planned() if not one.is_deleting}
+    stay = {item.ref.name for item in stage.planned() if not item.is_deleting}
     for number, hook in enumerate(case.hooks):
         if hook.phase in BEFORE or HookPolicy.SUCCEEDED in hook.policies:
             assert f"u0-h{number}" not in stay

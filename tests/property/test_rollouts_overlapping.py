@@ -53,35 +53,35 @@ class Crowd:
 
     def plan(self, party: Party) -> Plan:
         numbers = sorted(party.units)
-        waves = [((Shape("Deployment", one, 0, "well"),), (CONFIG,)) for one in self.waits]
+        waves = [((Shape("Deployment", wait, 0, "well"),), (CONFIG,)) for wait in self.waits]
         depends = [tuple(party.units & {*others}) for others in self.depends]
-        wanted = Case(tuple(waves), tuple(map(tuple, map(sorted, depends)))).wanted(
+        expected = Case(tuple(waves), tuple(map(tuple, map(sorted, depends)))).wanted(
             image=party.image
         )
         units = [
             structs.replace(
-                wanted[one],
+                expected[number],
                 manifests=(
-                    *((hook_of(one),) if one in self.hooked else ()),
-                    *wanted[one].manifests,
+                    *((hook_of(number),) if number in self.hooked else ()),
+                    *expected[number].manifests,
                 ),
             )
-            for one in numbers
+            for number in numbers
         ]
         plan = build_plan(units, readiness_timeout=no_budget)
         first, second = (
             {number: f"unit-{number}/sync/{wave}" for number in numbers} for wave in (0, 1)
         )
         edges = [
-            Edge(first[one], second[other], EdgeReason.REFERENCE)
-            for one, other in sorted(self.crossed)
-            if one in first and other in second and one not in self._behind(other)
+            Edge(first[item], second[other], EdgeReason.REFERENCE)
+            for item, other in sorted(self.crossed)
+            if item in first and other in second and item not in self._behind(other)
         ]
         return structs.replace(plan, edges=tuple(dict.fromkeys((*plan.edges, *edges))))
 
     def _behind(self, number: int) -> set[int]:
         """Units that begin when all of this one has passed."""
-        near = {one for one, others in enumerate(self.depends) if number in others}
+        near = {item for item, others in enumerate(self.depends) if number in others}
         return near.union(*map(self._behind, near)) if near else near
 
 
@@ -98,7 +98,8 @@ def crowds(draw: st.DrawFn, *, alike: bool) -> Crowd:
     return Crowd(
         waits=tuple(draw(st.sampled_from([0, 900, 7_000])) for _ in numbers),
         depends=tuple(
-            tuple(other for other in range(one) if draw(st.integers(0, 3)) == 0) for one in numbers
+            tuple(other for other in range(number) if draw(st.integers(0, 3)) == 0)
+            for number in numbers
         ),
         crossed=draw(st.frozensets(st.tuples(*(st.sampled_from(numbers),) * 2), max_size=3)),
         hooked=draw(st.frozensets(st.sampled_from(numbers), max_size=2)),
@@ -146,9 +147,9 @@ absences = st.none() | st.builds(
 def test_rollouts_of_one_plan_all_pass(crowd: Crowd, absence: Absence | None) -> None:
     stage, actors = play(crowd, absence)
 
-    there, wanted = stage.objects(), finished(actors[0].plan)
+    there, expected = stage.objects(), finished(actors[0].plan)
     assert {actor.run.result for actor in actors} == {"passed"}
-    assert {ref: there.get(ref) for ref in wanted} == wanted
+    assert {ref: there.get(ref) for ref in expected} == expected
     assert set(hook_runs(stage.record).values()) <= {1}
     assert_written_by_holders(stage, actors)
     assert_record_in_order(actors[0].plan, stage.record)
@@ -172,8 +173,8 @@ def play(crowd: Crowd, absence: Absence | None) -> tuple[Stage, list[Actor]]:
     """All of them, to their ends, which must come soon: nobody waits for ever."""
     stage = Stage(Case((), ()))
     actors = [
-        stage.actor(crowd.plan(one), Part(holder=name, begins=one.begins, fast=one.fast))
-        for one, name in zip(crowd.parties, NAMES, strict=False)
+        stage.actor(crowd.plan(item), Part(holder=name, begins=item.begins, fast=item.fast))
+        for item, name in zip(crowd.parties, NAMES, strict=False)
     ]
     stage.play(*actors, happenings=absence.of(actors[0].life) if absence else ())
     assert stage.realm.now() - START < 4 * MINUTE
@@ -183,7 +184,7 @@ def play(crowd: Crowd, absence: Absence | None) -> tuple[Stage, list[Actor]]:
 def assert_written_by_holders(stage: Stage, actors: list[Actor]) -> None:
     """Whoever wrote an object of a unit was named by the unit's record at that moment."""
     names = {actor.life.world.name: name for actor, name in zip(actors, NAMES, strict=False)}
-    marks = {label_value(a_name(f"unit-{one}").tracking_id): f"u{one}" for one in range(4)}
+    marks = {label_value(a_name(f"unit-{item}").tracking_id): f"u{item}" for item in range(4)}
     holders: dict[str, str] = {}
     for landed in stage.realm.landed:
         write = landed.write

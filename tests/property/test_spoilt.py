@@ -57,12 +57,12 @@ OFFLINE = frozenset({"lint", "graph", "waves", "render", "plan", "simulate", "sy
 
 def repositories() -> list[Path]:
     """What is here, as strangers would have it, as far as it is small."""
-    among = [one for place in PLACES for one in sorted((ROOT / place).iterdir()) if one.is_dir()]
-    return [one for one in among if 0 < _size(one) < LARGEST]
+    among = [path for place in PLACES for path in sorted((ROOT / place).iterdir()) if path.is_dir()]
+    return [item for item in among if 0 < _size(item) < LARGEST]
 
 
 def _size(folder: Path) -> int:
-    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 REPOSITORIES = repositories()
@@ -96,17 +96,17 @@ def make_repository(folder: Path, dice: random.Random) -> list[str]:
 
 def command_of(pattern: str, folder: Path, dice: random.Random) -> tuple[str, ...]:
     """A command with words of the repository in it."""
-    files = [one for one in sorted(folder.rglob("*")) if is_text(one)]
-    text = "".join(one.read_bytes().decode(errors="replace") for one in files)
+    files = [path for path in sorted(folder.rglob("*")) if is_text(path)]
+    text = "".join(file.read_bytes().decode(errors="replace") for file in files)
     words = {
-        "FILE": [str(one.relative_to(folder)) for one in files] or ["."],
+        "FILE": [str(file.relative_to(folder)) for file in files] or ["."],
         "KIND": re.findall(r"kind: (\w+)", text) or ["Job"],
         "NAME": re.findall(r"name: ([\w-]+)", text) or ["web"],
     }
     words["OTHER"] = words["NAME"]
     command = pattern.strip().split()
     more = ["--offline"] if command[0] in OFFLINE else []
-    return (*(dice.choice(words.get(one, [one])) for one in command), *more)
+    return (*(dice.choice(words.get(item, [item])) for item in command), *more)
 
 
 def refuse_bug(ran: Said, told: object) -> None:

@@ -42,7 +42,7 @@ def test_a_unit_is_held_until_the_first_minute_that_lets_it_go(
         return
     walked = (Ms(now + step * MINUTE) for step in range(1, WALK))
     free = next(
-        (one for one in walked if not find_blocking_window(windows, one, is_manual=asked)), None
+        (item for item in walked if not find_blocking_window(windows, item, is_manual=asked)), None
     )
     if free is None:
         assert not hold.until or hold.until > now + (WALK - 1) * MINUTE

@@ -23,21 +23,21 @@ def test_there_are_at_least_three_hundred_runs_and_a_share_has_a_bit_of_everythi
 
 @pytest.mark.parametrize(("lair", "verb"), RUNS, ids=[f"{lair} {verb}" for lair, verb in RUNS])
 def test_no_run_lets_the_canary_out(lair: str, verb: str, tmp_path: Path) -> None:
-    said = run_in(tmp_path, LAIRS[lair], verb)
+    run = run_in(tmp_path, LAIRS[lair], verb)
 
-    assert leaks(said, tmp_path) == []
-    assert "Traceback" not in said.stderr
-    assert said.code in {0, 2, 3, 4, 5}
+    assert leaks(run, tmp_path) == []
+    assert "Traceback" not in run.stderr
+    assert run.code in {0, 2, 3, 4, 5}
 
 
 @pytest.mark.parametrize(
     "lair", ["secret", "sealed-config", "sealed-env", "set", "substituted", "values-from"]
 )
 def test_what_is_hidden_was_there(lair: str, tmp_path: Path) -> None:
-    said = run_in(tmp_path, LAIRS[lair], "render")
+    run = run_in(tmp_path, LAIRS[lair], "render")
 
-    assert said.code == 0
-    assert "***" in said.stdout
+    assert run.code == 0
+    assert "***" in run.stdout
 
 
 def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
         zlib.compress(base64.b64encode(f"password={CANARY};".encode()))
     )
 
-    found = leaks(Said(0, CANARY, ""), tmp_path)
+    result = leaks(Said(0, CANARY, ""), tmp_path)
 
-    assert [where.rpartition("/")[2] for where in found] == [
+    assert [where.rpartition("/")[2] for where in result] == [
         f"{CANARY} in stdout",
         "note",
         "packed",

@@ -42,11 +42,11 @@ def test_a_blow_ends_a_rollout_cleanly(blow: signal.Signals, tmp_path: Path) -> 
 
 def test_a_closed_terminal_ends_a_rollout_cleanly(tmp_path: Path) -> None:
     journal = tmp_path / "stderr"
-    with journal.open("wb") as said:
+    with journal.open("wb") as text:
         number, master = pty.fork()
         if number == 0:  # the child
             os.chdir(ROOT)
-            os.dup2(said.fileno(), 2)
+            os.dup2(text.fileno(), 2)
             os.execve(sys.executable, COMMAND, environment(tmp_path))  # noqa: S606
         seen = b""
         while b"wave" not in seen:
@@ -114,8 +114,8 @@ def test_a_plugin_that_hangs_is_told_with_a_code_of_its_own(
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
     command = (verb[0], str(ROOT / FIRST), *verb[1:], "--kubeconfig", "kubeconfig")
 
-    said = typed(tmp_path, environment(tmp_path), command)
+    text = typed(tmp_path, environment(tmp_path), command)
 
-    assert said.code == LATE
-    assert "error[cluster.login-timeout]" in said.stderr
-    assert "exec plugin" in said.stderr
+    assert text.code == LATE
+    assert "error[cluster.login-timeout]" in text.stderr
+    assert "exec plugin" in text.stderr

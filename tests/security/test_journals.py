@@ -116,10 +116,12 @@ async def names_of(session: Session, *names: str) -> list[str]:
 
 async def damage(session: Session, unit: Unit) -> None:
     ref = UnitRecord(unit.id.tracking_id, "").ref
-    (found,) = await send_requests(session.world, Get(ref))
-    assert isinstance(found, Success)
-    assert found.live is not None
-    write = build_secret_write(ref, unit.id.tracking_id, RecordHead(), found.live.resource_version)
+    (send_request,) = await send_requests(session.world, Get(ref))
+    assert isinstance(send_request, Success)
+    assert send_request.live is not None
+    write = build_secret_write(
+        ref, unit.id.tracking_id, RecordHead(), send_request.live.resource_version
+    )
     broken = write.body.replace(b'"journal.json":"', b'"journal.json":"AAAA')
     (outcome,) = await send_requests(session.world, msgspec.structs.replace(write, body=broken))
     assert not is_error(outcome)
@@ -147,8 +149,8 @@ async def test_a_journal_is_made_anew_from_marks_and_prunes_again(tmp_path: Path
 async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path) -> None:
     session = a_session(build_sandbox(SimulationConfig()))
     unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
-    for one in (unit, other):
-        assert await roll_out(one, session) == "passed"
+    for item in (unit, other):
+        assert await roll_out(item, session) == "passed"
     await send_requests(session.world, _plain("nobodys"))
 
     rebuilt = await rebuild_journal(plan_unit(unit), session)
@@ -159,15 +161,15 @@ async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path
 async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path: Path) -> None:
     session = a_session(build_sandbox(SimulationConfig()))
     unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
-    for one in (unit, other):
-        assert await roll_out(one, session) == "passed"
+    for item in (unit, other):
+        assert await roll_out(item, session) == "passed"
     await damage(session, other)
 
     planned = await make_plan([await a_family(unit, session)], session)
-    found = await with_removed_units(planned, session)
+    result = await with_removed_units(planned, session)
 
-    (finding,) = [one for one in found.findings if one.code == "units.unread"]
-    assert found.plan == planned.plan
+    (finding,) = [finding for finding in result.findings if finding.code == "units.unread"]
+    assert result.plan == planned.plan
     assert UnitRecord(other.id.tracking_id, "").ref.name in str(finding.location)
     assert "journal rebuild" in finding.fix
 
@@ -218,6 +220,6 @@ def _run(errand: Procedure[Outcome | None], cluster: Secrets) -> None:
         while True:
             wish = next(errand) if outcomes is None else errand.send(outcomes)
             assert not isinstance(wish, Pause)
-            outcomes = tuple(cluster.answer(one.request) for one in wish)
+            outcomes = tuple(cluster.answer(item.request) for item in wish)
     except StopIteration:
         return

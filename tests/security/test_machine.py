@@ -24,7 +24,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("what", LIMITS)
 def test_what_is_used_up_is_told(what: str, tmp_path: Path) -> None:
-    limit, most, told = LIMITS[what]
+    limit, most, result = LIMITS[what]
 
     ran = subprocess.run(
         [sys.executable, "-m", "tidegate", "graph", "examples/platform", "--critical-path"],
@@ -37,7 +37,7 @@ def test_what_is_used_up_is_told(what: str, tmp_path: Path) -> None:
     )
 
     assert ran.returncode == SPENT, ran.stderr
-    assert told in ran.stderr
+    assert result in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
@@ -60,16 +60,19 @@ def test_among_several_each_is_told_once() -> None:
     ours = PlanError("plan.empty", "it is empty")
     group = ExceptionGroup("work", [files, ExceptionGroup("deeper", [files, ours])])
 
-    assert [type(one) for one in resource_errors(group)] == [SystemResourceError, PlanError]
+    assert [type(resource_error) for resource_error in resource_errors(group)] == [
+        SystemResourceError,
+        PlanError,
+    ]
 
 
 def test_what_nobody_lets_us_read_is_told_with_its_place() -> None:
     """Whoever runs the tests may be allowed to read everything."""
     denied = PermissionError(errno.EACCES, "Permission denied", "/srv/repo/.git")
 
-    (told,) = resource_errors(ExceptionGroup("work", [denied]))
+    (resource_error,) = resource_errors(ExceptionGroup("work", [denied]))
 
-    assert (told.code, told.exit_code, str(told.location)) == (
+    assert (resource_error.code, resource_error.exit_code, str(resource_error.location)) == (
         "file.unreadable",
         3,
         "/srv/repo/.git",

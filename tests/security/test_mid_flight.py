@@ -74,8 +74,8 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
     session = a_session(build_sandbox(SimulationConfig()))
     unit = unit_for_path(str(unit_folder), namespace="default")
     plan = (await make_plan([await a_family(unit, session)], session)).plan
-    told: list[Event] = []
-    driver = build_driver(plan, session, RolloutOptions(holder="me"), told.append)
+    result: list[Event] = []
+    driver = build_driver(plan, session, RolloutOptions(holder="me"), result.append)
     moment = Ms(session.world.now() + after * SECOND)
 
     async with asyncio.TaskGroup() as group:
@@ -87,6 +87,6 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
     assert remembered.holder == ""
     assert await list_objects(session.world, [(LEASE, "tidegate-system")]) == []
     if after:
-        failed = [event for event in told if event.type is EventType.STEP_FAILED]
+        failed = [event for event in result if event.type is EventType.STEP_FAILED]
         assert failed
         assert all(event.message for event in failed)

@@ -46,16 +46,16 @@ def run(words: tuple[str, ...], stdout: int | None, home: Path) -> tuple[int, st
 def test_a_full_disk_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        code, said = run(words, full, tmp_path)
+        code, text = run(words, full, tmp_path)
     finally:
         os.close(full)
 
     assert code == UNHEARD
     if "json" in words:
-        finding = json.loads(said)
-        said = f"{finding['severity']}[{finding['code']}]: {finding['sentence']}"
-    assert said.startswith("error[output.refused]: standard output cannot be written: No space")
-    assert "Traceback" not in said
+        finding = json.loads(text)
+        text = f"{finding['severity']}[{finding['code']}]: {finding['sentence']}"
+    assert text.startswith("error[output.refused]: standard output cannot be written: No space")
+    assert "Traceback" not in text
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
@@ -63,18 +63,18 @@ def test_a_closed_pipe_ends_in_silence_and_not_well(words: tuple[str, ...], tmp_
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        code, said = run(words, writing, tmp_path)
+        code, text = run(words, writing, tmp_path)
     finally:
         os.close(writing)
 
     assert code == UNHEARD
-    assert "Traceback" not in said
-    assert "Exception ignored" not in said
+    assert "Traceback" not in text
+    assert "Exception ignored" not in text
 
 
 @pytest.mark.parametrize("words", [VERBS[0], VERBS[4], VERBS[6]], ids=" ".join)
 def test_an_output_that_was_never_open_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
-    code, said = run(words, None, tmp_path)
+    code, text = run(words, None, tmp_path)
 
     assert code == UNHEARD
-    assert "error[output.refused]" in said
+    assert "error[output.refused]" in text

@@ -69,10 +69,10 @@ class BucketServer:
     def _refusal(self, request: web.Request) -> web.Response | None:
         if request.match_info["bucket"] != self.name:
             return said(404, "The specified bucket does not exist")
-        told = request.headers.get("Authorization", "")
-        if self.key and f"Credential={self.key}/" not in told:
+        value = request.headers.get("Authorization", "")
+        if self.key and f"Credential={self.key}/" not in value:
             return said(403, "Access Denied.")
-        if self.key and f"/{self.region}/s3/" not in told:
+        if self.key and f"/{self.region}/s3/" not in value:
             return said(400, "the region is wrong", {"x-amz-bucket-region": self.region})
         return None
 

@@ -93,7 +93,7 @@ def a_unit(
         id=a_name(name),
         destination=Destination(cluster),
         policy=policy,
-        dependencies=tuple(Dependency(unit=a_name(one)) for one in after),
+        dependencies=tuple(Dependency(unit=a_name(item)) for item in after),
     )
     return Manifests(unit=unit, manifests=manifests)
 
@@ -104,8 +104,8 @@ def a_name(name: str) -> UnitId:
 
 def a_plan(*waves: JsonObject | tuple[JsonObject, ...] | Manifests) -> Plan:
     """A plan of units, or of one unit whose objects come in these waves."""
-    units = tuple(one for one in waves if isinstance(one, Manifests))
-    bodies = tuple(one for one in waves if not isinstance(one, Manifests))
+    units = tuple(wave for wave in waves if isinstance(wave, Manifests))
+    bodies = tuple(wave for wave in waves if not isinstance(wave, Manifests))
     return build_plan(
         (*units, a_unit(*bodies)) if bodies else units, readiness_timeout=readiness_timeout
     )

@@ -61,7 +61,7 @@ def seen(
 
 def left_in_memory() -> list[Path]:
     """Directories of processes that are gone; those of living ones are somebody else's."""
-    return [one for one in MEMORY.glob(f"{PREFIX}*") if not _is_somebodys(one)]
+    return [path for path in MEMORY.glob(f"{PREFIX}*") if not _is_somebodys(path)]
 
 
 def _is_somebodys(folder: Path) -> bool:

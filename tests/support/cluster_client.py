@@ -127,14 +127,14 @@ class Desk:
     ) -> list[messages.Message]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
         deadline = Ms(self.world.now() + within)
-        told: list[messages.Message] = []
+        result: list[messages.Message] = []
         while True:
             while self._inbox:
-                told.append(self._inbox.popleft())
-                if heard(told[-1]):
-                    return told
+                result.append(self._inbox.popleft())
+                if heard(result[-1]):
+                    return result
             if self.world.now() >= deadline:
-                last = ", ".join(map(_brief, told[-5:])) or "nothing"
+                last = ", ".join(map(_brief, result[-5:])) or "nothing"
                 raise AssertionError(f"not heard within {within} ms; the last heard: {last}")
             self._inbox.extend(await self._party.wait(deadline))
 

@@ -17,8 +17,13 @@ def said_of(own: dict[str, Json]) -> dict[str, Json]:
     """Its conditions, its inventory in its order, and the revisions."""
     return {
         "conditions": [
-            [get_text(one, "type"), get_text(one, "status"), get_text(one, "reason"), steady(one)]
-            for one in sorted(
+            [
+                get_text(condition, "type"),
+                get_text(condition, "status"),
+                get_text(condition, "reason"),
+                steady(condition),
+            ]
+            for condition in sorted(
                 get_mappings(own, "status", "conditions"), key=lambda one: str(one["type"])
             )
         ],

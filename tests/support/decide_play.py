@@ -80,7 +80,7 @@ class Play:
             self.alarm = decision.wake_at
             self.events += decision.events
             self.commands += decision.commands
-            inbox += [one for command in decision.commands for one in self._answers(command)]
+            inbox += [answer for command in decision.commands for answer in self._answers(command)]
 
     def wait(self, seconds: float) -> None:
         """Let time pass; every alarm on the way rings."""
@@ -140,8 +140,8 @@ class Play:
 
     def moments(self, *kinds: EventType) -> list[tuple[float, str, str]]:
         """When these were told, in seconds since the beginning, of which step."""
-        told = [event for event in self.events if event.type in kinds]
-        return [((one.at - START) / SECOND, one.type.value, one.step) for one in told]
+        messages = [event for event in self.events if event.type in kinds]
+        return [((item.at - START) / SECOND, item.type.value, item.step) for item in messages]
 
     def starts(self, step: str) -> list[float]:
         """When a step began, each time."""
@@ -187,7 +187,9 @@ class Play:
 
     def _step_of(self, name: str) -> str:
         steps = self.rollout.steps.values()
-        return next(one.step.id for one in steps for run in one.items if run.item.ref.name == name)
+        return next(
+            step.step.id for step in steps for run in step.items if run.item.ref.name == name
+        )
 
 
 def spots_of(plan: Plan) -> dict[str, ClusterRef]:

@@ -100,10 +100,10 @@ async def preview_of(unit: Unit, world: World) -> Preview:
 
 async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[Event]:
     """Delete a unit to its end."""
-    found = await deletion_of(ruled(unit, confirmed=confirmed), world)
-    events = await run(world, found.plan)
+    deletion = await deletion_of(ruled(unit, confirmed=confirmed), world)
+    events = await run(world, deletion.plan)
     assert events[-1].reason == "passed"
-    await finish_deletion(found, Dispatcher(world))
+    await finish_deletion(deletion, Dispatcher(world))
     return events
 
 
@@ -114,8 +114,8 @@ async def remembered_of(world: World, unit: Unit) -> StoredJournal:
 async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
     (page,) = await send_requests(Dispatcher(world), List(Selection(kind, namespace)))
     assert isinstance(page, ListPage)
-    found = [live.ref.name for live in page.items]
-    return sorted(name for name in found if name != "kube-root-ca.crt")
+    matches = [live.ref.name for live in page.items]
+    return sorted(name for name in matches if name != "kube-root-ca.crt")
 
 
 def waves_of(events: Iterable[Event]) -> list[int]:

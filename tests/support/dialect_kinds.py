@@ -17,10 +17,10 @@ from tidegate.world.requests import Discover
 
 def definitions() -> list[JsonObject]:
     """The CRDs of all modules; one that is in several has the versions of all."""
-    found: dict[str, JsonObject] = {}
+    result: dict[str, JsonObject] = {}
     for _, body in read_definitions():
         name, spec = get_text(body, "metadata", "name"), get_mapping(body, "spec")
-        known = get_mapping(found.get(name), "spec") or {**spec, "versions": []}
+        known = get_mapping(result.get(name), "spec") or {**spec, "versions": []}
         versions = get_mappings(known, "versions")
         names = {version["name"] for version in versions}
         newer: list[Json] = [
@@ -30,8 +30,8 @@ def definitions() -> list[JsonObject]:
         ]
         head: JsonObject = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
         whole: JsonObject = {**known, "versions": [*versions, *newer]}
-        found[name] = {**head, "metadata": {"name": name}, "spec": whole}
-    return [*found.values()]
+        result[name] = {**head, "metadata": {"name": name}, "spec": whole}
+    return [*result.values()]
 
 
 async def serve(plane: ControlPlane) -> None:
@@ -52,4 +52,4 @@ async def _asked(desk: Desk) -> Outcome:
 
 def _tells(names: set[str], outcome: Outcome) -> bool:
     kinds = outcome.kinds if isinstance(outcome, ApiResources) else ()
-    return names <= {one.kind.name for one in kinds}
+    return names <= {kind.kind.name for kind in kinds}

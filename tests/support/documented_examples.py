@@ -18,4 +18,4 @@ ON_A_CLUSTER = "--context test"
 """Such an example is run on the real control plane."""
 
 
-EXAMPLES = [(page, found[1]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
+EXAMPLES = [(page, result[1]) for page in PAGES for result in EXAMPLE.finditer(page.read_text())]

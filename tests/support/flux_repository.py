@@ -62,7 +62,7 @@ class Layers:
         ran = self.render(name, *words, **environment)
         assert ran.returncode == 0, ran.stderr
         bodies: list[JsonObject] = [json.loads(line) for line in ran.stdout.splitlines()]
-        return {get_text(one, "metadata", "name"): one for one in bodies}
+        return {get_text(body, "metadata", "name"): body for body in bodies}
 
     def render(self, name: str, *words: str, **environment: str) -> Ran:
         return self.run("render", "--unit", UNIT + name, "-o", "json", *words, **environment)
@@ -70,16 +70,16 @@ class Layers:
 
 def events(ran: Ran, engine: str = "") -> list[dict[str, Json]]:
     """What was told, by this engine alone where there are several."""
-    told: list[dict[str, Json]] = [json.loads(line) for line in ran.stdout.splitlines()]
-    return [one for one in told if not engine or one.get("engine") == engine]
+    messages: list[dict[str, Json]] = [json.loads(line) for line in ran.stdout.splitlines()]
+    return [item for item in messages if not engine or item.get("engine") == engine]
 
 
 def begins(ran: Ran, engine: str = "") -> dict[str, float]:
     """By step, the second in which it was last begun to be applied."""
-    told = [one for one in events(ran, engine) if "at" in one]
-    start = int(str(told[0]["at"]))
+    messages = [event for event in events(ran, engine) if "at" in event]
+    start = int(str(messages[0]["at"]))
     return {
-        str(one["step"]).removeprefix(UNIT): round((int(str(one["at"])) - start) / 1000, 1)
-        for one in told
-        if one["event"] == "step.applying"
+        str(item["step"]).removeprefix(UNIT): round((int(str(item["at"])) - start) / 1000, 1)
+        for item in messages
+        if item["event"] == "step.applying"
     }

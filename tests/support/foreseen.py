@@ -43,12 +43,12 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
         while (step := run.step) is not None:
             before = run._live
             request = None if run.is_pointless else run.request()
-            found = [] if request is None else await _tried(desk, run, request)
+            result = [] if request is None else await _tried(desk, run, request)
             if request is None:
                 run.answers.append(run.answers[-1])
-            told = f"{sequence.shows} step {len(run.answers)} ({step.deed} by {step.by})"
-            for after in found if before is not None else ():
-                surprises += [f"{told}: {line}" for line in _surprises(step, run, before, after)]
+            message = f"{sequence.shows} step {len(run.answers)} ({step.deed} by {step.by})"
+            for after in result if before is not None else ():
+                surprises += [f"{message}: {line}" for line in _surprises(step, run, before, after)]
                 before = after
     return surprises
 
@@ -88,20 +88,20 @@ def _surprises(step: Step, run: Run, before: JsonObject | None, after: JsonObjec
     if not _is_ours(step):
         yield from broken_seal(before, after)
         return
-    said = step.body if isinstance(step.body, dict) else {}
-    wanted: JsonObject = {
-        **said,
+    text = step.body if isinstance(step.body, dict) else {}
+    expected: JsonObject = {
+        **text,
         "apiVersion": run.ref.kind.api_version,
         "kind": run.ref.kind.name,
         "metadata": {
-            **get_mapping(said, "metadata"),
+            **get_mapping(text, "metadata"),
             "name": run.ref.name,
             "namespace": NAMESPACE,
         },
     }
-    foreseen = compare(wanted, before, manager=MANAGER, adopted=NOBODY)
+    foreseen = compare(expected, before, manager=MANAGER, adopted=NOBODY)
     yield from unforeseen(foreseen, before, after, is_custom=run.ref.kind == GATE)
-    yield from not_kept_by_seal(wanted, after)
+    yield from not_kept_by_seal(expected, after)
 
 
 def broken_seal(before: JsonObject, after: JsonObject) -> Iterator[str]:
@@ -119,7 +119,7 @@ def unforeseen(
 ) -> Iterator[str]:
     """What happened and was not foreseen, and what was foreseen and did not happen."""
     really = sorted(set(changes_between(before, after)))
-    said = {field.path: field.after for field in foreseen.fields}
+    text = {field.path: field.after for field in foreseen.fields}
     is_new = _version(before) != _version(after)
     # A null alone is no reason to write, even though a server notes who said it.
     claims = fields_of(before, MANAGER) and fields_of(before, MANAGER) != fields_of(after, MANAGER)
@@ -128,9 +128,9 @@ def unforeseen(
     if not is_new and foreseen.action is not DiffAction.KEEP and not _is_doubt(foreseen, is_custom):
         yield f"nothing was written of {foreseen}"
     for path in really:
-        if path != FOLLOWING and not any(is_touched(path, other) for other in said):
-            yield f"`{path}` changed; foreseen were {sorted(said)}"
-    for path, value in said.items():
+        if path != FOLLOWING and not any(is_touched(path, other) for other in text):
+            yield f"`{path}` changed; foreseen were {sorted(text)}"
+    for path, value in text.items():
         if (value or not is_custom) and not any(is_touched(path, other) for other in really):
             yield f"`{path}` did not change; what did: {really}"
 
@@ -194,13 +194,13 @@ def _by_key(items: Json) -> dict[str, Json]:
     """Items by what tells them apart, in their order; empty where nothing does."""
     mappings = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     for names in (KEYS[:1], KEYS[1:4], KEYS[4:]):
-        found: dict[str, Json] = {
+        by_name: dict[str, Json] = {
             " ".join(str(item.get(name)) for name in names): item
             for item in mappings
             if any(name in item for name in names)
         }
-        if isinstance(items, list) and len(found) == len(items):
-            return found
+        if isinstance(items, list) and len(by_name) == len(items):
+            return by_name
     return {}
 
 

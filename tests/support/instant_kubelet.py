@@ -112,10 +112,10 @@ def _ended(pod: StoredObject, phase: str, *, code: int, now: Ms) -> JsonObject:
 
 
 def _conditions(ready: str, now: Ms) -> list[Json]:
-    wanted = {"Initialized": "True", "Ready": ready, "ContainersReady": ready}
+    expected = {"Initialized": "True", "Ready": ready, "ContainersReady": ready}
     return [
         {"type": name, "status": status, "lastTransitionTime": format_rfc3339(now)}
-        for name, status in wanted.items()
+        for name, status in expected.items()
     ]
 
 

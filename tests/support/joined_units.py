@@ -37,7 +37,7 @@ def joined(
         id=a_name(name),
         policy=policy,
         parent=a_name(parent) if parent else None,
-        dependencies=tuple(Dependency(unit=a_name(one)) for one in after),
+        dependencies=tuple(Dependency(unit=a_name(item)) for item in after),
     )
     return Manifests(unit=unit, manifests=manifests or (setting(name),))
 
@@ -55,10 +55,10 @@ def before(plan: Plan, name: str) -> set[str]:
     pending = [step.id for step in plan.steps if name in _names(step)]
     seen: set[str] = set()
     while pending:
-        fresh = [one for one in entering.get(pending.pop(), ()) if one not in seen]
+        fresh = [item for item in entering.get(pending.pop(), ()) if item not in seen]
         seen.update(fresh)
         pending += fresh
-    return {one for step in seen for one in _names(steps[step])}
+    return {name for step in seen for name in _names(steps[step])}
 
 
 def _names(step: Step) -> list[str]:

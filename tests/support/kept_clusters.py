@@ -21,7 +21,7 @@ KINDS = ("Namespace", "ConfigMap")
 
 async def scenario_of(world: World) -> JsonObject:
     """A scenario that begins with what lives in a cluster, and with what it remembers."""
-    found: list[Json] = []
+    result: list[Json] = []
     for place, kind in (*(("", kind) for kind in KINDS), (TIDEGATE_NAMESPACE, "Secret")):
         (page,) = await send_requests(
             Dispatcher(world), List(Selection(Kind("", "v1", kind), place))
@@ -29,8 +29,8 @@ async def scenario_of(world: World) -> JsonObject:
         for live in items_of(page):
             body: JsonObject = msgspec.json.decode(live.body)
             metadata = get_mapping(body, "metadata")
-            own: JsonObject = {key: part for key, part in metadata.items() if key in KEPT}
+            unit_resource: JsonObject = {key: part for key, part in metadata.items() if key in KEPT}
             if live.ref.name not in GIVEN:
                 text = {key: part for key, part in body.items() if key not in {"spec", "status"}}
-                found.append({**text, "apiVersion": "v1", "kind": kind, "metadata": own})
-    return {"given": {"objects": found}}
+                result.append({**text, "apiVersion": "v1", "kind": kind, "metadata": unit_resource})
+    return {"given": {"objects": result}}

@@ -200,7 +200,7 @@ class KeptSandbox:
         """The objects of a kind in a namespace, by their names."""
         (page,) = self.ask(List(Selection(kind, home)))
         assert isinstance(page, ListPage), page
-        return {one.ref.name: msgspec.json.decode(one.body) for one in page.items}
+        return {item.ref.name: msgspec.json.decode(item.body) for item in page.items}
 
     def versions(self, kind: Kind, home: str) -> dict[str, str]:
         """Changes with every write."""

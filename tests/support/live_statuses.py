@@ -12,5 +12,5 @@ def commit(root: Path) -> str:
     subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
     subprocess.run([*git, "add", "-A"], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "all of it"], check=True)
-    said = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    return said.stdout.strip()
+    result = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return result.stdout.strip()

@@ -282,7 +282,7 @@ async def let_live(realm: Realm, lives: list[Life], happenings: Iterable[Happeni
             return
         if realm.now() >= ends:
             raise AssertionError(
-                f"not at rest after {LONGEST} ms: {[one.world.name for one in left]}"
+                f"not at rest after {LONGEST} ms: {[item.world.name for item in left]}"
             )
         moments = [fates.next, *(life.wakes for life in left)]
         until = min((moment for moment in moments if moment is not None), default=ends)

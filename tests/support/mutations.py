@@ -55,19 +55,19 @@ def mutants_of(files: dict[str, str]) -> Iterator[Mutant]:
 def _swapped_waves(files: dict[str, str]) -> Iterator[Mutant]:
     """Of each pair of waves, one object of the one changes places with one of the other."""
     places = [
-        (name, found.start(), found.end(), found[1], int(found[2]))
+        (name, result.start(), result.end(), result[1], int(result[2]))
         for name, text in files.items()
-        for found in _WAVE.finditer(text)
+        for result in _WAVE.finditer(text)
     ]
-    for one, other in combinations(places, 2):
-        if one[4] == other[4]:
+    for item, other in combinations(places, 2):
+        if item[4] == other[4]:
             continue
         changed = dict(files)
-        for mine, theirs in sorted(((one, other), (other, one)), key=lambda pair: -pair[0][1]):
+        for mine, theirs in sorted(((item, other), (other, item)), key=lambda pair: -pair[0][1]):
             name, start, end, key, _ = mine
             text = changed[name]
             changed[name] = f'{text[:start]}{key}"{theirs[4]}"{text[end:]}'
-        yield Mutant(f"swap {one[4]} in {one[0]} and {other[4]} in {other[0]}", changed)
+        yield Mutant(f"swap {item[4]} in {item[0]} and {other[4]} in {other[0]}", changed)
 
 
 def _dropped_producers(files: dict[str, str]) -> Iterator[Mutant]:
@@ -81,7 +81,7 @@ def _dropped_producers(files: dict[str, str]) -> Iterator[Mutant]:
                 and "{{" not in text
                 and not _is_all(files, name, parts)
             ):
-                rest = "---\n".join(one for place, one in enumerate(parts) if place != at)
+                rest = "---\n".join(part for place, part in enumerate(parts) if place != at)
                 deed = f"drop {kind[1]} {called[1] if called else ''} of {name}"
                 yield Mutant(deed, {**files, name: rest or "# nothing\n"})
 
@@ -89,5 +89,5 @@ def _dropped_producers(files: dict[str, str]) -> Iterator[Mutant]:
 def _is_all(files: dict[str, str], name: str, parts: list[str]) -> bool:
     """Whether it is the only object of its directory: a unit without any is another matter."""
     folder = posixpath.dirname(name)
-    others = [one for one in files if posixpath.dirname(one) == folder and one != name]
+    others = [file for file in files if posixpath.dirname(file) == folder and file != name]
     return not others and len(parts) == 1

@@ -74,13 +74,13 @@ class OnTerminal:
         if not ready:
             raise AssertionError(f"nothing more is shown:\n{self.vt.text}")
         try:
-            found = os.read(self._master, 65_536)
+            result = os.read(self._master, 65_536)
         except OSError:  # Linux says so when the last one has closed the other end
             return False
-        text = self._decoder.decode(found)
+        text = self._decoder.decode(result)
         self.written += text
         self.vt.feed(text)
-        return bool(found)
+        return bool(result)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def on_terminal(
     master, slave = os.openpty()
     _set_size(master, columns, lines)
     known = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    path = os.pathsep.join([str(ROOT), *(one for one in sys.path if one)])
+    path = os.pathsep.join([str(ROOT), *(item for item in sys.path if item)])
     usual = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": path}
     program = subprocess.Popen(
         [sys.executable, "-c", TAKE_TERMINAL, module, *arguments],

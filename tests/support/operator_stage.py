@@ -43,8 +43,8 @@ def a_crd(kind: Kind) -> JsonObject:
     """The CRD of a kind as a cluster with its operator has it; also of a kind without a row."""
     for row in load_builtin_knowledge().rows:
         if row.group == kind.group and kind.name in row.kinds:
-            (own,) = crds_for_row(msgspec.structs.replace(row, kinds=(kind.name,)))
-            return own
+            (unit_resource,) = crds_for_row(msgspec.structs.replace(row, kinds=(kind.name,)))
+            return unit_resource
     stage = Stage(name="known")
     unknown = KindRow(
         group=kind.group,
@@ -121,7 +121,7 @@ class OperatorStage:
 
     async def condition(self, ref: Ref, name: str) -> JsonObject:
         conditions = get_mappings(await self.status(ref), "conditions")
-        return next((one for one in conditions if one.get("type") == name), {})
+        return next((condition for condition in conditions if condition.get("type") == name), {})
 
     async def exists(self, kind: Kind, name: str, namespace: str = "shop") -> bool:
         return isinstance(await self.desk.get(Ref(kind, namespace, name)), Success)

@@ -91,15 +91,15 @@ def a_unit_of(
         id=a_name(name),
         destination=Destination(namespace=namespace),
         policy=policy,
-        dependencies=tuple(Dependency(unit=a_name(one)) for one in after),
+        dependencies=tuple(Dependency(unit=a_name(item)) for item in after),
     )
     return Manifests(unit=unit, manifests=manifests)
 
 
 def plan_of(*wanted: Manifest | Manifests) -> Plan:
     """A plan of units, or of one unit with these manifests."""
-    units = [one for one in wanted if isinstance(one, Manifests)]
-    manifests = [one for one in wanted if isinstance(one, Manifest)]
+    units = [item for item in wanted if isinstance(item, Manifests)]
+    manifests = [item for item in wanted if isinstance(item, Manifest)]
     return build_plan(
         [*units, a_unit_of(*manifests)] if manifests else units, readiness_timeout=no_budget
     )

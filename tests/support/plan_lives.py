@@ -37,26 +37,26 @@ def fields_of(live: JsonObject, manager: str) -> Fields:
 
 def a_live(body: JsonObject, *entries: JsonObject, **metadata: Json) -> JsonObject:
     """The body as it lives: with an identity, and with these owners."""
-    told: JsonObject = {
+    result: JsonObject = {
         **get_mapping(body, "metadata"),
         "uid": "1",
         "resourceVersion": "7",
         "managedFields": [*entries],
         **metadata,
     }
-    return {**body, "metadata": told}
+    return {**body, "metadata": result}
 
 
 def applied(body: JsonObject, *entries: JsonObject, manager: str = OURS) -> JsonObject:
     """The body as it lives once a manager has applied it, where lists are one piece."""
-    said: JsonObject = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
+    text: JsonObject = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
     metadata = {
         name: value for name, value in get_mapping(body, "metadata").items() if name != "name"
     }
-    said["metadata"] = metadata
+    text["metadata"] = metadata
     if not metadata:
-        del said["metadata"]
-    return a_live(body, an_entry(manager, _fields(said)), *entries)
+        del text["metadata"]
+    return a_live(body, an_entry(manager, _fields(text)), *entries)
 
 
 def _fields(value: Json) -> JsonObject:

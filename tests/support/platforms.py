@@ -36,5 +36,5 @@ def given_for(name: str) -> tuple[str, ...]:
 def type_among(folder: Path, *words: str) -> Typed:
     """Typed where the platforms are, by somebody who has the key of the one that needs it."""
     key = folder / "layers" / KEY
-    own = {"SOPS_AGE_KEY_FILE": str(key)} if key.exists() else {}
-    return type_in(*words, folder=folder, **own)
+    unit_resource = {"SOPS_AGE_KEY_FILE": str(key)} if key.exists() else {}
+    return type_in(*words, folder=folder, **unit_resource)

@@ -24,7 +24,7 @@ class PrintedRow(msgspec.Struct, frozen=True):
 
 def record(rows: Iterable[PrintedRow]) -> None:
     """One row a line, without what no cell is about."""
-    FILE.write_bytes(b"".join(msgspec.json.encode(_bare(one)) + b"\n" for one in rows))
+    FILE.write_bytes(b"".join(msgspec.json.encode(_bare(row)) + b"\n" for row in rows))
 
 
 def _bare(row: PrintedRow) -> PrintedRow:
@@ -35,9 +35,9 @@ def _bare(row: PrintedRow) -> PrintedRow:
 
 
 def recorded() -> list[PrintedRow]:
-    found: list[PrintedRow] = []
+    result: list[PrintedRow] = []
     for line in FILE.read_bytes().splitlines():
         row = msgspec.json.decode(line)
         kind = Kind(**row["kind"])
-        found.append(PrintedRow(kind, row["body"], row["cells"], Ms(row["now"])))
-    return found
+        result.append(PrintedRow(kind, row["body"], row["cells"], Ms(row["now"])))
+    return result

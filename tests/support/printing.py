@@ -69,8 +69,8 @@ async def a_pod(
     desk: Desk, node: str, containers: Iterable[str], restarted: Iterable[str]
 ) -> LiveObject:
     """Made as soon as its namespace has a service account."""
-    wanted = [a_container(name) for name in containers]
-    pod = an_object(POD, "web", spec={"nodeName": node, "containers": [*wanted]})
+    desired = [a_container(name) for name in containers]
+    pod = an_object(POD, "web", spec={"nodeName": node, "containers": [*desired]})
     created = await desk.eventually(
         lambda: desk.create(pod), lambda outcome: isinstance(outcome, Success)
     )

@@ -52,4 +52,4 @@ def two_units(root: Path, suffix: str = "", /, **spec: Json) -> Repository:
 def written(ran: Ran) -> set[str]:
     """The names of the objects that were written, by the events that a command told."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    return {one["name"] for one in events if one["event"] == "object.written"}
+    return {event["name"] for event in events if event["event"] == "object.written"}

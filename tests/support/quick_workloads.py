@@ -79,12 +79,12 @@ def _say(stored: StoredObject, state: str) -> Reconciliation:
 
 
 def _deployment(stored: StoredObject, state: str) -> JsonObject:
-    wanted = get_int(stored.body, "spec", "replicas", default=1)
-    ready = wanted if state == "well" else 0
+    expected = get_int(stored.body, "spec", "replicas", default=1)
+    ready = expected if state == "well" else 0
     status: JsonObject = {
         "observedGeneration": stored.generation,
-        "replicas": wanted,
-        "updatedReplicas": wanted,
+        "replicas": expected,
+        "updatedReplicas": expected,
         "readyReplicas": ready,
         "availableReplicas": ready,
     }

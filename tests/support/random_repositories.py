@@ -38,7 +38,7 @@ class Slot:
         if self.unit != other.unit:
             return self.unit in ancestors[other.unit]
         mine, theirs = (
-            (PHASES.index(one.phase) if one.phase else 1, one.wave) for one in (self, other)
+            (PHASES.index(item.phase) if item.phase else 1, item.wave) for item in (self, other)
         )
         return mine < theirs
 
@@ -75,32 +75,32 @@ class RandomRepository:
 
     @property
     def ancestors(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {self.app: set()}
+        result: dict[str, set[str]] = {self.app: set()}
 
         def walk(unit: str, seen: set[str]) -> set[str]:
-            for one in self.after.get(unit, ()):
-                if one not in seen:
-                    seen.add(one)
-                    walk(one, seen)
+            for item in self.after.get(unit, ()):
+                if item not in seen:
+                    seen.add(item)
+                    walk(item, seen)
             return seen
 
         for unit in self.after:
-            found[unit] = walk(unit, set())
-        return found
+            result[unit] = walk(unit, set())
+        return result
 
     def files(self) -> dict[str, str]:
         """The repository as texts by path."""
-        found = {"clusters/source.yaml": SOURCE}
+        result = {"clusters/source.yaml": SOURCE}
         for unit, after in self.after.items():
             text = kustomization(unit, *after, wait=self.waits[unit])
-            found[f"clusters/{unit}.yaml"] = text
-            found[f"{unit}/base.yaml"] = config_map(f"base-{unit}", inside=HOME)
+            result[f"clusters/{unit}.yaml"] = text
+            result[f"{unit}/base.yaml"] = config_map(f"base-{unit}", inside=HOME)
         if any(slot.unit == self.app for slot in self.slots.values()):
             text = application(self.app, self.app).replace("namespace: shop", f"namespace: {HOME}")
-            found[f"clusters/{self.app}.yaml"] = text
+            result[f"clusters/{self.app}.yaml"] = text
         for name, slot in self.slots.items():
-            found[f"{slot.unit}/{name}.yaml"] = self.things[name].write(self._note(name, slot))
-        return found
+            result[f"{slot.unit}/{name}.yaml"] = self.things[name].write(self._note(name, slot))
+        return result
 
     def _note(self, name: str, slot: Slot) -> str:
         if slot.unit != self.app:
@@ -114,16 +114,16 @@ class RandomRepository:
         The Application takes from Kustomizations, and never the other way round.
         """
         ancestors = self.ancestors
-        needed = {self.slots[one].unit for one in thing.needs}
+        needed = {self.slots[need].unit for need in thing.needs}
         return [
             slot
             for slot in slots
             if (thing.is_task or slot.phase in {"", "Sync"})
             and (slot.unit == self.app or self.app not in needed)
-            and not any(slot.is_before(self.slots[one], ancestors) for one in thing.needs)
+            and not any(slot.is_before(self.slots[need], ancestors) for need in thing.needs)
             and all(
-                self.slots[one] == slot or self.slots[one].is_before(slot, ancestors)
-                for one in thing.refused_without
+                self.slots[item] == slot or self.slots[item].is_before(slot, ancestors)
+                for item in thing.refused_without
             )
         ]
 
@@ -141,7 +141,7 @@ def _try_repository(dice: random.Random) -> RandomRepository | None:
     repo = RandomRepository()
     for number in range(dice.randint(2, 4)):
         before = [*repo.after]
-        some = [one for one in before if dice.random() < 0.5]
+        some = [item for item in before if dice.random() < 0.5]
         repo.after[f"unit-{number}"] = some or before[-1:]
         repo.waits[f"unit-{number}"] = dice.random() < 0.7
     slots = [Slot(unit) for unit in repo.after]
@@ -209,34 +209,34 @@ def loose_repository(dice: random.Random) -> RandomRepository:
     slots = [*dict.fromkeys(repo.slots.values())]
     for name in dice.sample([*repo.things], 2):
         thing = repo.things[name]
-        allowed = [one for one in slots if thing.is_task or one.phase in {"", "Sync"}]
+        allowed = [slot for slot in slots if thing.is_task or slot.phase in {"", "Sync"}]
         repo.slots[name] = dice.choice(allowed)
     return repo
 
 
 def _things(dice: random.Random) -> list[Thing]:
-    found: list[Thing] = []
+    result: list[Thing] = []
     secrets: list[tuple[str, str]] = []
     """What makes one, and its name."""
     services: list[str] = []
     for operator in dice.sample([*OPERATORS], dice.randint(1, 2)):
-        found += [_definitions(operator), _operator(operator)]
+        result += [_definitions(operator), _operator(operator)]
         made, at = _instances(operator, dice)
-        found += made
+        result += made
         secrets += at
     for number in range(dice.randint(1, 2)):
         name = f"own-{number}"
-        found.append(Thing(name, _own_secret(name), is_checked=False))
+        result.append(Thing(name, _own_secret(name), is_checked=False))
         secrets.append((name, name))
     for number in range(dice.randint(1, 2)):
         reads = dice.sample(secrets, dice.randint(0, min(2, len(secrets))))
-        found.append(_server(f"server-{number}", reads, dice.sample(services, len(services) // 2)))
+        result.append(_server(f"server-{number}", reads, dice.sample(services, len(services) // 2)))
         services.append(f"server-{number}")
     for number in range(dice.randint(1, 3)):
         reads = dice.sample(secrets, dice.randint(1, min(2, len(secrets))))
-        waits = [one for one in services if dice.random() < 0.4]
-        found.append(_task(f"task-{number}", reads, waits))
-    return found
+        waits = [service for service in services if dice.random() < 0.4]
+        result.append(_task(f"task-{number}", reads, waits))
+    return result
 
 
 def _definitions(operator: str) -> Thing:
@@ -309,7 +309,7 @@ def _instances(operator: str, dice: random.Random) -> tuple[list[Thing], list[tu
     }[operator]
     base = f"base-{operator}"
     store = _custom(operator, kind, base, base_spec)
-    found = [Thing(base, store, (operator,), hard, is_custom=True)]
+    result = [Thing(base, store, (operator,), hard, is_custom=True)]
     made = []
     for number in range(dice.randint(1, 2)):
         name = f"{operator}-{number}"
@@ -319,9 +319,9 @@ def _instances(operator: str, dice: random.Random) -> tuple[list[Thing], list[tu
             "certs": f"{{secretName: {name}, issuerRef: {{name: {base}}}, dnsNames: [a.b.c]}}",
         }[operator]
         write = _custom(operator, maker, name, spec)
-        found.append(Thing(name, write, (operator, base), hard, is_custom=True))
+        result.append(Thing(name, write, (operator, base), hard, is_custom=True))
         made.append((name, name))
-    return found, made
+    return result, made
 
 
 def _own_secret(name: str) -> Callable[[str], str]:
@@ -330,7 +330,7 @@ def _own_secret(name: str) -> Callable[[str], str]:
 
 def _server(name: str, reads: list[tuple[str, str]], waits: list[str]) -> Thing:
     def write(note: str) -> str:
-        secrets = tuple(one for _, one in reads)
+        secrets = tuple(read for _, read in reads)
         text = pods("Deployment", name, note, secrets=secrets, waits=tuple(waits), inside=HOME)
         return f"{service(name, note, inside=HOME)}---\n{text}"
 
@@ -339,7 +339,7 @@ def _server(name: str, reads: list[tuple[str, str]], waits: list[str]) -> Thing:
 
 def _task(name: str, reads: list[tuple[str, str]], waits: list[str]) -> Thing:
     def write(note: str) -> str:
-        secrets = tuple(one for _, one in reads)
+        secrets = tuple(read for _, read in reads)
         return pods("Job", name, note, secrets=secrets, waits=tuple(waits), inside=HOME)
 
     return Thing(name, write, (*(maker for maker, _ in reads), *waits), is_task=True)

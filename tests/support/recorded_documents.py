@@ -106,8 +106,8 @@ def print_value(value: object) -> str:
 def _read_rows(rows: Rows) -> list[Case]:
     cases = []
     for line in filter(_is_row, (FOLDER / rows.file).read_text(encoding="utf-8").splitlines()):
-        snippet, said = (side.strip() for side in line.rsplit(ARROW, 1))
-        answer = said if said == REFUSED else rows.before_answer + said + rows.behind_answer
+        snippet, text = (side.strip() for side in line.rsplit(ARROW, 1))
+        answer = text if text == REFUSED else rows.before_answer + text + rows.behind_answer
         cases.append(Case(snippet, rows.before + snippet + rows.behind, answer))
     return cases
 
@@ -117,8 +117,8 @@ def _is_row(line: str) -> bool:
 
 
 def _with_answer(line: str, answer: str, rows: Rows) -> str:
-    said = answer.removeprefix(rows.before_answer).removesuffix(rows.behind_answer)
-    return line.rsplit(ARROW, 1)[0] + ARROW + said
+    text = answer.removeprefix(rows.before_answer).removesuffix(rows.behind_answer)
+    return line.rsplit(ARROW, 1)[0] + ARROW + text
 
 
 def _blocks() -> list[str]:
@@ -127,5 +127,5 @@ def _blocks() -> list[str]:
 
 def _read_block(block: str) -> Case:
     title, _, rest = block.partition("\n")
-    text, _, said = rest.rpartition("\n=> ")
-    return Case(title, text + "\n", said.strip())
+    text, _, raw = rest.rpartition("\n=> ")
+    return Case(title, text + "\n", raw.strip())

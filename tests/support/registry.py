@@ -71,9 +71,9 @@ class FakeRegistry:
     async def _manifest(self, request: web.Request) -> web.Response:
         if (refused := self._refusal(request)) is not None:
             return refused
-        wanted = request.match_info["ref"]
+        expected = request.match_info["ref"]
         by_digest = {digest_of(body): body for body in self.tags.values()}
-        body = self.tags.get(wanted) or by_digest.get(wanted)
+        body = self.tags.get(expected) or by_digest.get(expected)
         return web.Response(body=body) if body else web.Response(status=404)
 
     async def _blob(self, request: web.Request) -> web.Response:

@@ -35,9 +35,9 @@ def release_of_artifact(
         "layerSelector": {"mediaType": LAYER, "operation": operation},
     }
     release = helm_release(home, chartRef={"kind": "OCIRepository", "name": "charts"})
-    own = release["spec"]
-    assert isinstance(own, dict)
-    del own["chart"]
+    unit_resource = release["spec"]
+    assert isinstance(unit_resource, dict)
+    del unit_resource["chart"]
     return _put(root, home, "OCIRepository", spec, release)
 
 

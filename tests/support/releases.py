@@ -52,7 +52,7 @@ def helm_release(home: str, **spec: Json) -> JsonObject:
 
 def config_map(name: str, **data: str) -> str:
     """A template; values may be expressions."""
-    lines = "".join(f"  {key}: {one}\n" for key, one in data.items())
+    lines = "".join(f"  {key}: {item}\n" for key, item in data.items())
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{lines}"
 
 
@@ -142,9 +142,9 @@ def release_sandbox(
 def records(sandbox: KeptSandbox, home: str = "shop") -> list[ReleaseRecord]:
     """The revisions of all releases of a namespace, the first one first."""
     secrets = sandbox.all(SECRET, home).values()
-    found = [read_record(one) for one in secrets if get_text(one, "type") == OWNER]
-    return sorted(found, key=lambda one: (one.name, one.number))
+    matches = [read_record(secret) for secret in secrets if get_text(secret, "type") == OWNER]
+    return sorted(matches, key=lambda one: (one.name, one.number))
 
 
 def stands(sandbox: KeptSandbox, home: str = "shop") -> list[tuple[int, str]]:
-    return [(one.number, one.status.value) for one in records(sandbox, home)]
+    return [(record.number, record.status.value) for record in records(sandbox, home)]

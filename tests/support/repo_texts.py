@@ -13,9 +13,9 @@ spec: {{interval: 1m, url: {URL}, ref: {{branch: main}}}}
 
 
 def notes(wave: int | None = None, hook: str = "") -> str:
-    said = [f'{WAVE}: "{wave}"'] if wave is not None else []
-    said += [f"{HOOK}: {hook}"] if hook else []
-    return f", annotations: {{{', '.join(said)}}}" if said else ""
+    text = [f'{WAVE}: "{wave}"'] if wave is not None else []
+    text += [f"{HOOK}: {hook}"] if hook else []
+    return f", annotations: {{{', '.join(text)}}}" if text else ""
 
 
 def application(name: str = "shop", path: str = "shop") -> str:
@@ -31,7 +31,9 @@ spec:
 
 
 def kustomization(name: str, *after: str, wait: bool = False) -> str:
-    depends = f"  dependsOn: [{', '.join(f'{{name: {one}}}' for one in after)}]\n" if after else ""
+    depends = (
+        f"  dependsOn: [{', '.join(f'{{name: {item}}}' for item in after)}]\n" if after else ""
+    )
     return f"""apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {{name: {name}, namespace: flux-system}}
@@ -75,14 +77,16 @@ def pods(
     is_job = kind == "Job"
     group = "batch/v1" if is_job else "apps/v1"
     selector = "" if is_job else f"  selector: {{matchLabels: {{app: {name}}}}}\n"
-    lines = [f"        - configMapRef: {{name: {one}}}" for one in maps]
-    lines += [f"        - secretRef: {{name: {one}}}" for one in secrets]
+    lines = [f"        - configMapRef: {{name: {item}}}" for item in maps]
+    lines += [f"        - secretRef: {{name: {secret}}}" for secret in secrets]
     source = "        envFrom:\n" + "\n".join(lines) + "\n" if lines else ""
-    hosts = [f"        - {{name: SERVER_{at}_HOST, value: {one}}}" for at, one in enumerate(calls)]
+    hosts = [
+        f"        - {{name: SERVER_{at}_HOST, value: {call}}}" for at, call in enumerate(calls)
+    ]
     env = "        env:\n" + "\n".join(hosts) + "\n" if hosts else ""
     inits = [
-        f"      - {{name: wait-{at}, image: busybox:1, command: [sh, -c, '{_until(one, inside)}']}}"
-        for at, one in enumerate(waits)
+        f"      - {{name: wait-{at}, image: busybox:1, command: [sh, -c, '{command}']}}"
+        for at, command in enumerate(_until(wait, inside) for wait in waits)
     ]
     init = "      initContainers:\n" + "\n".join(inits) + "\n" if inits else ""
     never = "      restartPolicy: Never\n" if is_job else ""

@@ -116,7 +116,7 @@ def kustomization(
         "wait": True,
         "path": path,
         "sourceRef": {"kind": "GitRepository", "name": "platform"},
-        "dependsOn": [{"name": one} for one in after],
+        "dependsOn": [{"name": item} for item in after],
         **({"targetNamespace": into} if into else {}),
         **more,
     }

@@ -46,10 +46,10 @@ class DeploymentSeen(msgspec.Struct):
 
     @property
     def is_ready(self) -> bool:
-        wanted, status = self.spec.replicas, self.status
+        expected, status = self.spec.replicas, self.status
         seen = status.observed_generation >= self.metadata.generation
         counts = {status.replicas, status.updated_replicas, status.available_replicas}
-        return seen and counts == {wanted}
+        return seen and counts == {expected}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class Story:
         return next(write for write in self.writes if write.wave == wave)
 
     def created(self) -> list[str]:
-        return sorted(f"{one.resource} {one.name}" for one in self.writes if one.code == CREATED)
+        return sorted(
+            f"{write.resource} {write.name}" for write in self.writes if write.code == CREATED
+        )
 
     def gates(self) -> list[float]:
         """Milliseconds from the status write that opened each gate to the first write behind it."""
@@ -118,8 +120,8 @@ def read_story(log: Path, namespace: str) -> Story:
 
 def is_own_write(entry: AuditEntry) -> bool:
     """Whether one of our users changed something, or tried to."""
-    own = entry.user.username in OWN and entry.verb in WRITES
-    return own and "dryRun=All" not in entry.request_uri
+    unit_resource = entry.user.username in OWN and entry.verb in WRITES
+    return unit_resource and "dryRun=All" not in entry.request_uri
 
 
 def _wrote(entry: AuditEntry) -> Wrote:

@@ -83,7 +83,7 @@ class Fleet:
 
     def strangers(self, stage: Stage) -> list[Happening]:
         """Somebody brings what is awaited and nobody's."""
-        numbers = [n for n, one in enumerate(self.traits) if one.awaits == "nobody"]
+        numbers = [n for n, trait in enumerate(self.traits) if trait.awaits == "nobody"]
 
         def bring() -> None:
             for number in numbers:
@@ -97,19 +97,23 @@ class Fleet:
     @cache  # noqa: B019 - a fleet is a value, and lives as long as an example
     def plan(self, *, bad: int | None = None) -> Plan:
         """`bad`: this unit has an object that no cluster serves."""
-        wanted = list(self._wanted("app:1"))
+        expected = list(self._wanted("app:1"))
         if bad is not None:
             odd = a_manifest(UNKNOWN, wave=len(self.case.units[bad]))
-            known = wanted[bad]
-            wanted[bad] = structs.replace(known, manifests=(*known.manifests, odd))
+            known = expected[bad]
+            expected[bad] = structs.replace(known, manifests=(*known.manifests, odd))
         if not self._grows:
-            return build_plan(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
-        last, wanted = wanted[-1], wanted[:-1]
-        made = build_fragment(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
+            return build_plan(expected, concurrency_limits=self._slots, readiness_timeout=no_budget)
+        last, expected = expected[-1], expected[:-1]
+        made = build_fragment(expected, concurrency_limits=self._slots, readiness_timeout=no_budget)
         parent = PlannedUnit(id=a_name(GROWS), policy=IN_A_HURRY)
         yields = Step(id=GROWS, unit=parent.id, digest=digest_step((), YIELDS), expansion=YIELDS)
-        after = {one.unit for one in last.unit.dependencies if one.unit is not None}
-        edges = (Edge(one.id, GROWS, EdgeReason.PARENT) for one in made.steps if one.unit in after)
+        after = {
+            dependency.unit for dependency in last.unit.dependencies if dependency.unit is not None
+        }
+        edges = (
+            Edge(step.id, GROWS, EdgeReason.PARENT) for step in made.steps if step.unit in after
+        )
         return Plan.from_fragment(
             PlanFragment(
                 units=(*made.units, parent),
@@ -127,23 +131,25 @@ class Fleet:
     def newer(self, units: frozenset[int], image: str = "app:2") -> Plan:
         """All of it, with another text for some units."""
         olds, news = self._wanted("app:1"), self._wanted(image)
-        wanted = [
+        desired = [
             new if n in units else old for n, (old, new) in enumerate(zip(olds, news, strict=True))
         ]
-        return build_plan(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
+        return build_plan(desired, concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     def part(self, units: frozenset[int]) -> Plan:
         """Another text for some units alone, which wait for nobody but strangers and each other."""
         names = {a_name(f"unit-{number}") for number in units}
-        wanted = []
-        for one in (one for n, one in enumerate(self._wanted("app:2")) if n in units):
+        expected = []
+        for entry in (item for n, item in enumerate(self._wanted("app:2")) if n in units):
             kept = tuple(
                 known
-                for known in one.unit.dependencies
+                for known in entry.unit.dependencies
                 if known.unit in names or (known.ref and known.ref.name.startswith(NOBODYS))
             )
-            wanted.append(structs.replace(one, unit=structs.replace(one.unit, dependencies=kept)))
-        return build_plan(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
+            expected.append(
+                structs.replace(entry, unit=structs.replace(entry.unit, dependencies=kept))
+            )
+        return build_plan(expected, concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     @property
     def _grows(self) -> bool:
@@ -155,31 +161,33 @@ class Fleet:
 
     def _fruit(self) -> PlanFragment:
         last = list(self._wanted("app:1"))[-1]
-        foreign = tuple(one for one in last.unit.dependencies if one.ref is not None)
+        foreign = tuple(
+            dependency for dependency in last.unit.dependencies if dependency.ref is not None
+        )
         alone = structs.replace(last, unit=structs.replace(last.unit, dependencies=foreign))
         return build_fragment([alone], concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     def _wanted(self, image: str) -> Iterable[Manifests]:
-        for number, wanted in enumerate(self.case.wanted(image=image)):
-            one, unit = self.traits[number], wanted.unit
+        for number, expected in enumerate(self.case.wanted(image=image)):
+            item, unit = self.traits[number], expected.unit
             unit = structs.replace(
                 unit,
-                destination=Destination(one.place),
-                concurrency_group=GROUP if one.grouped else "",
+                destination=Destination(item.place),
+                concurrency_group=GROUP if item.grouped else "",
                 dependencies=(*unit.dependencies, *self._awaited(number)),
             )
-            hooks = (hook_of(number),) if one.hooked else ()
-            yield structs.replace(wanted, unit=unit, manifests=(*hooks, *wanted.manifests))
+            hooks = (hook_of(number),) if item.hooked else ()
+            yield structs.replace(expected, unit=unit, manifests=(*hooks, *expected.manifests))
 
     def _awaited(self, number: int) -> Iterable[Dependency]:
-        one = self.traits[number]
-        if one.awaits == "nobody":
+        item = self.traits[number]
+        if item.awaits == "nobody":
             yield Dependency(ref=Ref(SETTINGS, "default", f"{NOBODYS}-{number}"))
-        near = number and self.traits[number - 1].place == one.place
+        near = number and self.traits[number - 1].place == item.place
         # Who comes late waits for the object alone, and not for all that is applied with it.
         near = near and (not self.late or len(self.case.units[number - 1][0]) == 1)
         shape = self.case.units[number - 1][0][0]
-        if one.awaits == "neighbour" and near and shape.kind in {"ConfigMap", "Deployment"}:
+        if item.awaits == "neighbour" and near and shape.kind in {"ConfigMap", "Deployment"}:
             kind = SETTINGS if shape.kind == "ConfigMap" else DEPLOYMENT
             yield Dependency(ref=Ref(kind, "default", f"u{number - 1}-w0-0"))
 

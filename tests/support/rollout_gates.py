@@ -18,15 +18,17 @@ def assert_gates_open_for_our_text(
 
     Only a Job may have gone by then: its time to live may be over when it has ended.
     """
-    states = {(one.stored.ref, str(one.stored.version)): one.stored for one in record.changes}
+    states = {
+        (change.stored.ref, str(change.stored.version)): change.stored for change in record.changes
+    }
     heard: dict[ClusterRef, HealthChanged | ObjectDeleted] = {}
     for news, _, decision in script.lines:
         if isinstance(news, HealthChanged | ObjectDeleted) and not _is_stale(
             news, heard.get(news.object_ref)
         ):
             heard[news.object_ref] = news
-        remembered = (one for one in decision.commands if isinstance(one, SaveJournal))
-        for spot, _, uid in (opened for one in remembered for opened in one.opened_gates):
+        remembered = (command for command in decision.commands if isinstance(command, SaveJournal))
+        for spot, _, uid in (opened for item in remembered for opened in item.opened_gates):
             last = heard.get(spot)
             if spot.ref.kind.name == "Job" or last is None:
                 continue
@@ -46,8 +48,8 @@ def _is_stale(
 
 
 def is_ours(stored: StoredObject, image: str, replicas: int) -> bool:
-    wanted = (
+    expected = (
         stored.ref.kind.name != "Deployment"
         or get_int(stored.body, "spec", "replicas", default=-1) == replicas
     )
-    return image_of(stored) == image and wanted
+    return image_of(stored) == image and expected

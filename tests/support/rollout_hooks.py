@@ -23,7 +23,7 @@ from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.messages import WatchEventType
 
-ORDER = tuple(one for one in Phase if one is not Phase.TEST)  # tests are releases' own
+ORDER = tuple(item for item in Phase if item is not Phase.TEST)  # tests are releases' own
 BEFORE = ORDER[:2]
 NAME = "unit-0"
 UNIT_0 = Unit(id=a_name(NAME), policy=IN_A_HURRY)
@@ -75,13 +75,13 @@ class HookCase:
 
     def ending(self) -> Manifests:
         """The same unit at its end: hooks of the first two phases run before it, others after."""
-        wanted = self.wanted()
-        kept = tuple(one for one in wanted.manifests if one.hook_policies is None)
-        hooks = [one for one in wanted.manifests if one.hook_policies is not None]
-        before = tuple(one for one in hooks if one.phase in BEFORE)
-        after = tuple(one for one in hooks if one.phase not in BEFORE)
+        expected = self.wanted()
+        kept = tuple(manifest for manifest in expected.manifests if manifest.hook_policies is None)
+        hooks = [manifest for manifest in expected.manifests if manifest.hook_policies is not None]
+        before = tuple(hook for hook in hooks if hook.phase in BEFORE)
+        after = tuple(hook for hook in hooks if hook.phase not in BEFORE)
         return msgspec.structs.replace(
-            wanted, manifests=kept, before_deletion=before, after_deletion=after
+            expected, manifests=kept, before_deletion=before, after_deletion=after
         )
 
     def waves_of(self, waves: Iterable[int]) -> dict[str, int]:
@@ -96,13 +96,13 @@ class HookCase:
     @property
     def is_well(self) -> bool:
         """Whether it passes; what is there for a failure is not asked."""
-        asked = (one.shape for one in self.hooks if one.phase is not Phase.SYNC_FAIL)
-        return all(shape.fate == "well" for shape in asked)
+        requests = (hook.shape for hook in self.hooks if hook.phase is not Phase.SYNC_FAIL)
+        return all(shape.fate == "well" for shape in requests)
 
     def number_of(self, name: str) -> int | None:
         """Which hook an object is a run of."""
-        found = (n for n in range(len(self.hooks)) if name.startswith(name_of(n)))
-        return next(found, None)
+        matches = (n for n in range(len(self.hooks)) if name.startswith(name_of(n)))
+        return next(matches, None)
 
 
 def name_of(hook: int) -> str:
@@ -121,7 +121,7 @@ def _hook(hook: HookShape, name: str) -> Manifest:
     made = msgspec.structs.replace(a_manifest(body, phase=hook.phase), hook_policies=hook.policies)
     if not hook.generates:
         return made
-    metadata = {key: one for key, one in get_mapping(body, "metadata").items() if key != "name"}
+    metadata = {key: item for key, item in get_mapping(body, "metadata").items() if key != "name"}
     nameless: JsonObject = {**body, "metadata": {**metadata, "generateName": f"{name}-"}}
     ref = msgspec.structs.replace(made.ref, name=f"{name}-")
     return msgspec.structs.replace(made, ref=ref, body=msgspec.json.encode(nameless))
@@ -172,17 +172,17 @@ faulty_hooked = st.builds(HookCase, _WAVES, _WELL, FAULTS)
 
 def runs_of(case: HookCase, changes: Iterable[StoreEvent]) -> dict[int, int]:
     """How often each hook was made, of those that were."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for event in changes:
         number = case.number_of(event.stored.ref.name)
         if number is not None and event.change is WatchEventType.ADDED and is_planned(event.stored):
-            found[number] = found.get(number, 0) + 1
-    return found
+            result[number] = result.get(number, 0) + 1
+    return result
 
 
 def is_dead(stored: StoredObject) -> bool:
     conditions = get_mappings(stored.body, "status", "conditions")
-    return any(get_text(one, "type") == "Failed" for one in conditions)
+    return any(get_text(condition, "type") == "Failed" for condition in conditions)
 
 
 def died(case: HookCase, record: Record) -> set[int]:
@@ -220,28 +220,28 @@ def _assert_turn(
 ) -> None:
     phase = case.hooks[number].phase
     if phase is Phase.SYNC_FAIL:
-        assert any(is_dead(one) for one in ran.values()), "a rescue without a failure"
+        assert any(is_dead(item) for item in ran.values()), "a rescue without a failure"
         return
     for other, hook in enumerate(case.hooks):
         if ORDER.index(hook.phase) < ORDER.index(phase):
             assert other in ran, f"{number} came before {other}"
             assert is_ready(ran[other]), f"{number} came before {other} was ready"
     if phase is Phase.POST_SYNC:
-        wanted = sum(len(shapes) for shapes in case.waves)
-        assert len(objects) == wanted, f"{number} came before all waves"
-        assert all(is_ready(one) for one in objects.values()), (
+        expected = sum(len(shapes) for shapes in case.waves)
+        assert len(objects) == expected, f"{number} came before all waves"
+        assert all(is_ready(item) for item in objects.values()), (
             f"{number} came before all waves passed"
         )
 
 
 def assert_let_go(stored: Iterable[StoredObject]) -> None:
     """Nothing is held any more by what holds hooks."""
-    assert [one.ref.name for one in stored if HOOK_FINALIZER in one.finalizers] == []
+    assert [item.ref.name for item in stored if HOOK_FINALIZER in item.finalizers] == []
 
 
 def left(case: HookCase, stored: Iterable[StoredObject]) -> set[int]:
     """The hooks of which something is there, and is not on its way out."""
-    numbers = (case.number_of(one.ref.name) for one in stored if not one.is_deleting)
+    numbers = (case.number_of(item.ref.name) for item in stored if not item.is_deleting)
     return {number for number in numbers if number is not None}
 
 
@@ -254,7 +254,7 @@ def assert_gone_in_reverse(waves: dict[str, int], changes: Iterable[StoreEvent])
             event.change is WatchEventType.DELETED or event.stored.is_deleting
         ):
             continue
-        later = [one for one, wave in there.items() if wave > waves[name]]
+        later = [item for item, wave in there.items() if wave > waves[name]]
         assert later == [], f"{name} went before {later}"
         if event.change is WatchEventType.DELETED:
             del there[name]

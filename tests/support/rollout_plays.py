@@ -54,7 +54,7 @@ class Script:
 
     def ordered_after(self, heard: type[Input]) -> list[Command]:
         """What was asked for once such an input was heard."""
-        places = [place for place, (one, *_) in enumerate(self.lines) if isinstance(one, heard)]
+        places = [place for place, (item, *_) in enumerate(self.lines) if isinstance(item, heard)]
         behind = self.lines[places[0] :] if places else []
         return [command for *_, decision in behind for command in decision.commands]
 
@@ -168,19 +168,22 @@ class Stage:
 
     def objects(self) -> dict[str, Json]:
         """What the objects say, and whether they are ready."""
-        return {str(one.ref): [said(one), is_ready(one)] for one in self.planned()}
+        return {str(item.ref): [said(item), is_ready(item)] for item in self.planned()}
 
     def texts(self) -> dict[str, Json]:
         """What those say that do not remove themselves; not everybody waits until all are ready."""
-        stay = (one for one in self.planned() if part_of(one.body, "spec", LIFE) is None)
-        return {str(one.ref): said(one) for one in stay}
+        stay = (item for item in self.planned() if part_of(item.body, "spec", LIFE) is None)
+        return {str(item.ref): said(item) for item in stay}
 
     def planned(self) -> list[StoredObject]:
         views = [cluster.reader for cluster in self.realm.clusters.values()]
         there = (
-            one for view in views for kind in PLANNED for one in view.list_objects(kind, "default")
+            item
+            for view in views
+            for kind in PLANNED
+            for item in view.list_objects(kind, "default")
         )
-        return [one for one in there if is_planned(one)]
+        return [item for item in there if is_planned(item)]
 
     def _finish(self, actors: Iterable[Actor]) -> None:
         for actor in actors:
@@ -210,14 +213,14 @@ def assert_two_blocks(stage: Stage) -> None:
 
 def blocks(stage: Stage) -> dict[str, list[str]]:
     """Who wrote objects of each unit, in turns."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for landed in stage.realm.landed:
         ref = landed.write.ref
         if ref.namespace == "default" and not is_error(landed.outcome):
-            senders = found.setdefault(ref.name.partition("-")[0], [])
+            senders = result.setdefault(ref.name.partition("-")[0], [])
             if senders[-1:] != [landed.sender]:
                 senders.append(landed.sender)
-    return found
+    return result
 
 
 async def _play(driver: Driver, part: Part, run: Run) -> str:
@@ -227,8 +230,8 @@ async def _play(driver: Driver, part: Part, run: Run) -> str:
         turn += 1
         if turn in part.deeds:
             part.deeds[turn](driver)
-        for told in [one for one in answers if run.told(one)]:
-            answers.pop(told)(driver)
+        for result in [answer for answer in answers if run.told(answer)]:
+            answers.pop(result)(driver)
         if not driver.closed:
             await driver.run_once()
     return driver.result

@@ -63,7 +63,7 @@ def is_ready(stored: StoredObject) -> bool:
             return seen and get_int(stored.body, "status", "availableReplicas") > 0
         case "Job":
             conditions = get_mappings(stored.body, "status", "conditions")
-            return any(get_text(one, "type") == "Complete" for one in conditions)
+            return any(get_text(condition, "type") == "Complete" for condition in conditions)
         case _:
             return True
 
@@ -110,11 +110,11 @@ def assert_counted(record: Record) -> None:
 
 def _names(journal: StoredObject) -> set[str]:
     """The objects of which a Secret of a journal speaks."""
-    told: Json = msgspec.json.decode(
+    document: Json = msgspec.json.decode(
         base64.b64decode(get_text(journal.body, "data", "journal.json"))
     )
-    assert isinstance(told, dict)
-    return {get_text(line, "ref", "name") for line in get_mappings(told, "entries")}
+    assert isinstance(document, dict)
+    return {get_text(line, "ref", "name") for line in get_mappings(document, "entries")}
 
 
 def remembered(record: Record) -> set[str]:

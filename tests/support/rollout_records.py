@@ -66,13 +66,13 @@ class StoreRecord:
             for resource, table in self._store.list_tables()
             for event in table.events_since(self._version)
         ]
-        told = (
+        messages = (
             (_deed_of(event), plural, event.stored.ref)
             for _, plural, event in sorted(events, key=lambda one: one[0])
         )
         return [
             f"{deed} {plural}/{ref.name}"
-            for deed, plural, ref in told
+            for deed, plural, ref in messages
             if deed and OWN_PLACE not in (ref.namespace, ref.name) and ref.name not in BROUGHT
         ]
 
@@ -137,8 +137,8 @@ def _is_ours(entry: AuditEntry) -> bool:
 def _is_deed(entry: AuditEntry) -> bool:
     """Whether it did something to an object of a test."""
     target = entry.object_ref
-    own = OWN_PLACE in (target.namespace, target.name) or target.name.startswith(MARK)
-    return entry.response_status.code < REFUSED and not target.subresource and not own
+    unit_resource = OWN_PLACE in (target.namespace, target.name) or target.name.startswith(MARK)
+    return entry.response_status.code < REFUSED and not target.subresource and not unit_resource
 
 
 def _deed(entry: AuditEntry) -> str:

@@ -61,15 +61,15 @@ class ReleaseCase:
             an_object("v1 ConfigMap", f"u-{number}", data={"image": to})
             for number in range(self.objects)
         )
-        return [*settings, *(_hook(number, one) for number, one in enumerate(self.hooks))]
+        return [*settings, *(_hook(number, hook) for number, hook in enumerate(self.hooks))]
 
     def expected(self, actions: list[ReleaseAction]) -> Counter[str]:
         """How often each hook is made by releases of these kinds."""
         return Counter(
             f"u-hook-{number}"
             for action in actions
-            for number, one in enumerate(self.hooks)
-            for event in one.events
+            for number, hook in enumerate(self.hooks)
+            for event in hook.events
             if event.endswith(f"-{action}") or event == "test"
         )
 
@@ -123,18 +123,18 @@ class Harbourmaster:
             id=NAME, destination=Destination("", "default"), policy=with_action(policy, terms)
         )
         documents = read_documents("---\n".join(map(_yaml, self.case.texts(to))), "chart")
-        wanted = parse_all_manifests(unit, documents, lambda _: True)
+        all_manifests = parse_all_manifests(unit, documents, lambda _: True)
         sheet = ReleaseContents(
             key=to,
             chart={"metadata": {"name": "shop", "version": "1.0.0"}},
             config={"to": to},
             hooks=tuple(
-                ReleaseHook(f"u-hook-{number}", "Job", "", "", tuple(one.events))
-                for number, one in enumerate(self.case.hooks)
+                ReleaseHook(f"u-hook-{number}", "Job", "", "", tuple(hook.events))
+                for number, hook in enumerate(self.case.hooks)
             ),
         )
         books = HelmHistory({NAME: terms}, {NAME: to}, {NAME: sheet})
-        return build_plan((wanted,), readiness_timeout=no_budget), books
+        return build_plan((all_manifests,), readiness_timeout=no_budget), books
 
     @property
     def realm(self) -> Realm:
@@ -143,28 +143,28 @@ class Harbourmaster:
     @property
     def records(self) -> list[ReleaseRecord]:
         view = self.realm.clusters[""].reader
-        bodies = (one.body for one in view.list_objects(SECRET, "default"))
-        found = [
-            read_record(one) for one in bodies if get_text(one, "type") == "helm.sh/release.v1"
+        bodies = (item.body for item in view.list_objects(SECRET, "default"))
+        matches = [
+            read_record(body) for body in bodies if get_text(body, "type") == "helm.sh/release.v1"
         ]
-        return sorted(found, key=lambda one: one.number)
+        return sorted(matches, key=lambda one: one.number)
 
     @property
     def stands(self) -> list[tuple[int, str]]:
-        return [(one.number, one.status.value) for one in self.records]
+        return [(record.number, record.status.value) for record in self.records]
 
     @property
     def actions(self) -> list[ReleaseAction]:
-        return [ReleaseAction(one.annotations[record_owner.ACTION]) for one in self.records]
+        return [ReleaseAction(record.annotations[record_owner.ACTION]) for record in self.records]
 
     @property
     def made(self) -> Counter[str]:
         """How often each hook was made."""
         changes = self.stage.record.changes
         return Counter(
-            one.stored.ref.name
-            for one in changes
-            if one.change is WatchEventType.ADDED and "-hook-" in one.stored.ref.name
+            change.stored.ref.name
+            for change in changes
+            if change.change is WatchEventType.ADDED and "-hook-" in change.stored.ref.name
         )
 
 

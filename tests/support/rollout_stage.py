@@ -148,7 +148,7 @@ class Rolling:
 
     def _last_told(self) -> str:
         last = self.run.events[-6:]
-        return "; ".join(f"{one.type} {one.ref or one.step} {one.reason}" for one in last)
+        return "; ".join(f"{item.type} {item.ref or item.step} {item.reason}" for item in last)
 
     def _waits(self, reason: str, told: str) -> list[Event]:
         waits = self.run.told(EventType.GATE_WAITING)
@@ -276,7 +276,7 @@ class Stage:
         """Take the journal of the unit away."""
         labels = f"tidegate.dev/unit={self.namespace}"
         selection = Selection(SECRET, "tidegate-system", label_selector=labels)
-        found = items_of(await self.desk.page(selection))
-        assert found
-        for live in found:
+        items = items_of(await self.desk.page(selection))
+        assert items
+        for live in items:
             await self.desk.delete(live.ref)

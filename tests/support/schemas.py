@@ -38,8 +38,8 @@ def json_flaws(value: Json, schema: Schema, root: Schema, path: str = "$") -> It
     if isinstance(value, dict):
         yield from _object(value, schema, root, path)
     if isinstance(value, list) and isinstance(items := schema.get("items"), dict):
-        for at, one in enumerate(value):
-            yield from json_flaws(one, items, root, f"{path}[{at}]")
+        for at, item in enumerate(value):
+            yield from json_flaws(item, items, root, f"{path}[{at}]")
 
 
 def _scalar(value: Json, schema: Schema, path: str) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _scalar(value: Json, schema: Schema, path: str) -> Iterator[str]:
 def _several(value: Json, schema: Schema, root: Schema, path: str) -> Iterator[str]:
     for key in ("anyOf", "oneOf"):
         options = cast("list[Schema]", schema.get(key, []))
-        if options and all([*json_flaws(value, one, root, path)] for one in options):
+        if options and all([*json_flaws(value, option, root, path)] for option in options):
             yield f"{path} fits none of {key}"
 
 
@@ -65,16 +65,16 @@ def _object(value: Schema, schema: Schema, root: Schema, path: str) -> Iterator[
     for key in cast("list[str]", schema.get("required", [])):
         if key not in value:
             yield f"{path} lacks {key}"
-    for key, one in value.items():
+    for key, item in value.items():
         if key in known:
-            yield from json_flaws(one, known[key], root, f"{path}.{key}")
+            yield from json_flaws(item, known[key], root, f"{path}.{key}")
         elif schema.get("additionalProperties") is False:
             yield f"{path} has {key}"
 
 
 def xml_flaws(element: Element, xsd: str) -> Iterator[str]:
     """Where an element has attributes or children that its declaration does not."""
-    top = {one.get("name"): one for one in parse(xsd).getroot().findall(f"{XS}element")}  # noqa: S314 - it is our own file
+    top = {item.get("name"): item for item in parse(xsd).getroot().findall(f"{XS}element")}  # noqa: S314 - it is our own file
     yield from _xml(element, top)
 
 
@@ -83,9 +83,9 @@ def _xml(element: Element, top: dict[str | None, Element]) -> Iterator[str]:
     if declared is None:
         yield f"there is no element {element.tag}"
         return
-    attributes = {one.get("name"): one.get("use") for one in declared.iter(f"{XS}attribute")}
-    children = {one.get("ref") for one in declared.iter(f"{XS}element")} - {None}
-    yield from (f"{element.tag} has {one}" for one in element.attrib if one not in attributes)
+    attributes = {item.get("name"): item.get("use") for item in declared.iter(f"{XS}attribute")}
+    children = {item.get("ref") for item in declared.iter(f"{XS}element")} - {None}
+    yield from (f"{element.tag} has {item}" for item in element.attrib if item not in attributes)
     for name, use in attributes.items():
         if use == "required" and name not in element.attrib:
             yield f"{element.tag} lacks {name}"

@@ -60,12 +60,12 @@ def secret_server(namespace: str, secrets: Mapping[str, bytes]) -> Iterator[Secr
     }
     for name, body in secrets.items():
         pages[f"/api/v1/namespaces/{namespace}/secrets/{name}"] = body
-    told = SecretServer(0)
+    result = SecretServer(0)
 
     class _Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            told.asked.append(path)
+            result.asked.append(path)
             body = pages.get(path)
             self.send_response(404 if body is None else 200)
             named = {"details": {"name": path.rpartition("/")[2], "kind": "secrets"}}
@@ -79,11 +79,11 @@ def secret_server(namespace: str, secrets: Mapping[str, bytes]) -> Iterator[Secr
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
-        told.port = int(server.server_address[1])
+        result.port = int(server.server_address[1])
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
-            yield told
+            yield result
         finally:
             server.shutdown()
             thread.join()

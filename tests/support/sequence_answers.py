@@ -54,11 +54,11 @@ def owners_of(written: Json) -> list[Owner]:
 def spoken_of(sequence: Sequence) -> FieldSet:
     """Every place that some step of a sequence names."""
     layout = get_layout(shape_for(sequence.kind))
-    found = EMPTY
+    result = EMPTY
     for step in sequence.steps:
         for body in _said(step):
-            found |= collect_all_fields(body, layout)
-    return FieldSet(False, found.children).recursive_difference(
+            result |= collect_all_fields(body, layout)
+    return FieldSet(False, result.children).recursive_difference(
         field_set_from_paths([["f:metadata", "f:managedFields"]])
     )
 
@@ -106,10 +106,10 @@ def only(value: Json, fields: FieldSet, layout: Layout) -> Json:
             if FIELD_PREFIX + name in fields.children
         }
     if isinstance(value, list):
-        found = (
+        matches = (
             (item, fields.children.get(element_for_item(item, layout) or "")) for item in value
         )
-        return [only(item, known, layout.items) for item, known in found if known is not None]
+        return [only(item, known, layout.items) for item, known in matches if known is not None]
     return value
 
 

@@ -57,11 +57,11 @@ class ServedCluster:
     @asynccontextmanager
     async def typing(self, *words: str | Path) -> AsyncIterator[Typed]:
         """The same, and what it has written is seen before it ends."""
-        said = [*map(str, words), "--kubeconfig", str(self.home / KUBECONFIG)]
+        text = [*map(str, words), "--kubeconfig", str(self.home / KUBECONFIG)]
         out, err = io.StringIO(), io.StringIO()
 
         async def ran() -> Ran:
-            code = await asyncio.to_thread(run_argv, said)
+            code = await asyncio.to_thread(run_argv, text)
             return Ran(code, out.getvalue(), err.getvalue(), 0)
 
         with redirect_stdout(out), redirect_stderr(err):
@@ -84,7 +84,7 @@ class ServedCluster:
         return body
 
     async def names(self, kind: Kind, home: str) -> set[str]:
-        return {one.ref.name for one in items_of(await self.desk.page(Selection(kind, home)))}
+        return {item.ref.name for item in items_of(await self.desk.page(Selection(kind, home)))}
 
     @asynccontextmanager
     async def answering(
@@ -148,14 +148,14 @@ def flux_answer(
     own: JsonObject, *, revision: str = "main@sha1:abc", ready: bool = True
 ) -> JsonObject | None:
     """What a controller of Flux's says to a request that it has not answered yet."""
-    asked = get_text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
-    if not asked or asked == get_text(own, "status", "lastHandledReconcileAt"):
+    text = get_text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
+    if not text or text == get_text(own, "status", "lastHandledReconcileAt"):
         return None
     message = (
         f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"
     )
     status: JsonObject = {
-        "lastHandledReconcileAt": asked,
+        "lastHandledReconcileAt": text,
         "lastAppliedRevision": revision,
         "artifact": {"revision": revision},
         "observedGeneration": own["metadata"]["generation"],  # type: ignore[index,call-overload]

@@ -74,12 +74,12 @@ class Ladder:
 
 
 def spans(events: list[dict[str, object]]) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
-    for one in events:
-        unit, at = one.get("unit"), one.get("at")
+    result: dict[str, tuple[int, int]] = {}
+    for event in events:
+        unit, at = event.get("unit"), event.get("at")
         if isinstance(unit, str) and unit.count("/") == 2 and isinstance(at, int):
             name = unit.rpartition("/")[2]
-            begun, passed = found.get(name, (at, at))
-            if one["event"] in {"step.applying", "step.passed"}:
-                found[name] = (begun, max(passed, at))
-    return found
+            begun, passed = result.get(name, (at, at))
+            if event["event"] in {"step.applying", "step.passed"}:
+                result[name] = (begun, max(passed, at))
+    return result

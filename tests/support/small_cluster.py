@@ -69,8 +69,8 @@ class SmallCluster:
     async def reasons(self, name: str) -> list[str]:
         """Why there are Events about an object, each reason once, sorted."""
         events = await self.all_of(EVENT)
-        about = (one for one in events if get_text(one, "involvedObject", "name") == name)
-        return sorted({get_text(one, "reason") for one in about})
+        about = (event for event in events if get_text(event, "involvedObject", "name") == name)
+        return sorted({get_text(item, "reason") for item in about})
 
 
 WIDE = ("PersistentVolume", "StorageClass", "APIService", "Namespace")

@@ -88,7 +88,7 @@ def is_text(file: Path) -> bool:
 
 def spoil(folder: Path, dice: random.Random) -> str:
     """Spoil one file of a directory. Gives what was done, for whoever reads of a failure."""
-    files = [one for one in sorted(folder.rglob("*")) if is_text(one)]
+    files = [path for path in sorted(folder.rglob("*")) if is_text(path)]
     if not files:
         return "nothing to spoil"
     file = dice.choice(files)
@@ -277,9 +277,9 @@ def _edit(file: Path, dice: random.Random, change: Callable[[Spot], str]) -> str
     if not spots:
         return ""
     spot = dice.choice(spots)
-    told = change(spot)
+    result = change(spot)
     file.write_text(yaml.dump_all(documents, allow_unicode=True, sort_keys=False))
-    return f"{spot.path}: {told}"
+    return f"{spot.path}: {result}"
 
 
 def _spots(node: object, path: str = "") -> Iterator[Spot]:

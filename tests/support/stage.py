@@ -64,7 +64,7 @@ class Stage:
             *get_mappings(status, "initContainerStatuses"),
             *get_mappings(status, "containerStatuses"),
         ]
-        return next((one for one in statuses if one.get("name") == container), {})
+        return next((status for status in statuses if status.get("name") == container), {})
 
     async def state(self, name: str = "web", container: str = "app") -> str:
         """`running`, or the reason of a container that waits or has ended."""
@@ -76,17 +76,24 @@ class Stage:
 
     async def condition(self, kind: str, name: str = "web") -> str:
         conditions = get_mappings(await self.pod(name), "status", "conditions")
-        return next((get_text(one, "status") for one in conditions if one.get("type") == kind), "")
+        return next(
+            (
+                get_text(condition, "status")
+                for condition in conditions
+                if condition.get("type") == kind
+            ),
+            "",
+        )
 
     async def events(self, reason: str) -> list[str]:
-        found = items_of(await self.desk.page(Selection(EVENT, "shop")))
-        bodies = [body_of(Success(one)) for one in found]
-        return [get_text(one, "message") for one in bodies if one.get("reason") == reason]
+        items = items_of(await self.desk.page(Selection(EVENT, "shop")))
+        bodies = [body_of(Success(item)) for item in items]
+        return [get_text(body, "message") for body in bodies if body.get("reason") == reason]
 
     async def printed(self, name: str = "web", container: str = "app") -> str:
-        (said,) = await self.desk.ask(Logs(ref=Ref(POD, "shop", name), container=container))
-        assert isinstance(said, RawResponse)
-        return said.body.decode()
+        (text,) = await self.desk.ask(Logs(ref=Ref(POD, "shop", name), container=container))
+        assert isinstance(text, RawResponse)
+        return text.body.decode()
 
 
 async def a_stage(

@@ -30,19 +30,19 @@ class Taken(NamedTuple):
 
 async def take_over(desk: Desk, *, from_manager: str) -> Taken:
     """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
-    wanted = a_deployment(replicas=0, paused=True)
+    desired_deployment = a_deployment(replicas=0, paused=True)
     old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
     old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
-    ref = await desk.ref(wanted)
+    ref = await desk.ref(desired_deployment)
     body_of(await desk.create(old, manager=from_manager))
     body_of(await desk.patch(ref, {"metadata": {"labels": {"tier": "front"}}}, manager="operator"))
     live = body_of(await desk.get(ref))
 
     managers = adopted_managers(live, OURS)
-    foreseen = compare(wanted, live, manager=OURS)
+    foreseen = compare(desired_deployment, live, manager=OURS)
     await desk.eventually(lambda: _adopt(desk, ref), lambda outcome: isinstance(outcome, Success))
-    after = body_of(await desk.apply(wanted, force=True, manager=OURS))
-    return Taken(managers, foreseen, after, compare(wanted, after, manager=OURS))
+    after = body_of(await desk.apply(desired_deployment, force=True, manager=OURS))
+    return Taken(managers, foreseen, after, compare(desired_deployment, after, manager=OURS))
 
 
 async def _adopt(desk: Desk, ref: Ref) -> Outcome:

@@ -48,12 +48,12 @@ class Tidegate:
 
     async def run(self, *arguments: str | Path, cwd: Path | None = None, **more: str) -> Ran:
         log = self._place_spy()
-        told, folder, known = [*map(str, arguments)], cwd or self.home, self._environment() | more
+        result, folder, known = [*map(str, arguments)], cwd or self.home, self._environment() | more
         if may_be_warm(more):
-            warm = WarmRun(told, folder, known, first=SPY.format(log=str(log)))
+            warm = WarmRun(result, folder, known, first=SPY.format(log=str(log)))
             ended = await asyncio.to_thread(warm.to_its_end)
         else:
-            command = [sys.executable, "-m", "tidegate", *told]
+            command = [sys.executable, "-m", "tidegate", *result]
             ended = await asyncio.to_thread(
                 subprocess.run, command, cwd=folder, env=known, capture_output=True, text=True
             )

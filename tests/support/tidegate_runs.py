@@ -35,12 +35,12 @@ def tidegate_in(
     folder: Path, *words: str | Path, given: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The same, typed in another directory. `given`: what is piped in."""
-    told = [*map(str, words)]
+    result = [*map(str, words)]
     known = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environment}
     if may_be_warm(environment):
-        return WarmRun(told, folder, known, given).to_its_end()
+        return WarmRun(result, folder, known, given).to_its_end()
     return subprocess.run(
-        [sys.executable, "-m", "tidegate", *told],
+        [sys.executable, "-m", "tidegate", *result],
         cwd=folder,
         env=known,
         input=given,

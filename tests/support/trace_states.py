@@ -43,8 +43,10 @@ class Reader:
             if name in status:
                 state[name] = self._revision(get_text(status, name))
         conditions: State = {
-            get_text(one, "type"): f"{get_text(one, 'status')} {get_text(one, 'reason')}".strip()
-            for one in get_mappings(status, "conditions")
+            get_text(
+                condition, "type"
+            ): f"{get_text(condition, 'status')} {get_text(condition, 'reason')}".strip()
+            for condition in get_mappings(status, "conditions")
         }
         conditions |= {
             name: get_text(status, name) for name in WORDS if get_text(status, name) not in UNSAID

@@ -20,12 +20,14 @@ def a_template(*, image: str = "app:1", account: str = "", **notes: str) -> Json
     Pods take a second to become ready: real controllers say more when they are not in a hurry.
     """
     known = {"ready_after": "1s", **notes}
-    told: JsonObject = {f"{PREFIX}{name.replace('_', '-')}": value for name, value in known.items()}
+    by_name: JsonObject = {
+        f"{PREFIX}{name.replace('_', '-')}": value for name, value in known.items()
+    }
     spec: JsonObject = {"containers": [{"name": "app", "image": f"registry.example/{image}"}]}
     if account:
         spec["serviceAccountName"] = account
     return {
-        "metadata": {"labels": {"app": "web"}, "annotations": told},
+        "metadata": {"labels": {"app": "web"}, "annotations": by_name},
         "spec": spec,
     }
 

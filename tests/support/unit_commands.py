@@ -73,11 +73,14 @@ class Made(msgspec.Struct, frozen=True):
 
     @property
     def bodies(self) -> list[JsonObject]:
-        return [msgspec.json.decode(one) for one in self.objects]
+        return [msgspec.json.decode(item) for item in self.objects]
 
     @property
     def problems(self) -> list[str]:
-        return [*self.errors, *(one.sentence for one in self.findings if one.severity == "error")]
+        return [
+            *self.errors,
+            *(finding.sentence for finding in self.findings if finding.severity == "error"),
+        ]
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Checkout:
         entry = ["--entry", unit.of] if unit.of else []
         ran = await self._run(tidegate, "render", *entry, "-o", "units")
         made = [msgspec.json.decode(line, type=Made) for line in ran.lines]
-        return [one for one in made if one.unit == unit.id]
+        return [item for item in made if item.unit == unit.id]
 
     async def _run(self, tidegate: Tidegate, verb: str, *words: str) -> Ran:
         kept = self.root.parent / " ".join([self.root.name, verb, *words]).replace("/", "_")
@@ -124,11 +127,11 @@ class Checkout:
 
     def spot(self, text: str | None) -> tuple[str, int]:
         """A file below the root, and a line in it or 0."""
-        found = SPOT.match(text or "")
-        if found is None:
+        result = SPOT.match(text or "")
+        if result is None:
             return "", 0
-        file = found["file"].removeprefix(str(self.root)).lstrip("/") or "."
-        return posixpath.normpath(file.removeprefix(f"{self.root.name}/")), int(found["line"] or 0)
+        file = result["file"].removeprefix(str(self.root)).lstrip("/") or "."
+        return posixpath.normpath(file.removeprefix(f"{self.root.name}/")), int(result["line"] or 0)
 
 
 @contextmanager

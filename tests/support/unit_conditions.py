@@ -11,18 +11,22 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 def condition(body: JsonObject, name: str) -> tuple[str, str, str] | None:
     """Status, reason and message of a condition."""
-    found = (
-        one for one in get_mappings(body, "status", "conditions") if get_text(one, "type") == name
+    matches = (
+        condition
+        for condition in get_mappings(body, "status", "conditions")
+        if get_text(condition, "type") == name
     )
-    one = next(found, None)
+    item = next(matches, None)
     return (
         None
-        if one is None
-        else (get_text(one, "status"), get_text(one, "reason"), get_text(one, "message"))
+        if item is None
+        else (get_text(item, "status"), get_text(item, "reason"), get_text(item, "message"))
     )
 
 
 def told(cluster: KeptSandbox, home: str) -> set[tuple[str, str]]:
     """About whom which Events were sent."""
     events = cluster.all(EVENT, home).values()
-    return {(get_text(one, "involvedObject", "name"), get_text(one, "reason")) for one in events}
+    return {
+        (get_text(event, "involvedObject", "name"), get_text(event, "reason")) for event in events
+    }

@@ -67,22 +67,22 @@ class Fleet:
     def writes(self) -> list[tuple[str, str]]:
         """Verb and object of what the command wrote in our namespaces, in order, but statuses."""
         suffix = self.repository.suffix
-        found = [
-            (one.request_received_timestamp, one.verb, one.object_ref)
-            for one in read_audit(self.plane.audit_log)
-            if one.user.username == "tidegate"
-            and one.verb in WRITES
-            and "dryRun=All" not in one.request_uri
-            and one.object_ref.resource not in {"leases", "events"}
-            and not any(f"fieldManager={name}" in one.request_uri for name in REPORTERS)
-            and (one.object_ref.namespace or one.object_ref.name).endswith(suffix)
+        matches = [
+            (item.request_received_timestamp, item.verb, item.object_ref)
+            for item in read_audit(self.plane.audit_log)
+            if item.user.username == "tidegate"
+            and item.verb in WRITES
+            and "dryRun=All" not in item.request_uri
+            and item.object_ref.resource not in {"leases", "events"}
+            and not any(f"fieldManager={name}" in item.request_uri for name in REPORTERS)
+            and (item.object_ref.namespace or item.object_ref.name).endswith(suffix)
         ]
-        found.sort(key=lambda one: one[0])
-        return [(verb, f"{it.resource}/{it.name.removesuffix(suffix)}") for _, verb, it in found]
+        matches.sort(key=lambda one: one[0])
+        return [(verb, f"{it.resource}/{it.name.removesuffix(suffix)}") for _, verb, it in matches]
 
     def firsts(self) -> dict[str, int]:
         """When each object was first written, without the objects of units."""
         names = [name for _, name in self.writes()]
-        own = ("applications/", "kustomizations/", "gitrepositories/")
-        others = [name for name in names if not name.startswith(own)]
+        unit_resource = ("applications/", "kustomizations/", "gitrepositories/")
+        others = [name for name in names if not name.startswith(unit_resource)]
         return {name: at for at, name in enumerate(dict.fromkeys(others))}

@@ -89,18 +89,18 @@ def _holding(text: str) -> Iterator[int]:
 
 def _read_both(*ends: int) -> list[str]:
     """What comes until nobody can write any more."""
-    found: dict[int, list[bytes]] = {end: [] for end in ends}
+    by_name: dict[int, list[bytes]] = {end: [] for end in ends}
     with selectors.DefaultSelector() as selector:
         for end in ends:
             selector.register(end, selectors.EVENT_READ)
         while selector.get_map():
             for key, _ in selector.select():
                 if part := os.read(key.fd, LONGEST):
-                    found[key.fd].append(part)
+                    by_name[key.fd].append(part)
                 else:
                     selector.unregister(key.fd)
                     os.close(key.fd)
-    return [b"".join(parts).decode().replace("\r\n", "\n") for parts in found.values()]
+    return [b"".join(parts).decode().replace("\r\n", "\n") for parts in by_name.values()]
 
 
 @cache
@@ -134,8 +134,8 @@ def _serve(heard: socket.socket) -> None:
             if os.fork() == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _keep(socket.socket(fileno=given[0]), given[1:])
-            for one in given:
-                os.close(one)
+            for item in given:
+                os.close(item)
 
 
 def _import_all() -> None:
@@ -148,13 +148,13 @@ def _import_all() -> None:
 
 def _keep(line: socket.socket, streams: list[int]) -> None:
     """Start what is asked for, and say how it ended."""
-    asked = json.loads(line.makefile().readline())
+    document = json.loads(line.makefile().readline())
     command = os.fork()
     if command == 0:
         line.close()
-        _become(asked, streams)
-    for one in streams:
-        os.close(one)
+        _become(document, streams)
+    for stream in streams:
+        os.close(stream)
     _, status = os.waitpid(command, 0)
     line.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     os._exit(0)

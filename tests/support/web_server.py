@@ -29,17 +29,17 @@ async def listening(app: web.Application) -> AsyncIterator[str]:
 @contextmanager
 def listening_beside(app: web.Application) -> Iterator[str]:
     """The same in a thread of its own, for a test that runs commands in its process."""
-    found: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+    future: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def listen() -> None:
         ended = asyncio.Event()
         async with listening(app) as url:
-            found.set_result((url, asyncio.get_running_loop(), ended))
+            future.set_result((url, asyncio.get_running_loop(), ended))
             await ended.wait()
 
     thread = Thread(target=lambda: asyncio.run(listen()))
     thread.start()
-    url, loop, ended = found.result()
+    url, loop, ended = future.result()
     try:
         yield url
     finally:

@@ -69,9 +69,9 @@ class Stage:
             await self._sandbox.wait(end)
 
     def body(self, watched: Watched) -> JsonObject:
-        found = self._view.get(Ref(watched.kind, PLACE, watched.name))
-        assert found is not None
-        return found.body
+        value = self._view.get(Ref(watched.kind, PLACE, watched.name))
+        assert value is not None
+        return value.body
 
     def all_of(self, kind: Kind) -> list[StoredObject]:
         return self._view.list_objects(kind, PLACE)
@@ -91,9 +91,9 @@ class Stage:
 
     def condition(self, watched: Watched, name: str) -> str:
         """Status and reason."""
-        for one in get_mappings(self.body(watched), "status", "conditions"):
-            if one.get("type") == name:
-                return f"{get_text(one, 'status')} {get_text(one, 'reason')}"
+        for item in get_mappings(self.body(watched), "status", "conditions"):
+            if item.get("type") == name:
+                return f"{get_text(item, 'status')} {get_text(item, 'reason')}"
         return ""
 
     def events(self, reason: str) -> list[str]:

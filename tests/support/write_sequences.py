@@ -226,13 +226,13 @@ SEEN: Menu = {"by": COLOR, "at": _one(1, 2, True), "deep": _one({}, {"er": 1}, {
 
 def _port(port: int, protocol: str) -> Menu:
     """Its number and its name belong together: a Service has no two ports of one name."""
-    said: Menu = {
+    text: Menu = {
         "name": _one(f"{protocol.lower()}-{port}"),
         "port": _one(port),
         "targetPort": _one(port, 8080, "web"),
         "appProtocol": _one("http", "grpc"),
     }
-    return said | ({"protocol": _one(protocol)} if protocol != "TCP" else {"protocol": _one("TCP")})
+    return text | ({"protocol": _one(protocol)} if protocol != "TCP" else {"protocol": _one("TCP")})
 
 
 SERVICE_SPEC: Menu = {
@@ -389,7 +389,7 @@ SEQUENCES, SEED = 200, 1
 
 def write_digests(answers: list[list[Answer]]) -> str:
     """A line for each random sequence, a word for each answer: enough to compare, not to read."""
-    lines = (" ".join(map(_digest, told)) for told in answers)
+    lines = (" ".join(map(_digest, answer)) for answer in answers)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -222,12 +222,12 @@ def test_only_files_are_opened_and_none_of_them_waits(root: Path) -> None:
 
 
 def test_a_link_that_came_after_the_look_is_not_opened(root: Path) -> None:
-    found = resolve_within(root / "file", root)
-    found.unlink()
-    found.symlink_to("../secret")
+    result = resolve_within(root / "file", root)
+    result.unlink()
+    result.symlink_to("../secret")
 
     with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
-        open_file(found)
+        open_file(result)
 
 
 def test_many_files_of_a_tree_are_read_and_none_beside_it(root: Path) -> None:

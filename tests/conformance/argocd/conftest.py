@@ -1,4 +1,4 @@
-"""Stages for Argo CD's cases, and the mark that says which cases a test covers."""
+"""Stages for Argo CD's cases."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from tests.support.set_ladder import Ladder
 from tests.support.worlds import sandbox_world
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.protocol import World
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "case(*numbers): the cases of Argo CD that a test covers")
 
 
 @pytest.fixture

@@ -90,9 +90,9 @@ def failed(code: int = 1) -> JsonObject:
 
 
 def _pod(phase: str, state: JsonObject, *, ready: bool = False) -> JsonObject:
-    told = "True" if ready else "False"
+    result = "True" if ready else "False"
     conditions: list[Json] = [
-        {"type": kind, "status": told, "lastTransitionTime": AT}
+        {"type": kind, "status": result, "lastTransitionTime": AT}
         for kind in ("Ready", "ContainersReady")
     ]
     container: Json = {
@@ -109,4 +109,8 @@ def _pod(phase: str, state: JsonObject, *, ready: bool = False) -> JsonObject:
 def operations(body: JsonObject) -> set[str]:
     """How our fields of an object came to be ours: `Apply`, `Update`."""
     entries = get_mappings(body, "metadata", "managedFields")
-    return {get_text(one, "operation") for one in entries if get_text(one, "manager") == "tidegate"}
+    return {
+        get_text(entry, "operation")
+        for entry in entries
+        if get_text(entry, "manager") == "tidegate"
+    }

@@ -94,7 +94,7 @@ class ArgoStage(Stage):
     async def planned(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Plan:
         """The plan of a unit."""
         documents = [
-            one for number, text in enumerate(manifests) for one in self._read(text, number)
+            item for number, text in enumerate(manifests) for item in self._read(text, number)
         ]
         wide = await self._cluster_wide()
         unit = Unit(
@@ -114,8 +114,8 @@ class ArgoStage(Stage):
 
         `create pods/web`, `change ...`, `delete ...`: all of them, or those of these verbs.
         """
-        told = await self.record.deeds()
-        return [one for one in told if not verbs or one.split()[0] in verbs]
+        result = await self.record.deeds()
+        return [item for item in result if not verbs or item.split()[0] in verbs]
 
     async def becomes(self, body: JsonObject, status: JsonObject) -> None:
         """Wait until it is there, and write its status as its controller would.
@@ -128,8 +128,8 @@ class ArgoStage(Stage):
         async def say() -> Outcome:
             begun = get_value(await self.body(body), "status", "startTime")
             times = {name: begun for name in TIMES if begun is not None and name in status}
-            told: JsonObject = {"status": {**status, **times}}
-            return await self.desk.patch(ref, told, subresource="status", manager="controller")
+            result: JsonObject = {"status": {**status, **times}}
+            return await self.desk.patch(ref, result, subresource="status", manager="controller")
 
         await self.desk.eventually(say, lambda outcome: isinstance(outcome, Success))
 
@@ -152,8 +152,8 @@ class ArgoStage(Stage):
 
     async def holds(self, hook: JsonObject) -> bool:
         """Whether a hook cannot go, since its verdict is still awaited."""
-        found = await self.desk.get(await self.ref(hook))
-        body = {} if isinstance(found, NotFound) else body_of(found)
+        value = await self.desk.get(await self.ref(hook))
+        body = {} if isinstance(value, NotFound) else body_of(value)
         return HOOK_FINALIZER in get_list(body, "metadata", "finalizers")
 
     async def passes(self, span: Ms) -> None:
@@ -167,7 +167,7 @@ class ArgoStage(Stage):
     async def _cluster_wide(self) -> set[tuple[str, str]]:
         (served,) = await self.desk.ask(Discover())
         assert isinstance(served, ApiResources)
-        return {(one.kind.group, one.kind.name) for one in served.kinds if not one.namespaced}
+        return {(kind.kind.group, kind.kind.name) for kind in served.kinds if not kind.namespaced}
 
 
 def _policy(how: How) -> Policy:

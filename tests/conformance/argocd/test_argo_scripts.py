@@ -31,7 +31,7 @@ def test_no_row_stands_for_a_script_that_is_not_there() -> None:
     named = {f"{row.group}/{kind}" for row in builtin_rows().named.values() for kind in row.kinds}
     groups = {pattern.split("/")[0] for pattern in PATTERNS if pattern.endswith("/*")}
 
-    assert {one for one in named - set(PATTERNS) if one.split("/")[0] not in groups} == set()
+    assert {item for item in named - set(PATTERNS) if item.split("/")[0] not in groups} == set()
 
 
 @pytest.mark.kube

@@ -56,8 +56,8 @@ spec:
 
 
 def pruned(events: list[Event]) -> list[str]:
-    told = (event for event in events if event.type is EventType.OBJECT_PRUNED)
-    return [event.ref.name for event in told if event.ref is not None]
+    messages = (event for event in events if event.type is EventType.OBJECT_PRUNED)
+    return [event.ref.name for event in messages if event.ref is not None]
 
 
 @case(63)
@@ -89,8 +89,8 @@ async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) ->
 @case(63)
 async def test_any_word_of_an_object_counts_more_than_its_units(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
-    own = a_setting("own", sync_options="Delete=foo")
-    chosen = a_directory(tmp_path, a_setting("one"), own, options=("Delete=false",))
+    setting = a_setting("own", sync_options="Delete=foo")
+    chosen = a_directory(tmp_path, a_setting("one"), setting, options=("Delete=false",))
     await bring(world, chosen)
 
     await delete(world, ruled(chosen, semantics=ONCE))
@@ -160,10 +160,10 @@ async def test_children_go_from_the_last_wave_to_the_first_each_before_who_broug
 ) -> None:
     pointed = LoadRequest(path_or_url=str(three_levels(tmp_path, finalizer=True).root))
     target, rolling = ClusterTargets(simulation=SimulationConfig()), RolloutOptions(holder="test")
-    async with open_workspace(pointed, target, user_render_settings()) as (session, found):
-        prepared = await prepare_rollout(found, session, (), keep_going=False)
+    async with open_workspace(pointed, target, user_render_settings()) as (session, result):
+        prepared = await prepare_rollout(result, session, (), keep_going=False)
         brought = await roll_out(prepared.plan_result.plan, session, rolling, _Onlooker())
-        going, onlooker = await plan_deletions(session, found), _Onlooker()
+        going, onlooker = await plan_deletions(session, result), _Onlooker()
         gone = await roll_out(going.plan, session, rolling, onlooker)
 
     assert (brought.outcome, gone.outcome) == (RolloutOutcome.PASSED, RolloutOutcome.PASSED)

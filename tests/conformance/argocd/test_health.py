@@ -26,13 +26,13 @@ BY_LABEL = "return {status = (obj.metadata.labels or {}).told or 'Healthy'}"
 
 
 def health(cluster: KeptSandbox, name: str = "web") -> tuple[str, str]:
-    told = get_mapping(cluster.all(APPLICATION, "argocd")[name], "status", "health")
-    return get_text(told, "status"), get_text(told, "message")
+    mapping = get_mapping(cluster.all(APPLICATION, "argocd")[name], "status", "health")
+    return get_text(mapping, "status"), get_text(mapping, "message")
 
 
 def refused(*names: str) -> list[Json]:
     """Writes that the server takes from nobody."""
-    return [{"effect": "conflict", "when": {"verb": "apply", "name": one}} for one in names]
+    return [{"effect": "conflict", "when": {"verb": "apply", "name": name}} for name in names]
 
 
 def one_application(root: Path, *objects: JsonObject) -> Repository:

@@ -31,12 +31,12 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def a_folder(
     folder: Path, tests: str = TESTS, *, script: str = SCRIPT, kind: str = "shop.example/Widget"
 ) -> Path:
-    own = folder / kind
-    (own / "testdata").mkdir(parents=True)
-    (own / "health.lua").write_text(script)
-    (own / "health_test.yaml").write_text(tests)
-    (own / "testdata" / "new.yaml").write_text(NEW)
-    (own / "testdata" / "done.yaml").write_text(f"{NEW}status: {{phase: done}}\n")
+    unit_resource = folder / kind
+    (unit_resource / "testdata").mkdir(parents=True)
+    (unit_resource / "health.lua").write_text(script)
+    (unit_resource / "health_test.yaml").write_text(tests)
+    (unit_resource / "testdata" / "new.yaml").write_text(NEW)
+    (unit_resource / "testdata" / "done.yaml").write_text(f"{NEW}status: {{phase: done}}\n")
     return folder
 
 
@@ -51,13 +51,13 @@ def test_a_wrong_state_and_a_wrong_message_are_shown(tmp_path: Path) -> None:
 
     ended = run(a_folder(tmp_path, tests))
 
-    own = tmp_path / "shop.example" / "Widget" / "testdata"
+    unit_resource = tmp_path / "shop.example" / "Widget" / "testdata"
     assert ended.returncode == 4
     assert ended.stdout.splitlines() == [
-        str(own / "new.yaml"),
+        str(unit_resource / "new.yaml"),
         "  wanted  Progressing: none",
         "  said    Progressing: no status",
-        str(own / "done.yaml"),
+        str(unit_resource / "done.yaml"),
         "  wanted  Degraded: done",
         "  said    Healthy",
         "0 of 2 passed",
@@ -67,9 +67,9 @@ def test_a_wrong_state_and_a_wrong_message_are_shown(tmp_path: Path) -> None:
 def test_a_script_that_stops_is_told_with_its_error(tmp_path: Path) -> None:
     ended = run(a_folder(tmp_path, script="return obj.status.phase .. nil"), "-o", "json")
 
-    told = [json.loads(line) for line in ended.stdout.splitlines()]
+    messages = [json.loads(line) for line in ended.stdout.splitlines()]
     assert ended.returncode == 4
-    assert all("attempt to" in one["problem"] for one in told)
+    assert all("attempt to" in item["problem"] for item in messages)
 
 
 def test_a_body_is_for_the_script_of_its_own_kind(tmp_path: Path) -> None:

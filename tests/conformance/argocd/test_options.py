@@ -93,7 +93,7 @@ async def test_a_kind_that_is_not_served_is_refused_before_the_first_write(
     run = await stage.sync(a_config_map(), in_wave(1, a_gate(stage.group)))
 
     assert run.result == "invalid"
-    assert [one.reason for one in run.told(EventType.OBJECT_REFUSED)] == ["NotServed"]
+    assert [item.reason for item in run.told(EventType.OBJECT_REFUSED)] == ["NotServed"]
     assert await stage.deeds() == []
 
 
@@ -168,15 +168,17 @@ async def test_no_namespace_is_made_for_what_would_be_refused(stage: ArgoStage) 
 @case(48)
 async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoStage) -> None:
     move_away(stage)
-    own = an_object("v1 Namespace", stage.namespace, namespace="")
-    own = annotated(own, "example.org/team", "shop")
+    unit_resource = an_object("v1 Namespace", stage.namespace, namespace="")
+    unit_resource = annotated(unit_resource, "example.org/team", "shop")
 
-    run = await stage.sync(own, a_config_map(), options=MAKES_NAMESPACE)
+    run = await stage.sync(unit_resource, a_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
     made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
     assert await stage.deeds() == made
-    assert get_mapping(await stage.body(own), "metadata", "annotations")["example.org/team"]
+    assert get_mapping(await stage.body(unit_resource), "metadata", "annotations")[
+        "example.org/team"
+    ]
 
 
 @case(48)
@@ -197,8 +199,10 @@ async def test_only_what_differs_is_part_of_the_sync_and_what_is_to_go(stage: Ar
     run = await stage.sync(same, new, options=CHANGED_ONLY, prunes=True)
 
     assert run.result == "passed"
-    told = named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED)
-    assert sorted(told) == ["new", "old"]
+    result = named(
+        run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED
+    )
+    assert sorted(result) == ["new", "old"]
     assert await stage.deeds("create", "delete") == ["delete pods/old", "create pods/new"]
 
 
@@ -288,9 +292,9 @@ async def test_an_object_is_applied_by_the_server_whatever_the_option_says(
 ) -> None:
     stage, option = each_stage, f"ServerSideApply={value}"
     settings = a_config_map(color="red")
-    wanted = with_options(option, settings) if level == "object" else settings
+    expected = with_options(option, settings) if level == "object" else settings
 
-    run = await stage.sync(wanted, options=(option,) if level == "unit" else ())
+    run = await stage.sync(expected, options=(option,) if level == "unit" else ())
 
     assert run.result == "passed"
     assert operations(await stage.body(settings)) == {"Apply"}

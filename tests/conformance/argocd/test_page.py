@@ -56,13 +56,13 @@ PAGES = pytest.mark.parametrize("page", [ARGO, FLUX], ids=["argocd", "flux"])
 @PAGES
 def test_the_page_names_the_tests_of_each_case(pytestconfig: pytest.Config, page: CasePage) -> None:
     covered = _covered(page)
-    wanted = ROW.sub(
+    expected = ROW.sub(
         lambda row: _row(row, covered.get(int(row["case"]), [])), page.file.read_text()
     )
 
     if pytestconfig.getoption("--golden"):
-        page.file.write_text(wanted)
-    assert page.file.read_text() == wanted
+        page.file.write_text(expected)
+    assert page.file.read_text() == expected
 
 
 @PAGES
@@ -107,9 +107,9 @@ def _marked(path: Path, stage: str) -> Iterator[tuple[int, str]]:
             continue
         sentence = node.name.removeprefix("test_").replace("_", " ")
         everywhere = any(argument.arg == stage for argument in node.args.args)
-        told = f"{area}: {sentence}"
+        message = f"{area}: {sentence}"
         for number in _numbers(node):
-            yield number, f"**{told}**" if everywhere else told
+            yield number, f"**{message}**" if everywhere else message
 
 
 def _numbers(test: ast.FunctionDef | ast.AsyncFunctionDef) -> list[int]:

@@ -45,8 +45,8 @@ async def bring(stage: ArgoStage, *bodies: JsonObject) -> None:
 
 def waves_of(run: Run) -> dict[str, int]:
     """The wave in which each object was pruned."""
-    told = [(one.ref, one.step) for one in run.told(EventType.OBJECT_PRUNED)]
-    return {ref.name: int(step.rpartition("/")[2]) for ref, step in told if ref is not None}
+    messages = [(item.ref, item.step) for item in run.told(EventType.OBJECT_PRUNED)]
+    return {ref.name: int(step.rpartition("/")[2]) for ref, step in messages if ref is not None}
 
 
 @case(13)
@@ -185,7 +185,7 @@ async def test_what_goes_swaps_waves_and_what_stays_does_not(
 
     assert run.result == "passed"
     assert waves_of(run) == waves
-    written = [one.step.rpartition("/")[2] for one in run.told(EventType.OBJECT_WRITTEN)]
+    written = [item.step.rpartition("/")[2] for item in run.told(EventType.OBJECT_WRITTEN)]
     assert written == [str(wave) for wave in stays]
 
 

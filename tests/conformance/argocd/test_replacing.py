@@ -27,13 +27,13 @@ async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothi
     if level == "live":
         added = {**added, "metadata": {"annotations": {SYNC_OPTIONS: REPLACE}}}
     await stage.desk.patch(await stage.ref(settings), added, manager="somebody")
-    wanted = with_options(REPLACE, settings) if level == "object" else settings
+    expected = with_options(REPLACE, settings) if level == "object" else settings
     options = (REPLACE,) if level == "unit" else ()
     await stage.record.mark()
 
-    first = await stage.sync(wanted, options=options)
+    first = await stage.sync(expected, options=options)
     replaced = await stage.body(settings)
-    second = await stage.sync(wanted, options=options)
+    second = await stage.sync(expected, options=options)
 
     assert (first.result, second.result) == ("passed", "passed")
     assert replaced["data"] == {"color": "red"}
@@ -116,15 +116,15 @@ async def test_a_namespace_and_a_definition_are_replaced_while_they_live(
     place = an_object("v1 Namespace", f"{stage.namespace}-own", namespace="")
     definition = a_definition(group)
     await stage.sync(place, definition)
-    uids = [(await stage.live(one)).uid for one in (place, definition)]
+    uids = [(await stage.live(item)).uid for item in (place, definition)]
 
-    changed = [annotated(one, "example.org/team", "shop") for one in (place, definition)]
+    changed = [annotated(item, "example.org/team", "shop") for item in (place, definition)]
     run = await stage.sync(*changed, options=(REPLACE,))
     await stage.record.mark()
     again = await stage.sync(*changed, options=(REPLACE,))
 
     assert (run.result, again.result) == ("passed", "passed")
-    assert [(await stage.live(one)).uid for one in changed] == uids
+    assert [(await stage.live(item)).uid for item in changed] == uids
     assert await stage.deeds() == []
 
 
@@ -167,15 +167,15 @@ async def test_force_makes_an_object_again_where_a_field_cannot_be_changed(
     stage, frozen = each_stage, {**a_config_map(color="red"), "immutable": True}
     await stage.sync(frozen)
     before = (await stage.live(frozen)).uid
-    wanted: JsonObject = {**frozen, "data": {"color": "green"}}
-    refused = await stage.sync(wanted)
+    expected: JsonObject = {**frozen, "data": {"color": "green"}}
+    refused = await stage.sync(expected)
     if level == "live":
         noted: JsonObject = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
         await stage.desk.patch(await stage.ref(frozen), noted, manager="somebody")
     else:
-        wanted = with_options("Force=true", wanted)
+        expected = with_options("Force=true", expected)
 
-    run = await stage.sync(wanted)
+    run = await stage.sync(expected)
 
     assert (refused.result, run.result) == ("invalid", "passed")
     assert (await stage.live(frozen)).uid != before

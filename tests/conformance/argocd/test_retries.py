@@ -73,7 +73,7 @@ async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_ma
 
     planned = run.told(EventType.RETRY_SCHEDULED)
     assert run.result == "failed"
-    assert [(one.until - one.at) // SECOND for one in planned] == [4, 6, 6]
+    assert [(item.until - item.at) // SECOND for item in planned] == [4, 6, 6]
     assert not await stage.lives(a_config_map())
 
 
@@ -106,10 +106,10 @@ async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit
     )
     rules = structs.replace(ARGOCD, retry=retry)
     mended = await stage.planned(a_config_map("mended"), semantics=rules)
-    asked: list[Ms] = []
+    request: list[Ms] = []
 
     def commits(_: Refresh) -> None:
-        asked.append(stage.world.now())
+        request.append(stage.world.now())
         syncing.goes_on_with(mended)
 
     broken = await stage.planned(a_config_map(), semantics=rules)
@@ -118,7 +118,7 @@ async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit
 
     (planned,) = run.told(EventType.RETRY_SCHEDULED)
     assert run.result == "passed"
-    assert asked == [planned.until], "its pause is over"
+    assert request == [planned.until], "its pause is over"
     assert await stage.lives(a_config_map("mended"))
     assert not await stage.lives(a_config_map())
 
@@ -152,7 +152,7 @@ def test_each_application_has_retries_of_its_own_and_children_too(
     repository.put("apps/ground.yaml", namespace("shop", wave=-1))
     scenario = tmp_path / "refused.yaml"
     refusals = [
-        {"effect": "conflict", "when": {"verb": "apply", "name": one}} for one in ("web", "db")
+        {"effect": "conflict", "when": {"verb": "apply", "name": name}} for name in ("web", "db")
     ]
     scenario.write_text(json.dumps({"faults": refusals}))
 
@@ -162,10 +162,10 @@ def test_each_application_has_retries_of_its_own_and_children_too(
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     pauses: dict[str, list[int]] = {}
-    for one in events:
-        if one["event"] == "retry.planned":
-            unit = one["unit"].rpartition("/")[2]
-            pauses.setdefault(unit, []).append((one["until"] - one["at"]) // SECOND)
+    for event in events:
+        if event["event"] == "retry.planned":
+            unit = event["unit"].rpartition("/")[2]
+            pauses.setdefault(unit, []).append((event["until"] - event["at"]) // SECOND)
     assert ran.returncode == 4
     assert pauses == {"web": [90, 120], "db": [30]}
 

@@ -26,9 +26,9 @@ spec:
 
 def resyncs(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what was synced again; each is named once."""
-    found = [get_mapping(one) for one in get_list(events[-1], "resyncs")]
-    by_name = {get_text(one, "unit").rpartition("/")[2]: one for one in found}
-    assert len(by_name) == len(found)
+    matches = [get_mapping(resync) for resync in get_list(events[-1], "resyncs")]
+    by_name = {get_text(item, "unit").rpartition("/")[2]: item for item in matches}
+    assert len(by_name) == len(matches)
     return by_name
 
 
@@ -39,9 +39,10 @@ def with_migration(ladder: Ladder, name: str) -> None:
 def began(events: list[dict[str, Json]], name: str) -> int:
     """When the sync of an Application began, from the start."""
     times = (
-        get_int(one, "at")
-        for one in events
-        if one.get("event") == "step.applying" and get_text(one, "unit").rpartition("/")[2] == name
+        get_int(event, "at")
+        for event in events
+        if event.get("event") == "step.applying"
+        and get_text(event, "unit").rpartition("/")[2] == name
     )
     return min(times) - get_int(events[0], "at")
 
@@ -57,7 +58,7 @@ def test_hooks_run_again_beside_the_next_step_where_a_sync_began_in_the_second_o
     events = played(ladder)
 
     again = resyncs(events)
-    assert [get_text(one, "name") for one in get_list(again["a"], "hooks")] == ["migrate"]
+    assert [get_text(hook, "name") for hook in get_list(again["a"], "hooks")] == ["migrate"]
     assert get_int(again["a"], "at") <= began(events, "b") < get_int(again["a"], "ended")
     assert "hooks" not in again["b"], "what has no hooks is as wanted already"
 
@@ -98,7 +99,7 @@ def test_what_is_committed_is_synced_twice_as_well(ladder: Ladder) -> None:
 
     events = played(ladder, committed(ladder, file, newer))
 
-    found = [get_mapping(one) for one in get_list(events[-1], "resyncs")]
+    matches = [get_mapping(resync) for resync in get_list(events[-1], "resyncs")]
     taken = get_mapping(get_list(events[-1], "uptakes")[0])
-    assert [get_int(one, "turn") > 5 * 60_000 for one in found] == [False, True]
-    assert found[1]["at"] == taken["ended"]
+    assert [get_int(item, "turn") > 5 * 60_000 for item in matches] == [False, True]
+    assert matches[1]["at"] == taken["ended"]

@@ -24,8 +24,8 @@ def committed(ladder: Ladder, path: str, text: str) -> Json:
 
 def uptakes(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what they did with what was committed."""
-    found = (get_mapping(one) for one in get_list(events[-1], "uptakes"))
-    return {get_text(one, "unit").rpartition("/")[2]: one for one in found}
+    matches = (get_mapping(uptake) for uptake in get_list(events[-1], "uptakes"))
+    return {get_text(item, "unit").rpartition("/")[2]: item for item in matches}
 
 
 @case(70)
@@ -46,13 +46,13 @@ def test_a_step_is_overtaken_by_a_later_one_that_sees_a_revision_first(
 
     assert [*taken] == ["a", "b", "c", "d"]
     overtaken = 0
-    for one, other in permutations(taken.values(), 2):
-        earlier = get_int(one, "step") < get_int(other, "step")
-        if earlier and get_int(one, "seen") <= get_int(other, "began"):
-            assert get_int(one, "ended") <= get_int(other, "began"), "it is waited for"
+    for item, other in permutations(taken.values(), 2):
+        earlier = get_int(item, "step") < get_int(other, "step")
+        if earlier and get_int(item, "seen") <= get_int(other, "began"):
+            assert get_int(item, "ended") <= get_int(other, "began"), "it is waited for"
         elif earlier:
             overtaken += 1
-            assert get_text(one, "unit").rpartition("/")[2] in str(other["ahead"])
+            assert get_text(item, "unit").rpartition("/")[2] in str(other["ahead"])
     assert overtaken, "each Application looks again in its own rhythm"
 
 

@@ -82,12 +82,12 @@ def test_an_application_in_two_steps_belongs_to_the_first_and_one_in_none_is_tol
     steps: list[Json] = [{"matchExpressions": [expression("env", "In", "prod")]}] * 2
     strategy: Json = {"type": "RollingSync", "rollingSync": {"steps": steps}}
 
-    found, findings = rollout_steps(
+    result, findings = rollout_steps(
         a_set(strategy=strategy), [an_application(env="prod"), an_application("cart")]
     )
 
-    assert {name: step.number for name, step in found.items()} == {"web": 1, "cart": 0}
-    assert [one.message for one in findings] == [
+    assert {name: step.number for name, step in result.items()} == {"web": 1, "cart": 0}
+    assert [finding.message for finding in findings] == [
         "`web` is in steps 1 and 2",
         "no step takes `cart`",
     ]
@@ -145,25 +145,27 @@ def played(ladder: Ladder, scenario: Json = None, *words: str) -> list[dict[str,
 
 def written(events: list[dict[str, Json]]) -> dict[str, int]:
     """By name, the second in which an object was written first."""
-    found: dict[str, int] = {}
-    for one in events:
-        if one.get("event") == "object.written":
-            moment = get_int(one, "at") - get_int(events[0], "at")
-            found.setdefault(get_text(one, "name"), moment // 1000)
-    return found
+    result: dict[str, int] = {}
+    for event in events:
+        if event.get("event") == "object.written":
+            moment = get_int(event, "at") - get_int(events[0], "at")
+            result.setdefault(get_text(event, "name"), moment // 1000)
+    return result
 
 
 async def rolled(ladder: Ladder, world: World, within: int | None = None) -> dict[str, Ms]:
     """By name, when the objects were written that Argo CD writes in this cluster as it is now."""
     session, setting = a_session(world), user_render_settings(offline=True)
-    found = await load_without_cluster(LoadRequest(path_or_url=str(ladder.write())), setting)
-    plan = (await make_plan(found.deployable_trees, session, semantics=ARGOCD)).plan
+    without_cluster = await load_without_cluster(
+        LoadRequest(path_or_url=str(ladder.write())), setting
+    )
+    plan = (await make_plan(without_cluster.deployable_trees, session, semantics=ARGOCD)).plan
     events: list[Event] = []
     driver = build_driver(plan, session, RolloutOptions(holder="argocd"), events.append)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     assert within is not None or driver.result == "passed"
-    wrote = [one for one in events if one.type is EventType.OBJECT_WRITTEN]
-    return {one.ref.name: one.at for one in reversed(wrote) if one.ref}
+    wrote = [event for event in events if event.type is EventType.OBJECT_WRITTEN]
+    return {item.ref.name: item.at for item in reversed(wrote) if item.ref}
 
 
 def behaviour(name: str, effect: str, **more: Json) -> Json:
@@ -222,7 +224,7 @@ def test_what_was_degraded_and_recovers_lets_the_next_step_begin(ladder: Ladder)
 
     events = played(ladder, {"behaviours": [behaviour("a", "unpullable", **{"for": "30m"})]})
 
-    degraded = [one["reason"] for one in events if one.get("event") == "gate.waiting"]
+    degraded = [event["reason"] for event in events if event.get("event") == "gate.waiting"]
     assert "ProgressDeadlineExceeded" in degraded
     assert events[-2]["reason"] == "passed"
     assert written(events)["b"] >= 30 * 60
@@ -250,23 +252,23 @@ def test_a_sync_of_a_step_is_tried_again_as_often_as_argo_cd_would(
 
     events = played(ladder, refused)
 
-    assert len([one for one in events if one.get("event") == "retry.planned"]) == tries
+    assert len([event for event in events if event.get("event") == "retry.planned"]) == tries
 
 
 async def deleted(ladder: Ladder, world: World) -> list[list[str]]:
     """The objects of units in the order in which they went; those at the same time together."""
     session = a_session(world)
-    found = await load_without_cluster(
+    without_cluster = await load_without_cluster(
         LoadRequest(path_or_url=str(ladder.write())), user_render_settings(offline=True)
     )
-    plan = (await make_plan(found.deployable_trees, session, semantics=TIDEGATE)).plan
+    plan = (await make_plan(without_cluster.deployable_trees, session, semantics=TIDEGATE)).plan
     await drive(build_driver(plan, session, RolloutOptions(holder="brings"), lambda _: None))
-    end, events = (await plan_deletions(session, found)).plan, list[Event]()
+    end, events = (await plan_deletions(session, without_cluster)).plan, list[Event]()
     await drive(build_driver(end, session, RolloutOptions(holder="deletes"), events.append))
-    gone = [one for one in events if one.type is EventType.OBJECT_PRUNED and one.ref]
+    gone = [event for event in events if event.type is EventType.OBJECT_PRUNED and event.ref]
     assert events[-1].reason == "passed"
     return [
-        [one.ref.name for one in same if one.ref]
+        [item.ref.name for item in same if item.ref]
         for _, same in groupby(gone, key=lambda one: one.at)
     ]
 
@@ -311,12 +313,12 @@ async def test_without_steps_the_order_of_deletion_is_ignored(ladder: Ladder) ->
 def test_what_a_set_may_do_to_applications_is_said_by_its_policy(
     policy: str, *, updates: bool, deletes: bool
 ) -> None:
-    one = a_set(syncPolicy={"applicationsSync": policy})
+    item = a_set(syncPolicy={"applicationsSync": policy})
 
-    assert effective_policy(one, {}) == ApplicationSetPolicy(updates, deletes)
-    assert effective_policy(one, {POLICY_SETTING: "sync"}) == ApplicationSetPolicy()
+    assert effective_policy(item, {}) == ApplicationSetPolicy(updates, deletes)
+    assert effective_policy(item, {POLICY_SETTING: "sync"}) == ApplicationSetPolicy()
     assert effective_policy(
-        one, {POLICY_SETTING: "sync", OVERRIDE_SETTING: "true"}
+        item, {POLICY_SETTING: "sync", OVERRIDE_SETTING: "true"}
     ) == ApplicationSetPolicy(updates, deletes)
 
 
@@ -325,11 +327,11 @@ async def test_a_patch_cannot_change_the_project_and_finalizers_are_kept() -> No
     web: Json = {"list": {"elements": [{"name": "web"}]}}
     patch = "metadata: {finalizers: [background]}\nspec: {project: root}\n"
 
-    found = await Runner().generated(a_set(web, templatePatch=patch))
+    result = await Runner().generated(a_set(web, templatePatch=patch))
 
-    (one,) = found.applications
-    assert get_text(one.body, "spec", "project") == "default"
-    assert one.body["metadata"] == {
+    (application,) = result.applications
+    assert get_text(application.body, "spec", "project") == "default"
+    assert application.body["metadata"] == {
         "name": "web",
         "namespace": "argocd",
         "finalizers": ["background", "resources-finalizer.argocd.argoproj.io"],
@@ -346,9 +348,9 @@ async def test_a_matrix_has_two_and_a_merge_keeps_what_the_first_finds() -> None
     ]
     merge: JsonObject = {"merge": {"mergeKeys": ["b"], "generators": lists}}
 
-    ((_, found),) = await Runner().run(generate_parameters(merge, run))
+    ((_, result),) = await Runner().run(generate_parameters(merge, run))
 
-    assert found == [{"a": "2_1", "b": "same", "c": "1_3"}]
+    assert result == [{"a": "2_1", "b": "same", "c": "1_3"}]
     for wrong in (lists[:1], lists, lists[:2]):
         with pytest.raises(GeneratorError):
             await Runner().run(generate_parameters({"matrix": {"generators": wrong}}, run))
@@ -359,13 +361,13 @@ async def test_an_empty_file_has_its_place_alone() -> None:
     path = "path/dir/file_name.yaml"
     entry: JsonObject = {"git": {"repoURL": GIT, "files": [{"path": path}]}}
 
-    ((_, found),) = await Runner({path: ""}).run(
+    ((_, result),) = await Runner({path: ""}).run(
         generate_parameters(entry, GeneratorContext(GeneratorInputs(), TemplateLanguage()))
     )
 
-    (one,) = found
+    (item,) = result
     names = ("path", "path.basename", "path.filename", "path.filenameNormalized", "path[1]")
-    assert [one[name] for name in names] == [
+    assert [item[name] for name in names] == [
         "path/dir",
         "dir",
         "file_name.yaml",

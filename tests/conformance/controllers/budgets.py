@@ -26,8 +26,8 @@ def a_budget(**spec: Json) -> Apply:
 
 def a_scaler() -> Apply:
     target: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": WEB.name}
-    wanted: Json = {"type": "Utilization", "averageUtilization": 50}
-    metric: Json = {"type": "Resource", "resource": {"name": "cpu", "target": wanted}}
+    expected: Json = {"type": "Utilization", "averageUtilization": 50}
+    metric: Json = {"type": "Resource", "resource": {"name": "cpu", "target": expected}}
     body: JsonObject = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",

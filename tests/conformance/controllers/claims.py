@@ -15,10 +15,10 @@ def says(condition: str, reason: str, *, observed: bool = True) -> Claim:
     """A condition with this reason, said of the newest generation."""
 
     def holds(body: JsonObject) -> bool:
-        found = [
-            one for one in get_mappings(body, "status", "conditions") if one["type"] == condition
+        matches = [
+            item for item in get_mappings(body, "status", "conditions") if item["type"] == condition
         ]
-        given = bool(found) and get_text(found[0], "reason") == reason
+        given = bool(matches) and get_text(matches[0], "reason") == reason
         return given and (is_observed(body) or not observed)
 
     return holds
@@ -37,16 +37,16 @@ def counts(**wanted: int) -> Claim:
 
 def rolled_out(body: JsonObject) -> bool:
     """A Deployment that is all new and all available."""
-    wanted = get_int(body, "spec", "replicas", default=1)
+    expected = get_int(body, "spec", "replicas", default=1)
     names = ("replicas", "updatedReplicas", "availableReplicas")
-    return counts(**dict.fromkeys(names, wanted))(body) and (
+    return counts(**dict.fromkeys(names, expected))(body) and (
         says("Progressing", "NewReplicaSetAvailable")(body)
     )
 
 
 def updated(body: JsonObject) -> bool:
     """A StatefulSet whose pods are all ready and all of its newest revision."""
-    wanted = get_int(body, "spec", "replicas", default=1)
+    expected = get_int(body, "spec", "replicas", default=1)
     status = get_mapping(body, "status")
     is_one = get_text(status, "currentRevision") == get_text(status, "updateRevision")
-    return is_one and counts(readyReplicas=wanted, updatedReplicas=wanted)(body)
+    return is_one and counts(readyReplicas=expected, updatedReplicas=expected)(body)

@@ -39,19 +39,19 @@ def _stretches(states: list[State]) -> list[Summary]:
 def _stretch(states: list[State]) -> Summary:
     conditions = sorted({name for state in states for name in get_mapping(state, "conditions")})
     counts = sorted({name for state in states for name in get_mapping(state, "counts")})
-    told: Summary = {
+    by_name: Summary = {
         name: _distinct(get_mapping(state, "conditions").get(name) for state in states)
         for name in conditions
     }
-    told |= {
+    by_name |= {
         name: _distinct(state.get(name) for state in states)
         for name in ("generation", "observed", *REVISIONS)
     }
     for name in counts:
         values = [get_int(state, "counts", name) for state in states]
         least = None if name in BLINKING else min(values)
-        told[name] = (values[0], least, max(values), values[-1])
-    return told
+        by_name[name] = (values[0], least, max(values), values[-1])
+    return by_name
 
 
 def _distinct(values: Iterable[Json]) -> list[Json]:

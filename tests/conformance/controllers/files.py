@@ -30,8 +30,8 @@ def write_traces(case: Case, traces: list[Trace]) -> None:
 
 
 def read_traces(case: Case) -> list[Trace]:
-    found: Trace | list[Trace] = msgspec.json.decode(path_of(case).read_bytes())
-    return found if isinstance(found, list) else [found]
+    document: Trace | list[Trace] = msgspec.json.decode(path_of(case).read_bytes())
+    return document if isinstance(document, list) else [document]
 
 
 def distinct(traces: list[Trace]) -> list[Trace]:
@@ -39,7 +39,7 @@ def distinct(traces: list[Trace]) -> list[Trace]:
     groups: list[list[Trace]] = []
     for trace in sorted(traces, key=show_trace):
         summary = summary_of(trace)
-        group = next((one for one in groups if summary_of(one[0]) == summary), None)
+        group = next((group for group in groups if summary_of(group[0]) == summary), None)
         if group is None:
             groups.append([trace])
         else:

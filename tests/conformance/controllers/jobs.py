@@ -16,7 +16,7 @@ PASSED = Until(LOAD, says("Complete", "CompletionsReached", observed=False))
 
 def a_job(*, outcome: str = "", run_for: str = "", exit_code: str = "", **spec: Json) -> Apply:
     notes = {"outcome": outcome, "run_for": run_for, "exit_code": exit_code}
-    template = a_template(**{name: told for name, told in notes.items() if told})
+    template = a_template(**{name: item for name, item in notes.items() if item})
     pod: Json = template["spec"]
     assert isinstance(pod, dict)
     body: JsonObject = {

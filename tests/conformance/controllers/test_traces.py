@@ -17,12 +17,12 @@ from tests.support.trace_simulation import simulated
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_trace_is_one_that_was_recorded(case: Case) -> None:
-    recorded = [summary_of(one) for one in read_traces(case)]
+    recorded = [summary_of(trace) for trace in read_traces(case)]
 
-    told = summary_of(await simulated(case))
+    summary = summary_of(await simulated(case))
 
     # Compared with the first alone, a failure shows where they differ.
-    assert told in recorded or told == recorded[0]
+    assert summary in recorded or summary == recorded[0]
 
 
 def test_every_recorded_trace_has_a_case() -> None:
@@ -34,7 +34,7 @@ def test_every_recorded_trace_has_a_case() -> None:
 
 
 async def test_the_same_case_is_told_the_same_twice() -> None:
-    case = next(one for one in CASES if one.name == "deployment-rolls-to-a-new-image")
+    case = next(case_ for case_ in CASES if case_.name == "deployment-rolls-to-a-new-image")
 
     first, second = await simulated(case), await simulated(case)
 

@@ -68,7 +68,9 @@ class FluxStage(ArgoStage):
         }
         (document,) = read_documents(to_json(body), "unit.yaml")
         read_ = read_kustomization(document, self.namespace)
-        assert not [one for one in read_.findings if one.severity == "error"], read_.findings
+        assert not [finding for finding in read_.findings if finding.severity == "error"], (
+            read_.findings
+        )
         (unit,) = read_.units
         return msgspec.structs.replace(unit, policy=with_semantics(unit.policy, rules))
 
@@ -84,28 +86,32 @@ class FluxStage(ArgoStage):
         if policy is not None:
             unit = msgspec.structs.replace(unit, policy=policy)
         documents = [
-            one for body in bodies for one in read_documents(to_json(self.here(body)), "a.yaml")
+            document
+            for body in bodies
+            for document in read_documents(to_json(self.here(body)), "a.yaml")
         ]
         wide = await self._cluster_wide()
-        found = parse_all_manifests(
+        all_manifests = parse_all_manifests(
             unit, documents, lambda kind: (kind.group, kind.name) not in wide
         )
-        return build_plan([found], readiness_timeout=readiness_timeout)
+        return build_plan([all_manifests], readiness_timeout=readiness_timeout)
 
     async def chain(self, *layers: tuple[JsonObject, ...]) -> Plan:
         """Units that wait for their objects, each behind the one before; by our own rules."""
         wide = await self._cluster_wide()
-        found: list[Manifests] = []
+        result: list[Manifests] = []
         for number, bodies in enumerate(layers):
             before: Json = [{"name": f"layer-{number - 1}"}] if number else []
             spec: JsonObject = {"wait": True, "dependsOn": before}
             unit = self.unit(spec, TIDEGATE, f"layer-{number}")
             texts = [
-                one for body in bodies for one in read_documents(to_json(self.here(body)), "a.yaml")
+                document
+                for body in bodies
+                for document in read_documents(to_json(self.here(body)), "a.yaml")
             ]
             scope = lambda kind: (kind.group, kind.name) not in wide  # noqa: E731
-            found.append(parse_all_manifests(unit, texts, scope))
-        return build_plan(found, readiness_timeout=readiness_timeout)
+            result.append(parse_all_manifests(unit, texts, scope))
+        return build_plan(result, readiness_timeout=readiness_timeout)
 
     async def begin_reconcile(
         self, *bodies: JsonObject, rules: Semantics = FLUX, **spec: Json

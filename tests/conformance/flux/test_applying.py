@@ -39,43 +39,43 @@ async def data_of(stage: FluxStage, body: JsonObject) -> JsonObject:
 
 @case(40)
 async def test_what_has_not_changed_is_not_written(each_flux: FluxStage) -> None:
-    flux, one = each_flux, setting("one", a="1")
-    await flux.reconcile(one)
-    before = (await flux.live(one)).resource_version
+    flux, item = each_flux, setting("one", a="1")
+    await flux.reconcile(item)
+    before = (await flux.live(item)).resource_version
 
-    run = await flux.reconcile(one)
+    run = await flux.reconcile(item)
 
     assert (run.result, named(run, EventType.OBJECT_WRITTEN)) == ("passed", [])
-    assert (await flux.live(one)).resource_version == before
+    assert (await flux.live(item)).resource_version == before
 
 
 @case(41)
 async def test_what_somebody_edits_is_put_back(each_flux: FluxStage) -> None:
-    flux, one = each_flux, setting("one", a="1")
-    await flux.reconcile(one)
-    await flux.desk.patch(await flux.ref(one), {"data": {"a": "2"}}, manager="kubectl-edit")
+    flux, item = each_flux, setting("one", a="1")
+    await flux.reconcile(item)
+    await flux.desk.patch(await flux.ref(item), {"data": {"a": "2"}}, manager="kubectl-edit")
 
-    await flux.reconcile(one)
+    await flux.reconcile(item)
 
-    assert await data_of(flux, one) == {"a": "1"}
+    assert await data_of(flux, item) == {"a": "1"}
 
 
 @case(41)
 async def test_what_lives_can_ask_for_being_left_alone(each_flux: FluxStage) -> None:
-    flux, one = each_flux, setting("one", a="1")
-    await flux.reconcile(one)
-    ref, note = await flux.ref(one), f"{NOTE}reconcile"
+    flux, item = each_flux, setting("one", a="1")
+    await flux.reconcile(item)
+    ref, note = await flux.ref(item), f"{NOTE}reconcile"
     edit: JsonObject = {"data": {"a": "2"}, "metadata": {"annotations": {note: "Disabled"}}}
     await flux.desk.patch(ref, edit, manager="kubectl-edit")
 
     run = await flux.reconcile(setting("one", a="3"))
-    kept = await data_of(flux, one)
+    kept = await data_of(flux, item)
     await flux.desk.patch(ref, {"metadata": {"annotations": {note: "enabled"}}}, manager="other")
     await flux.reconcile(setting("one", a="3"))
 
     assert run.result == "passed"
     assert kept == {"a": "2"}
-    assert await data_of(flux, one) == {"a": "3"}
+    assert await data_of(flux, item) == {"a": "3"}
 
 
 @case(44)
@@ -109,33 +109,33 @@ async def test_what_git_wants_ignored_is_never_made_and_nobody_waits_for_it(
 
 @case(53)
 async def test_what_git_wants_ignored_from_now_on_is_not_pruned(flux: FluxStage) -> None:
-    one = setting("one", a="1")
-    await flux.reconcile(one)
+    item = setting("one", a="1")
+    await flux.reconcile(item)
 
     await flux.reconcile(labelled(setting("one", a="2"), "ssa", "ignore"))
 
-    assert await data_of(flux, one) == {"a": "1"}
+    assert await data_of(flux, item) == {"a": "1"}
 
 
 @case(42)
 async def test_a_field_that_is_ignored_is_not_put_back_and_stays_when_another_one_is(
     each_flux: FluxStage,
 ) -> None:
-    flux, one = each_flux, setting("one", x="1", y="1")
+    flux, item = each_flux, setting("one", x="1", y="1")
     rules: Json = [{"paths": ["/data/x"], "target": {"kind": "ConfigMap"}}]
-    await flux.reconcile(one, ignore=rules)
-    ref = await flux.ref(one)
+    await flux.reconcile(item, ignore=rules)
+    ref = await flux.ref(item)
     await flux.desk.patch(ref, {"data": {"x": "2"}}, manager="other")
 
-    first = await flux.reconcile(one, ignore=rules)
+    first = await flux.reconcile(item, ignore=rules)
     await flux.desk.patch(ref, {"data": {"y": "2"}}, manager="other")
-    second = await flux.reconcile(one, ignore=rules)
+    second = await flux.reconcile(item, ignore=rules)
 
     assert (named(first, EventType.OBJECT_WRITTEN), named(second, EventType.OBJECT_WRITTEN)) == (
         [],
         ["one"],
     )
-    assert await data_of(flux, one) == {"x": "2", "y": "1"}
+    assert await data_of(flux, item) == {"x": "2", "y": "1"}
 
 
 @case(43)

@@ -140,12 +140,12 @@ def test_each_is_a_finding_with_its_place(layers: Layers) -> None:
     circle = layers.run("plan", "--offline")
 
     assert (ran.returncode, circle.returncode) == (3, 3)
-    blocks = [" ".join(one.split()) for one in ran.stderr.replace("\n  ", " ").splitlines()]
+    blocks = [" ".join(line.split()) for line in ran.stderr.replace("\n  ", " ").splitlines()]
     for name, (_, sentence) in BAD.items():
-        told = [one for one in blocks if sentence in one]
-        assert told, (name, ran.stderr)
-        assert all(" at clusters/main/all.yaml:" in one for one in told), told
-    (sealed,) = [one for one in blocks if one.startswith("warning[render.sops.key]")]
+        messages = [block for block in blocks if sentence in block]
+        assert messages, (name, ran.stderr)
+        assert all(" at clusters/main/all.yaml:" in item for item in messages), messages
+    (sealed,) = [block for block in blocks if block.startswith("warning[render.sops.key]")]
     assert " at sealed/s.yaml:1:1" in sealed
     assert "looked at Secret `flux-system/sops-age`: not in the repository" in sealed
     first, second = (f"`{UNIT}{name}`" for name in CIRCLE)
@@ -162,13 +162,13 @@ def test_each_is_a_clear_state_of_a_run_and_the_others_go_on(layers: Layers) -> 
     ran = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "--offline", "-o", "json")
 
     assert ran.returncode == 4
-    begun = {one.removesuffix("/rest") for one in begins(ran) if one.endswith("/rest")}
+    begun = {begin.removesuffix("/rest") for begin in begins(ran) if begin.endswith("/rest")}
     assert begun >= RUN
     assert not begun & ({*BAD, *CIRCLE, "behind"} - RUN)
     ended = {
-        str(one["unit"]).rpartition("/")[2]: (one["reason"], str(one.get("sentence", "")))
-        for one in events(ran)
-        if one["event"] == "unit.ended"
+        str(event["unit"]).rpartition("/")[2]: (event["reason"], str(event.get("sentence", "")))
+        for event in events(ran)
+        if event["event"] == "unit.ended"
     }
     for name in BAD.keys() - RUN:
         how, sentence = ended[name]
@@ -224,7 +224,7 @@ def test_by_flux_they_hold_what_is_behind_them_to_the_end(layers: Layers) -> Non
     )
 
     assert ran.returncode == 4
-    begun = {one.partition("/")[0] for one in begins(ran)}
+    begun = {begin.partition("/")[0] for begin in begins(ran)}
     assert begun == {"clusters-main", "good", "vacuous", "sealed"}, "`waits` does for ever"
-    skipped = {str(one["step"]) for one in events(ran) if one["event"] == "step.skipped"}
+    skipped = {str(event["step"]) for event in events(ran) if event["event"] == "step.skipped"}
     assert skipped == {f"{UNIT}after-{name}/rest" for name in stuck}

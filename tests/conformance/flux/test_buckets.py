@@ -88,8 +88,8 @@ async def test_a_download_that_is_not_there_is_told_and_had_when_it_is_back(
         back = await asyncio.to_thread(layers.run, "sync", "--sandbox")
 
     assert gone.returncode == 3
-    told = " ".join(gone.stderr.split())
-    assert f"`{UNIT}apps` is not rendered: there is no bucket `platform`" in told
+    result = " ".join(gone.stderr.split())
+    assert f"`{UNIT}apps` is not rendered: there is no bucket `platform`" in result
     assert back.returncode == 0, back.stderr
 
 
@@ -107,10 +107,10 @@ def test_a_bucket_that_cannot_be_had_is_told_with_its_units_and_a_directory_will
     mapped_here = layers.rendered("apps", "--repo-map", f"{address}={elsewhere.root}")
 
     assert ran.returncode == 3
-    told = " ".join(ran.stderr.split())
-    assert f"`{UNIT}apps` is not rendered: objects of a bucket of `gcp` are not fetched" in told
-    assert f"`--repo-map {address}=PATH`" in told
-    assert "clusters/main/all.yaml:" in told
+    result = " ".join(ran.stderr.split())
+    assert f"`{UNIT}apps` is not rendered: objects of a bucket of `gcp` are not fetched" in result
+    assert f"`--repo-map {address}=PATH`" in result
+    assert "clusters/main/all.yaml:" in result
     assert set(mapped_here) == {"z"}
 
 

@@ -116,21 +116,24 @@ def test_common_metadata_is_on_all_objects_and_goes_with_its_entry(layers: Layer
     layers.unit("apps")
     second = layers.rendered("apps")
 
-    assert [get_value(one, "metadata", "labels", "team") for one in first.values()] == [
+    assert [get_value(item, "metadata", "labels", "team") for item in first.values()] == [
         "red",
         "red",
     ]
-    assert [get_value(one, "metadata", "labels", "team") for one in second.values()] == [None, None]
+    assert [get_value(item, "metadata", "labels", "team") for item in second.values()] == [
+        None,
+        None,
+    ]
 
 
 @case(28)
 async def test_a_label_that_has_left_the_text_leaves_what_lives(each_flux: FluxStage) -> None:
-    flux, one = each_flux, an_object("one")
-    metadata: Json = {**get_mapping(one, "metadata"), "labels": {"team": "red"}}
-    await flux.reconcile({**one, "metadata": metadata})
-    before = get_value(await flux.body(one), "metadata", "labels", "team")
+    flux, item = each_flux, an_object("one")
+    metadata: Json = {**get_mapping(item, "metadata"), "labels": {"team": "red"}}
+    await flux.reconcile({**item, "metadata": metadata})
+    before = get_value(await flux.body(item), "metadata", "labels", "team")
 
-    await flux.reconcile(one)
+    await flux.reconcile(item)
 
     assert before == "red"
-    assert get_value(await flux.body(one), "metadata", "labels", "team") is None
+    assert get_value(await flux.body(item), "metadata", "labels", "team") is None

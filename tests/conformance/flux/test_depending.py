@@ -79,14 +79,14 @@ def test_behind_a_layer_that_is_not_well_nothing_is_applied(layers: Layers, tmp_
         *("--scenario", str(scenario)),
     )
 
-    told = events(ran)
-    again = [one for one in told if one["event"] == "retry.planned"]
-    start = int(str(told[0]["at"]))
-    waited = [round((int(str(one["at"])) - start) / 1000) for one in again]
+    result = events(ran)
+    again = [item for item in result if item["event"] == "retry.planned"]
+    start = int(str(result[0]["at"]))
+    waited = [round((int(str(item["at"])) - start) / 1000) for item in again]
     assert waited[:2] == [180, 420], "three minutes each, and one before the next try"
     assert waited[2:4] == [605, 665], "after ten the Deployment gives up, which ends a wait early"
-    assert {one.partition("/")[0] for one in begins(ran)} == {"clusters-main", "a"}
-    assert str(told[-1]["sentence"]).startswith("it still tries: Deployment shop/a: ")
+    assert {begin.partition("/")[0] for begin in begins(ran)} == {"clusters-main", "a"}
+    assert str(result[-1]["sentence"]).startswith("it still tries: Deployment shop/a: ")
 
 
 @case(10)
@@ -100,7 +100,7 @@ def test_a_dependency_that_is_not_there_is_told_at_its_place(layers: Layers) -> 
     assert f"`{UNIT}b` depends on `{UNIT}nobody`, which is not there" in refused.stderr
     assert "at clusters/main/all.yaml:" in refused.stderr
     assert "(spec.dependsOn[0])" in refused.stderr
-    assert {one.partition("/")[0] for one in begins(rest)} == {"clusters-main", "a"}
+    assert {begin.partition("/")[0] for begin in begins(rest)} == {"clusters-main", "a"}
 
 
 @case(15)
@@ -116,7 +116,9 @@ def test_an_expression_that_is_true_at_once_holds_nobody_unless_flux_shall_ask_f
     asking = simulated(layers)
 
     findings = [json.loads(line) for line in by_flux.stderr.splitlines()]
-    assert ("flux.unawaited", "warning") in {(one["code"], one["severity"]) for one in findings}
+    assert ("flux.unawaited", "warning") in {
+        (finding["code"], finding["severity"]) for finding in findings
+    }
     assert begins(by_flux)["b/rest"] == 0.0
     assert by_us["b/rest"] > 0.0, "by our rules a dependency is ready, whatever else is asked"
     assert asking["b/rest"] == 30.0
@@ -210,9 +212,9 @@ def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_o
 
     ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "2m")
 
-    told = events(ran)
-    (again,) = [one for one in told if one["event"] == "retry.planned"]
-    assert (int(str(again["at"])) - int(str(told[0]["at"]))) // 1000 == 30, "no less than that"
+    result = events(ran)
+    (again,) = [item for item in result if item["event"] == "retry.planned"]
+    assert (int(str(again["at"])) - int(str(result[0]["at"]))) // 1000 == 30, "no less than that"
     assert "ConfigMap shop/one took too long: " in str(again["sentence"])
     assert "b/rest" not in begins(ran)
 

@@ -22,7 +22,7 @@ async def end(flux: FluxStage, *bodies: JsonObject, **spec: Json) -> Run:
     """Delete the unit of which these live."""
     unit = flux.unit(spec)
     lives = [prune_candidate(await flux.body(body), plan_unit(unit)) for body in bodies]
-    going = [one for one in lives if one is not None]
+    going = [live for live in lives if live is not None]
     plan = build_deletion(Manifests(unit=unit), going, readiness_timeout=readiness_timeout)
     rolling = flux.start(plan)
     return await rolling.ends()
@@ -42,21 +42,21 @@ async def end(flux: FluxStage, *bodies: JsonObject, **spec: Json) -> Run:
 async def test_what_goes_with_a_unit_is_said_by_its_policy(
     flux: FluxStage, policy: str, *, prunes: bool, goes: bool
 ) -> None:
-    one = setting("one")
-    await flux.reconcile(one)
+    item = setting("one")
+    await flux.reconcile(item)
 
-    run = await end(flux, one, deletionPolicy=policy, prune=prunes)
+    run = await end(flux, item, deletionPolicy=policy, prune=prunes)
 
     assert run.result == "passed"
-    assert await flux.lives(one) is not goes
+    assert await flux.lives(item) is not goes
 
 
 @case(48)
 async def test_what_somebody_holds_is_waited_for(flux: FluxStage) -> None:
-    one = held(setting("one"))
-    await flux.reconcile(one)
+    item = held(setting("one"))
+    await flux.reconcile(item)
     unit = flux.unit({"deletionPolicy": "WaitForTermination"})
-    stale = prune_candidate(await flux.body(one), plan_unit(unit))
+    stale = prune_candidate(await flux.body(item), plan_unit(unit))
     assert stale is not None
     rolling = flux.start(
         build_deletion(Manifests(unit=unit), [stale], readiness_timeout=readiness_timeout)
@@ -65,30 +65,30 @@ async def test_what_somebody_holds_is_waited_for(flux: FluxStage) -> None:
     await rolling.waits("Deleting")
 
     await rolling.stops()
-    assert await flux.lives(one)
+    assert await flux.lives(item)
 
 
 @case(46, 48)
 async def test_what_lives_can_ask_for_outliving_its_unit(flux: FluxStage) -> None:
-    one = setting("one")
-    await flux.reconcile(one)
+    item = setting("one")
+    await flux.reconcile(item)
     note: JsonObject = {"metadata": {"annotations": {f"{NOTE}prune": "disabled"}}}
-    await flux.desk.patch(await flux.ref(one), note, manager="kubectl-edit")
+    await flux.desk.patch(await flux.ref(item), note, manager="kubectl-edit")
 
-    await end(flux, one)
+    await end(flux, item)
 
-    assert await flux.lives(one)
+    assert await flux.lives(item)
 
 
 @case(18)
 async def test_a_unit_that_cannot_begin_can_be_deleted(flux: FluxStage) -> None:
-    one = setting("one")
-    await flux.reconcile(one)
+    item = setting("one")
+    await flux.reconcile(item)
 
-    run = await end(flux, one, dependsOn=[{"name": "never-ready"}])
+    run = await end(flux, item, dependsOn=[{"name": "never-ready"}])
 
     assert (run.result, named(run, EventType.OBJECT_PRUNED)) == ("passed", ["one"])
-    assert not await flux.lives(one)
+    assert not await flux.lives(item)
 
 
 async def test_kinds_go_in_the_reverse_of_the_order_in_which_they_came(flux: FluxStage) -> None:

@@ -115,14 +115,14 @@ async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> 
 
 @case(55)
 async def test_a_unit_that_lists_itself_does_not_wait_for_itself(flux: FluxStage) -> None:
-    own: Json = {
+    unit_resource: Json = {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
         "name": flux.namespace,
         "namespace": flux.namespace,
     }
 
-    run = await flux.reconcile(setting("one"), healthChecks=[own])
+    run = await flux.reconcile(setting("one"), healthChecks=[unit_resource])
 
     assert run.result == "passed"
 
@@ -152,18 +152,18 @@ async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
     """A class of somebody's own that is not ready holds what comes behind it."""
     group = flux.group
     definition = a_class_definition(group)
-    one: JsonObject = {
+    item: JsonObject = {
         "apiVersion": f"{group}/v1",
         "kind": "DatabaseClass",
         "metadata": {"name": f"one-{flux.namespace}"},
     }
     await flux.reconcile(definition)
-    await flux.desk.create(one)
+    await flux.desk.create(item)
     unready: Json = [{"type": "Ready", "status": "False", "lastTransitionTime": AT}]
-    await flux.says(one, {"conditions": unready})
+    await flux.says(item, {"conditions": unready})
     begun = flux.world.now()
 
-    rolling = await flux.begin_reconcile(definition, one, setting("rest"), timeout="20m")
+    rolling = await flux.begin_reconcile(definition, item, setting("rest"), timeout="20m")
     again = await rolling.tells(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 

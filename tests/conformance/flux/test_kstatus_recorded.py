@@ -45,16 +45,16 @@ def differs(verdict: Verdict, told: Answer) -> bool:
 
 
 def test_the_answers_are_those_to_our_questions() -> None:
-    asked, told = (digest_of(question) for question in ASKED), (digest for digest, _ in TOLD)
+    requests, messages = (digest_of(question) for question in ASKED), (digest for digest, _ in TOLD)
 
-    assert all(one == other for one, other in zip_longest(asked, told))
+    assert all(item == other for item, other in zip_longest(requests, messages))
 
 
 def test_every_object_is_judged_as_kstatus_judges_it() -> None:
     differing = (
-        f"{number}: {verdict} where kstatus says {told}"
-        for number, (question, (_, told)) in enumerate(zip(ASKED, TOLD, strict=True))
-        if differs(verdict := our_verdict(question), told)
+        f"{number}: {verdict} where kstatus says {result}"
+        for number, (question, (_, result)) in enumerate(zip(ASKED, TOLD, strict=True))
+        if differs(verdict := our_verdict(question), result)
     )
 
     assert next(differing, "") == ""
@@ -101,10 +101,10 @@ def test_every_verdict_has_a_reason_for_programs() -> None:
     ],
 )
 def test_the_questions_reach_every_rule(reason: str) -> None:
-    assert sum(told.reason == reason for _, told in TOLD) >= 3
+    assert sum(result.reason == reason for _, result in TOLD) >= 3
 
 
 def test_the_questions_reach_every_status() -> None:
-    seen = Counter(told.status for _, told in TOLD)
+    seen = Counter(result.status for _, result in TOLD)
 
     assert {status for status, times in seen.items() if times >= 20} == set(STATUSES)

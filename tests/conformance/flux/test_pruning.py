@@ -37,38 +37,38 @@ async def test_a_unit_of_which_nothing_is_left_prunes_all_it_had_and_brings_it_a
     ("word", "value"), [("prune", "Disabled"), ("reconcile", "disabled"), ("ssa", "Ignore")]
 )
 async def test_what_lives_can_ask_for_being_kept(flux: FluxStage, word: str, value: str) -> None:
-    one = setting("one")
-    await flux.reconcile(one)
+    item = setting("one")
+    await flux.reconcile(item)
     note: JsonObject = {"metadata": {"annotations": {f"{NOTE}{word}": value}}}
-    await flux.desk.patch(await flux.ref(one), note, manager="kubectl-edit")
+    await flux.desk.patch(await flux.ref(item), note, manager="kubectl-edit")
 
     runs = [await flux.reconcile(setting("other")) for _ in range(2)]
 
     assert [run.result for run in runs] == ["passed", "passed"]
-    assert await flux.lives(one)
+    assert await flux.lives(item)
 
 
 @case(46)
 async def test_what_another_unit_has_taken_over_stays(each_flux: FluxStage) -> None:
-    flux, one = each_flux, setting("one")
-    await flux.reconcile(one)
+    flux, item = each_flux, setting("one")
+    await flux.reconcile(item)
     taken: JsonObject = {"metadata": {"labels": {f"{NOTE}name": "other"}}}
-    await flux.desk.patch(await flux.ref(one), taken, manager="kustomize-controller")
+    await flux.desk.patch(await flux.ref(item), taken, manager="kustomize-controller")
 
     run = await flux.reconcile(setting("other"))
 
     assert run.result == "passed"
-    assert await flux.lives(one)
+    assert await flux.lives(item)
 
 
 @case(46)
 async def test_without_prune_nothing_goes(flux: FluxStage) -> None:
-    one = setting("one")
-    await flux.reconcile(one, prune=False)
+    item = setting("one")
+    await flux.reconcile(item, prune=False)
 
     await flux.reconcile(setting("other"), prune=False)
 
-    assert await flux.lives(one)
+    assert await flux.lives(item)
 
 
 async def test_what_goes_goes_behind_what_comes_and_before_anybody_asks_for_health(

@@ -38,18 +38,24 @@ def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
 
     assert done.code == 0, done.stderr
     assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
-    builds = [one.removeprefix("sha256:")[:12] for one in (first, second)]
-    versions = [f"1.0.0+{one}" for one in builds]
-    assert [one.chart for one in records(sandbox)] == [("shop", one) for one in versions]
+    builds = [item.removeprefix("sha256:")[:12] for item in (first, second)]
+    versions = [f"1.0.0+{build}" for build in builds]
+    assert [record.chart for record in records(sandbox)] == [
+        ("shop", version) for version in versions
+    ]
     setting = sandbox.all(CONFIG_MAP, "shop")["web"]
     assert get_text(setting, "data", "version") == versions[1]
     assert get_text(setting, "data", "to") == "two"
-    own = sandbox.all(RELEASE, "shop")["web"]
-    assert get_text(own, "status", "lastAttemptedRevision") == versions[1]
-    assert get_text(own, "status", "lastAttemptedRevisionDigest") == second
-    history = get_mappings(own, "status", "history")
-    assert [get_text(one, "ociDigest") for one in history] == [second, first]
-    ready = next(one for one in get_mappings(own, "status", "conditions") if one["type"] == "Ready")
+    unit_resource = sandbox.all(RELEASE, "shop")["web"]
+    assert get_text(unit_resource, "status", "lastAttemptedRevision") == versions[1]
+    assert get_text(unit_resource, "status", "lastAttemptedRevisionDigest") == second
+    history = get_mappings(unit_resource, "status", "history")
+    assert [get_text(item, "ociDigest") for item in history] == [second, first]
+    ready = next(
+        condition
+        for condition in get_mappings(unit_resource, "status", "conditions")
+        if condition["type"] == "Ready"
+    )
     assert get_text(ready, "message").endswith(f"shop/web.v2 with chart shop@{versions[1]}")
 
 
@@ -79,6 +85,6 @@ def test_a_tag_that_is_another_version_than_the_charts_is_refused(
         refused = sandbox.sync(root)
 
     assert refused.code != 0
-    told = "the tag of its artifact is `1.0.1`, and the chart has the version `1.0.0`"
-    assert told in refused.stderr
+    message = "the tag of its artifact is `1.0.1`, and the chart has the version `1.0.0`"
+    assert message in refused.stderr
     assert records(sandbox) == []

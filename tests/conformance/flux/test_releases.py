@@ -69,11 +69,13 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
 
     ran = tidegate("simulate", shop.root, *words)
 
-    told = [json.loads(line) for line in ran.stdout.splitlines()]
-    planned = [(one["at"], one["until"]) for one in told if one.get("event") == "retry.planned"]
+    messages = [json.loads(line) for line in ran.stdout.splitlines()]
+    planned = [
+        (item["at"], item["until"]) for item in messages if item.get("event") == "retry.planned"
+    ]
     assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
-    (history,) = told[-1]["releases"]
-    assert [one["status"] for one in history["revisions"]][:3] == ["failed"] * 3
+    (history,) = messages[-1]["releases"]
+    assert [revision["status"] for revision in history["revisions"]][:3] == ["failed"] * 3
 
 
 @case(61)
@@ -257,10 +259,10 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
 
     assert sandbox.sync(shop.root).code != 0
 
-    found = stands(sandbox)
-    assert [number for number, _ in found] == [*range(1, len(found) + 1)]
-    assert found[-1][1] == "deployed"
-    assert [status for _, status in found].count("deployed") == 1
+    result = stands(sandbox)
+    assert [number for number, _ in result] == [*range(1, len(result) + 1)]
+    assert result[-1][1] == "deployed"
+    assert [status for _, status in result].count("deployed") == 1
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
 
 
@@ -305,8 +307,8 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
     assert get_text(settings["web"], "data", "to") == ("one" if is_mended else "other")
     assert ("more" in settings) is is_mended
     assert stands(sandbox) == [(1, "deployed")]
-    told = "drifted, and left so: ConfigMap shop/web: was changed by somebody: `data.to`"
-    assert (told in done.stdout) is (mode == "warn")
+    message = "drifted, and left so: ConfigMap shop/web: was changed by somebody: `data.to`"
+    assert (message in done.stdout) is (mode == "warn")
     gone = "drifted, and left so: ConfigMap shop/more: was deleted"
     assert (gone in done.stdout) is (mode == "warn")
 
@@ -322,8 +324,8 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
 def test_an_object_can_ask_that_nobody_looks_for_its_drift(
     sandbox: KeptSandbox, shop: ChartRepository, word: str
 ) -> None:
-    said = f"  {word}: {{helm.toolkit.fluxcd.io/driftDetection: disabled}}"
-    template = config_map("more", to="more").replace("\ndata:", f"\n{said}\ndata:")
+    text = f"  {word}: {{helm.toolkit.fluxcd.io/driftDetection: disabled}}"
+    template = config_map("more", to="more").replace("\ndata:", f"\n{text}\ndata:")
     shop.put("templates/more.yaml", template)
     shop.release(driftDetection={"mode": "enabled"})
     sandbox.sync(shop.root)

@@ -83,12 +83,12 @@ def test_secrets_inputs_of_generators_and_patches_are_opened_and_nothing_of_them
 
     twice = [layers.render("apps") for _ in range(2)]
 
-    assert [one.returncode for one in twice] == [0, 0], twice[0].stderr
+    assert [item.returncode for item in twice] == [0, 0], twice[0].stderr
     assert twice[0].stdout == twice[1].stdout
     assert "sops" not in twice[0].stdout
     assert '"name":"made-' in twice[0].stdout
-    told = [one.stdout + one.stderr for one in twice]
-    assert not any(CANARY in one or key.identity in one for one in told)
+    messages = [item.stdout + item.stderr for item in twice]
+    assert not any(CANARY in item or key.identity in item for item in messages)
     assert "render.sops" not in twice[0].stderr
 
 
@@ -97,13 +97,13 @@ def test_a_key_of_the_user_opens_and_a_secret_that_is_named_goes_before_it(
     layers: Layers, key: AgeKey
 ) -> None:
     wrong = AgeKey.generate()
-    own = layers.render("apps", SOPS_AGE_KEY=key.identity)
+    result = layers.render("apps", SOPS_AGE_KEY=key.identity)
     layers.more = [keys(**{"age.agekey": wrong.identity})]
 
     other = layers.run("plan", "--offline", SOPS_AGE_KEY=key.identity)
 
-    assert own.returncode == 0
-    assert "render.sops" not in own.stderr
+    assert result.returncode == 0
+    assert "render.sops" not in result.stderr
     assert "warning[render.sops.wrong-key]" in other.stderr
     assert "at apps/secret.yaml:1:1" in other.stderr
     assert f"none of the keys opens it; it is encrypted for `age {key.recipient}`" in other.stderr
@@ -169,17 +169,17 @@ def test_what_stood_encrypted_is_in_no_output_and_in_no_file(
         ("simulate", "--engine", "flux,tidegate", "-o", "json"),
     )
 
-    ran = [layers.run(*one, HOME=str(home)) for one in words]
+    ran = [layers.run(*word, HOME=str(home)) for word in words]
 
-    assert [one.returncode for one in ran] == [0] * len(words), [one.stderr for one in ran]
-    told = "".join(one.stdout + one.stderr for one in ran)
+    assert [item.returncode for item in ran] == [0] * len(words), [item.stderr for item in ran]
+    result = "".join(item.stdout + item.stderr for item in ran)
     hidden = (CANARY, base64.b64encode(CANARY.encode()).decode(), key.identity)
-    assert not [one for one in hidden if one in told]
+    assert not [item for item in hidden if item in result]
     files = [path for path in home.rglob("*") if path.is_file()]
-    left = [path for path in files if any(one.encode() in path.read_bytes() for one in hidden)]
+    left = [path for path in files if any(item.encode() in path.read_bytes() for item in hidden)]
     assert left == []
-    kept = [one for folder in left_in_memory() for one in folder.rglob("*")]
-    assert not [one for one in kept if holds(one, hidden)]
+    kept = [path for folder in left_in_memory() for path in folder.rglob("*")]
+    assert not [item for item in kept if holds(item, hidden)]
 
 
 def holds(path: Path, hidden: tuple[str, ...]) -> bool:
@@ -188,4 +188,4 @@ def holds(path: Path, hidden: tuple[str, ...]) -> bool:
         content = path.read_bytes()
     except OSError:
         return False
-    return any(one.encode() in content for one in hidden)
+    return any(item.encode() in content for item in hidden)

@@ -183,9 +183,11 @@ def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
 
     assert ran.code == 4, ran.stdout + ran.stderr
     units = cluster.all(KUSTOMIZATION, "flux-system")
-    told = "can't access 'GitRepository/shop/theirs', cross-namespace references have been blocked"
-    assert condition(units["apps"], "Ready") == ("False", "AccessDenied", told)
-    assert condition(units["apps"], "Stalled") == ("True", "AccessDenied", told)
+    message = (
+        "can't access 'GitRepository/shop/theirs', cross-namespace references have been blocked"
+    )
+    assert condition(units["apps"], "Ready") == ("False", "AccessDenied", message)
+    assert condition(units["apps"], "Stalled") == ("True", "AccessDenied", message)
     other = condition(units["other"], "Ready")
     assert other is not None
     assert other[0] == "True"

@@ -115,10 +115,12 @@ def test_what_cannot_be_put_into_a_tree_is_told_at_its_place(layers: Layers) -> 
     ran = layers.run("plan", *mapped(layers))
 
     assert ran.returncode == 3
-    told = [" ".join(one.split()) for one in ran.stderr.split("error[") if "all.yaml:" in one]
+    messages = [
+        " ".join(part.split()) for part in ran.stderr.split("error[") if "all.yaml:" in part
+    ]
     for number, (_, sentence) in enumerate(cases.values()):
         unit = f"`{UNIT}apps-{number}` is not rendered"
-        assert any(unit in one and sentence in one for one in told), (sentence, ran.stderr)
+        assert any(unit in item and sentence in item for item in messages), (sentence, ran.stderr)
 
 
 @case(6)
@@ -193,10 +195,10 @@ def test_an_artifact_that_cannot_be_made_is_told_with_its_unit(layers: Layers) -
     ran = layers.run("plan")
 
     assert ran.returncode == 3
-    told = " ".join(ran.stderr.split())
+    result = " ".join(ran.stderr.split())
     for name, (_, sentence) in BAD_COPIES.items():
-        assert f"`{UNIT}{name}` is not rendered" in told
-        assert sentence in told, (sentence, ran.stderr)
+        assert f"`{UNIT}{name}` is not rendered" in result
+        assert sentence in result, (sentence, ran.stderr)
     assert ran.stderr.count("clusters/main/all.yaml:") >= len(BAD_COPIES)
 
 
@@ -255,9 +257,9 @@ def test_each_directory_that_fits_a_pattern_makes_an_artifact(layers: Layers) ->
     assert set(layers.rendered("pay-dev")) == {"pay-base", "pay-dev"}
     lost = layers.run("plan")
     assert lost.returncode == 3
-    told = " ".join(lost.stderr.split())
-    assert f"`{UNIT}pay-prod` is not rendered: no directory that fits" in told
-    assert told.count("is not rendered") == 1
+    result = " ".join(lost.stderr.split())
+    assert f"`{UNIT}pay-prod` is not rendered: no directory that fits" in result
+    assert result.count("is not rendered") == 1
 
 
 def test_a_pattern_that_makes_nothing_is_told_at_its_place(layers: Layers) -> None:
@@ -274,10 +276,10 @@ def test_a_pattern_that_makes_nothing_is_told_at_its_place(layers: Layers) -> No
     ran = layers.run("plan")
 
     assert ran.returncode == 3
-    told = " ".join(ran.stderr.split())
+    result = " ".join(ran.stderr.split())
     both = "the directories `teams/Auth` and `teams/auth` both make `auth`"
-    assert f"`{UNIT}made` is not rendered: its generator makes nothing: {both}" in told
-    assert "clusters/main/all.yaml:" in told
+    assert f"`{UNIT}made` is not rendered: its generator makes nothing: {both}" in result
+    assert "clusters/main/all.yaml:" in result
 
 
 @case(26)

@@ -47,10 +47,10 @@ def test_the_last_source_of_a_variable_counts_and_line_breaks_are_taken_out(
     sources = [*taking("first", "second"), *taking("later", kind="Secret")]
     layers.unit("apps", postBuild={"substituteFrom": sources})
 
-    found = layers.rendered("apps")
+    result = layers.rendered("apps")
 
-    assert found["web"]["data"] == {"only": "<one>", "place": "north"}
-    hidden = str(found["zone"]["data"])
+    assert result["web"]["data"] == {"only": "<one>", "place": "north"}
+    hidden = str(result["zone"]["data"])
     assert "az-1a" not in hidden
     assert "az-1b" not in hidden, "it is a secret's"
 
@@ -93,10 +93,10 @@ def test_what_is_escaped_and_what_opts_out_stays(layers: Layers) -> None:
     layers.put("apps/web.yaml", wanting(escaped="$${x}", other="\\?", set="${x}"), opted)
     layers.unit("apps", postBuild={"substitute": {"x": "1"}})
 
-    found = layers.rendered("apps")
+    result = layers.rendered("apps")
 
-    assert found["web"]["data"] == {"escaped": "${x}", "other": "\\?", "set": 1}
-    assert found["out"]["data"] == {"x": "${x}"}
+    assert result["web"]["data"] == {"escaped": "${x}", "other": "\\?", "set": 1}
+    assert result["out"]["data"] == {"x": "${x}"}
 
 
 @case(33)
@@ -107,11 +107,11 @@ def test_a_source_of_variables_that_is_not_there_must_be_optional(layers: Layers
         "calm", path="./apps", postBuild={"substituteFrom": taking("nowhere", optional=True)}
     )
 
-    refused, found = layers.render("apps"), layers.rendered("calm")
+    refused, result = layers.render("apps"), layers.rendered("calm")
 
     assert refused.returncode == 3
     assert "ConfigMap `flux-system/nowhere`" in refused.stderr or "nowhere" in refused.stderr
-    assert found["web"]["data"] == {"a": "1"}
+    assert result["web"]["data"] == {"a": "1"}
 
 
 @case(34)

@@ -34,12 +34,12 @@ def test_a_worker_is_busy_until_its_unit_is_well(tmp_path: Path) -> None:
     begun = begins(four, "flux")
     firsts = [begun[f"{name}/rest"] for name in NAMES]
     assert firsts[:4] == [0.0] * 4
-    assert all(0.0 < one < 30.0 for one in firsts[4:]), firsts
+    assert all(0.0 < first < 30.0 for first in firsts[4:]), firsts
     ours = begins(four, "tidegate")
     assert {ours[f"{name}/rest"] for name in NAMES} == {0.0}
     begun = begins(two)
     firsts = [begun[f"{name}/rest"] for name in NAMES]
-    assert [firsts.count(one) for one in sorted(set(firsts))] == [2, 2, 2]
+    assert [firsts.count(first) for first in sorted(set(firsts))] == [2, 2, 2]
 
 
 def test_units_that_hang_hold_up_the_others_until_their_time_is_over(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_units_that_hang_hold_up_the_others_until_their_time_is_over(tmp_path: P
 
     begun = begins(ran)
     assert [begun[f"{name}/rest"] for name in NAMES] == [0.0] * 4 + [60.0] * 2
-    held = [one for one in events(ran) if one.get("reason") == "Slots"]
+    held = [event for event in events(ran) if event.get("reason") == "Slots"]
     assert "4 of 4 units of `kustomize-controller` are under way" in str(held[0]["sentence"])
 
 
@@ -85,13 +85,13 @@ def test_a_parent_that_waits_holds_a_worker_that_its_children_need(tmp_path: Pat
     assert begun["child/rest"] == 120.0, "when the parent's time is over"
     assert begun["parent/rest"] == 180.0, "it is tried again"
     assert begun["last/rest"] == 210.0
-    told = [one for one in events(ran) if one["event"] == "retry.planned"]
-    assert [(one["step"], one["reason"], one["sentence"]) for one in told] == [
+    messages = [event for event in events(ran) if event["event"] == "retry.planned"]
+    assert [(item["step"], item["reason"], item["sentence"]) for item in messages] == [
         (f"{UNIT}parent/rest", "Deadline", f"`{UNIT}child` took too long")
     ]
     begun = begins(two)
     assert (begun["child/rest"], begun["last/rest"]) == (0.0, 30.0)
-    assert not [one for one in events(two) if one["event"] == "retry.planned"]
+    assert not [event for event in events(two) if event["event"] == "retry.planned"]
 
 
 def test_children_go_on_while_their_parent_waits_for_its_next_try(tmp_path: Path) -> None:

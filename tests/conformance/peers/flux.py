@@ -107,13 +107,13 @@ class Peer:
     def writes(self) -> list[str]:
         """Verb and object of all that it wrote, but statuses, finalizers, events and leases."""
         return [
-            f"{one.verb} {one.object_ref.resource}/{one.object_ref.name}"
-            for one in read_audit(self.plane.audit_log)
-            if one.user.username == USER
-            and one.verb in WRITES
-            and "dryRun=All" not in one.request_uri
-            and f"fieldManager=gotk-{USER}" not in one.request_uri
-            and one.object_ref.resource not in OWN
+            f"{item.verb} {item.object_ref.resource}/{item.object_ref.name}"
+            for item in read_audit(self.plane.audit_log)
+            if item.user.username == USER
+            and item.verb in WRITES
+            and "dryRun=All" not in item.request_uri
+            and f"fieldManager=gotk-{USER}" not in item.request_uri
+            and item.object_ref.resource not in OWN
         ]
 
 

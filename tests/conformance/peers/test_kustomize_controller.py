@@ -51,14 +51,14 @@ async def test_flux_and_we_take_turns_without_a_change_but_those_of_git(
     first = commit(repository.root)
     ran = await fleet.run("sync", "--yes")
     assert ran.code == 0, ran.stdout + ran.stderr
-    ours = {name: said_of(one) for name, one in by_name(plane).items()}
+    ours = {name: said_of(item) for name, item in by_name(plane).items()}
 
     async with artifacts(plane) as store, controller(plane, tmp_path) as peer:
         revision = store.offer(repository.root, first)
         await peer.reconcile("1", revision)
 
         assert peer.writes() == [], "it finds nothing to change"
-        theirs = {name: said_of(one) for name, one in by_name(plane).items()}
+        theirs = {name: said_of(item) for name, item in by_name(plane).items()}
         assert theirs == ours
 
         repository.drop("web/old.yaml")
@@ -86,9 +86,12 @@ async def test_flux_and_we_take_turns_without_a_change_but_those_of_git(
 
 
 def by_name(plane: ControlPlane) -> dict[str, dict[str, Json]]:
-    return {get_text(one, "metadata", "name"): one for one in kustomizations(plane)}
+    return {
+        get_text(kustomization, "metadata", "name"): kustomization
+        for kustomization in kustomizations(plane)
+    }
 
 
 def written(fleet: Fleet) -> list[tuple[str, str]]:
     """What we wrote, but our own records."""
-    return [one for one in fleet.writes() if not one[1].startswith("secrets/tidegate-")]
+    return [write for write in fleet.writes() if not write[1].startswith("secrets/tidegate-")]

@@ -22,16 +22,16 @@ STAMPS = {
 
 def differences(recorded: list[JsonObject], shown: list[JsonObject], unit: Expected) -> list[str]:
     """What is missing, what is too much, and where two differ."""
-    recorded = [one for one in recorded if not is_test(one)]
-    shown = [_unmasked(one, recorded) for one in shown]
-    wanted, given = _by_name(recorded, unit), _by_name(shown, unit)
-    said = [f"missing: {name}" for name in sorted(wanted.keys() - given.keys())]
-    said += [f"too much: {name}" for name in sorted(given.keys() - wanted.keys())]
-    for name in sorted(wanted.keys() & given.keys()):
-        said += [f"{name}: {one}" for one in _apart(wanted[name], given[name], "")]
-    if not said and len(recorded) != len(shown):
-        said.append(f"{len(shown)} objects, not {len(recorded)}")
-    return said
+    recorded = [item for item in recorded if not is_test(item)]
+    shown = [_unmasked(item, recorded) for item in shown]
+    expected, given = _by_name(recorded, unit), _by_name(shown, unit)
+    texts = [f"missing: {name}" for name in sorted(expected.keys() - given.keys())]
+    texts += [f"too much: {name}" for name in sorted(given.keys() - expected.keys())]
+    for name in sorted(expected.keys() & given.keys()):
+        texts += [f"{name}: {item}" for item in _apart(expected[name], given[name], "")]
+    if not texts and len(recorded) != len(shown):
+        texts.append(f"{len(shown)} objects, not {len(recorded)}")
+    return texts
 
 
 def is_test(body: JsonObject) -> bool:
@@ -43,12 +43,14 @@ def _unmasked(body: JsonObject, recorded: list[JsonObject]) -> JsonObject:
     """A name that stood encrypted is not shown: it is that of the only object of its kind."""
     if get_text(body, "metadata", "name") != MASK:
         return body
-    (name,) = {get_text(one, "metadata", "name") for one in recorded if one["kind"] == body["kind"]}
+    (name,) = {
+        get_text(item, "metadata", "name") for item in recorded if item["kind"] == body["kind"]
+    }
     return {**body, "metadata": {**get_mapping(body, "metadata"), "name": name}}
 
 
 def _by_name(objects: list[JsonObject], unit: Expected) -> dict[str, JsonObject]:
-    return {_name(body): body for body in (_plain(one, unit) for one in objects)}
+    return {_name(body): body for body in (_plain(item, unit) for item in objects)}
 
 
 def _name(body: JsonObject) -> str:
@@ -64,7 +66,7 @@ def _plain(body: JsonObject, unit: Expected) -> JsonObject:
     for part, stamps in STAMPS.items():
         values = kept.pop(part, None)
         if isinstance(values, dict):
-            values = {key: one for key, one in values.items() if key not in stamps}
+            values = {key: item for key, item in values.items() if key not in stamps}
         if values:
             kept[part] = values
     if kept.get("namespace") == unit.namespace:
@@ -76,13 +78,13 @@ def _apart(wanted: Json, given: Json, path: str) -> list[str]:
     if given == MASK:
         return []
     if isinstance(wanted, dict) and isinstance(given, dict):
-        said = [f"{path}.{key} is missing" for key in sorted(wanted.keys() - given.keys())]
-        said += [f"{path}.{key} is too much" for key in sorted(given.keys() - wanted.keys())]
+        texts = [f"{path}.{key} is missing" for key in sorted(wanted.keys() - given.keys())]
+        texts += [f"{path}.{key} is too much" for key in sorted(given.keys() - wanted.keys())]
         for key in sorted(wanted.keys() & given.keys()):
-            said += _apart(wanted[key], given[key], f"{path}.{key}")
-        return said
+            texts += _apart(wanted[key], given[key], f"{path}.{key}")
+        return texts
     if isinstance(wanted, list) and isinstance(given, list) and len(wanted) == len(given):
         pairs = zip(wanted, given, strict=True)
-        return [one for n, (a, b) in enumerate(pairs) for one in _apart(a, b, f"{path}[{n}]")]
+        return [item for n, (a, b) in enumerate(pairs) for item in _apart(a, b, f"{path}[{n}]")]
     same = type(wanted) is type(given) and wanted == given
     return [] if same else [f"{path} is {given!r}, not {wanted!r}"]

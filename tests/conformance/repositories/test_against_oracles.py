@@ -40,8 +40,10 @@ def name_of(value: str | Expected) -> str:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One directory for all processes of a test run."""
-    own = tmp_path_factory.getbasetemp()
-    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "units"
+    unit_resource = tmp_path_factory.getbasetemp()
+    place = (
+        unit_resource.parent if "PYTEST_XDIST_WORKER" in os.environ else unit_resource
+    ) / "units"
     place.mkdir(exist_ok=True)
     return place
 
@@ -69,7 +71,7 @@ def without_objects(unit: Shown) -> str:
 
 
 def kept(objects: list[JsonObject]) -> list[JsonObject]:
-    return [one for one in objects if not is_test(one)]
+    return [item for item in objects if not is_test(item)]
 
 
 @pytest.mark.parametrize(("shape", "unit"), UNITS, ids=name_of)
@@ -78,12 +80,12 @@ def test_what_is_expected_stands_where_it_is_said_to(shape: str, unit: Expected)
     if line:
         documents = read_documents((REPOS / shape / file).read_bytes(), file)
 
-        found = {one.location.line: one.body for one in documents}[int(line)]
+        result = {document.location.line: document.body for document in documents}[int(line)]
 
         if unit.set:
-            assert identity(found) == unit.set
+            assert identity(result) == unit.set
             return
-        kind, _, name = identity(found).split("/")
+        kind, _, name = identity(result).split("/")
         assert unit.id.split("/")[0] == kind
         assert unit.id.endswith(name)  # an overlay may put something before it
 
@@ -99,18 +101,18 @@ def test_every_unit_that_can_be_known_is_recorded(shape: str) -> None:
 async def test_units_are_found(
     shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
 ) -> None:
-    wanted, checkout = expected(shape).units, checkouts[shape]
+    target, checkout = expected(shape).units, checkouts[shape]
 
     _, answer = await checkout.units(tidegate, "--objects")
 
-    shared = any(unit.together for unit in wanted)
+    shared = any(unit.together for unit in target)
     sets = ("ApplicationSet",)
-    shown = [one for one in answer.units if (not shared or one.kind) and one.kind not in sets]
-    doubtful = {unit.id for unit in wanted if unit.twice}
+    shown = [unit for unit in answer.units if (not shared or unit.kind) and unit.kind not in sets]
+    doubtful = {unit.id for unit in target if unit.twice}
     ids = sorted(unit.id for unit in shown if unit.id not in doubtful)
-    assert ids == sorted(unit.id for unit in wanted if unit.id not in doubtful)
+    assert ids == sorted(unit.id for unit in target if unit.id not in doubtful)
     assert doubtful <= {unit.id for unit in shown}
-    wrong = [said for unit in wanted for said in apart(shape, unit, shown, checkout)]
+    wrong = [text for unit in target for text in apart(shape, unit, shown, checkout)]
     assert "\n".join(wrong) == ""
 
 
@@ -129,14 +131,14 @@ async def test_the_same_units_are_found_where_not_all_is_rendered(
 async def test_what_is_wrong_is_told(
     shape: str, tidegate: Tidegate, checkouts: dict[str, Checkout]
 ) -> None:
-    wanted, checkout = expected(shape).findings, checkouts[shape]
+    target, checkout = expected(shape).findings, checkouts[shape]
 
     _, answer = await checkout.units(tidegate, "--objects")
 
-    untold = [one for one in wanted if not any(tells(x, one, checkout) for x in answer.findings)]
+    untold = [item for item in target if not any(tells(x, item, checkout) for x in answer.findings)]
     assert "\n".join(map(str, untold)) == ""
-    if not wanted:
-        assert [one for one in answer.findings if one.severity == "error"] == []
+    if not target:
+        assert [finding for finding in answer.findings if finding.severity == "error"] == []
 
 
 @pytest.mark.parametrize(("shape", "unit"), KNOWN, ids=name_of)
@@ -145,8 +147,8 @@ async def test_a_unit_renders_as_its_controller_renders_it(
 ) -> None:
     made = await checkouts[shape].render(tidegate, unit)
 
-    assert [said for one in made for said in one.errors] == []
-    objects = [body for one in made for body in one.bodies]
+    assert [error for item in made for error in item.errors] == []
+    objects = [body for item in made for body in item.bodies]
     assert "\n".join(differences(recorded(shape, unit), objects, unit)) == ""
 
 
@@ -156,7 +158,7 @@ async def test_a_unit_that_cannot_be_rendered_says_why(
 ) -> None:
     made = await checkouts[shape].render(tidegate, unit)
 
-    assert all(one.problems or one.notes for one in made)
+    assert all(item.problems or item.notes for item in made)
 
 
 def apart(shape: str, wanted: Expected, shown: list[Shown], checkout: Checkout) -> list[str]:
@@ -177,28 +179,28 @@ def apart(shape: str, wanted: Expected, shown: list[Shown], checkout: Checkout) 
         "dependsOn": (sorted(unit.dependsOn or []), sorted(wanted.dependsOn)),
         "objects": (unit.objects, None if wanted.unknown else len(kept(recorded(shape, wanted)))),
     }
-    said = [
+    texts = [
         f"{wanted.id}: {name} is {given!r}, not {right!r}"
         for name, (given, right) in pairs.items()
         if right is not None and given != right
     ]
     if wanted.sources is not None and not lead_to(unit, wanted.sources):
-        said.append(f"{wanted.id}: sources are {unit.sources}, not {wanted.sources}")
+        texts.append(f"{wanted.id}: sources are {unit.sources}, not {wanted.sources}")
     if wanted.place and not is_at(checkout.spot(unit.place), wanted.place):
-        said.append(f"{wanted.id}: place is {unit.place}, not {wanted.place}")
-    return said + parents(wanted, unit)
+        texts.append(f"{wanted.id}: place is {unit.place}, not {wanted.place}")
+    return texts + parents(wanted, unit)
 
 
 def parents(wanted: Expected, unit: Shown) -> list[str]:
     """Who brings it. What lies together may have a parent, but none with an object."""
     if wanted.circle or (wanted.together and (unit.parent or "").count("/") < 2):
         return []
-    said = []
+    text = []
     if unit.parent != wanted.parent:
-        said.append(f"{wanted.id}: parent is {unit.parent}, not {wanted.parent}")
+        text.append(f"{wanted.id}: parent is {unit.parent}, not {wanted.parent}")
     if unit.entry is not None and unit.entry is not (wanted.parent is None):
-        said.append(f"{wanted.id}: entry is {unit.entry}")
-    return said
+        text.append(f"{wanted.id}: entry is {unit.entry}")
+    return text
 
 
 def lead_to(unit: Shown, wanted: list[str]) -> bool:
@@ -213,4 +215,6 @@ def tells(told: Told, wanted: Wrong, checkout: Checkout) -> bool:
     places = [wanted.place] if isinstance(wanted.place, str) else wanted.place
     text = f"{told.code} {told.sentence}".lower()
     spot = checkout.spot(told.where)
-    return any(word.lower() in text for word in says) and any(is_at(spot, one) for one in places)
+    return any(word.lower() in text for word in says) and any(
+        is_at(spot, place) for place in places
+    )

@@ -39,8 +39,8 @@ class OpenedValue(msgspec.Struct, frozen=True):
 
 def open_sealed(values: Iterable[SealedValue]) -> list[OpenedValue]:
     lines = b"\n".join(map(msgspec.json.encode, values))
-    told = subprocess.run([_program()], check=True, input=lines, stdout=subprocess.PIPE)
-    return [msgspec.json.decode(line, type=OpenedValue) for line in told.stdout.splitlines()]
+    result = subprocess.run([_program()], check=True, input=lines, stdout=subprocess.PIPE)
+    return [msgspec.json.decode(line, type=OpenedValue) for line in result.stdout.splitlines()]
 
 
 def _program() -> Path:

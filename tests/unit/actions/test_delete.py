@@ -139,11 +139,11 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
     chosen = a_directory(tmp_path, a_setting("one"), kept)
     await bring(world, chosen)
 
-    found = await deletion_of(chosen, world)
+    deletion = await deletion_of(chosen, world)
     await delete(world, chosen)
 
-    assert [ref.name for ref in found.remaining] == ["kept"]
-    assert found.unconfirmed == ()
+    assert [ref.name for ref in deletion.remaining] == ["kept"]
+    assert deletion.unconfirmed == ()
     assert await names(world, SETTINGS) == ["kept"]
 
 
@@ -172,9 +172,9 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     await bring(world, chosen)
     await bring(world, other)
 
-    found = await deletion_of(chosen, world)
+    deletion = await deletion_of(chosen, world)
 
-    assert found.deleted == ()
+    assert deletion.deleted == ()
 
 
 async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
@@ -185,11 +185,11 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
     (tmp_path / "more.yaml").write_text(a_setting("two"))
     await bring(world, chosen)
 
-    found: Deletion = await deletion_of(chosen, world)
+    deletion: Deletion = await deletion_of(chosen, world)
 
     refuse_changed_deletions([seen], seen.plan.digest)
     with pytest.raises(PlanError, match="changed meanwhile"):
-        refuse_changed_deletions([found], seen.plan.digest)
+        refuse_changed_deletions([deletion], seen.plan.digest)
 
 
 @pytest.mark.parametrize("lives", [True, False])
@@ -216,12 +216,12 @@ async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
 
 async def hold(world: World, record: Ref, holder: str) -> None:
     """Have a record say who holds its unit."""
-    (found,) = await send_requests(Dispatcher(world), Get(record))
-    assert isinstance(found, Success)
-    assert found.live is not None
-    head = read_head(found.live)
+    (send_request,) = await send_requests(Dispatcher(world), Get(record))
+    assert isinstance(send_request, Success)
+    assert send_request.live is not None
+    head = read_head(send_request.live)
     held = build_secret_write(
-        record, "", structs.replace(head, holder=holder), found.live.resource_version
+        record, "", structs.replace(head, holder=holder), send_request.live.resource_version
     )
     (outcome,) = await send_requests(Dispatcher(world), held)
     assert not is_error(outcome)
@@ -271,7 +271,7 @@ async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> N
 
     await bring(world, chosen, ":ConfigMap:one")
 
-    found = await deletion_of(chosen, world)
-    assert [ref.name for ref in found.deleted] == ["one", "two"]
+    deletion = await deletion_of(chosen, world)
+    assert [ref.name for ref in deletion.deleted] == ["one", "two"]
     journal = (await remembered_of(world, chosen)).journal
     assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

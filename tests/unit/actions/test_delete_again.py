@@ -116,10 +116,10 @@ async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_o
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("delete/0"))
 
-    found = await deletion_of(chosen, world)
+    deletion = await deletion_of(chosen, world)
     events = await delete(world, chosen)
 
-    assert (found.deleted, found.is_needed) == ((), True)
+    assert (deletion.deleted, deletion.is_needed) == ((), True)
     assert ran(events) == ["sweep"]
     assert await names(world, JOB) == ["sweep"]
 
@@ -134,10 +134,10 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     store = world.clusters[""].server.store
     before = store.version
 
-    found = await deletion_of(chosen, world)
-    await finish_deletion(found, Dispatcher(world))
+    deletion = await deletion_of(chosen, world)
+    await finish_deletion(deletion, Dispatcher(world))
 
-    assert (found.deleted, found.is_needed) == ((), False)
+    assert (deletion.deleted, deletion.is_needed) == ((), False)
     assert store.version == before
 
 
@@ -146,12 +146,12 @@ async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) 
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
     await bring(world, chosen)
-    found = await deletion_of(chosen, world)
+    deletion = await deletion_of(chosen, world)
     await delete(world, chosen)
     store = world.clusters[""].server.store
     before = store.version
 
-    events = await run(world, found.plan)
+    events = await run(world, deletion.plan)
 
     assert events[-1].reason == "passed"
     assert store.version == before
@@ -169,7 +169,7 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
     mend(shop / "1.yaml")
     events = await delete(world, chosen)
 
-    assert [(one[-1].reason, ran(one)) for one in tries] == [("failed", ["goodbye"])] * 2
+    assert [(item[-1].reason, ran(item)) for item in tries] == [("failed", ["goodbye"])] * 2
     assert kept == ["one"]
     assert ran(events) == ["goodbye"]
     assert await names(world, SETTINGS) == []

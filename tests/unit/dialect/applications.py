@@ -35,7 +35,7 @@ def an_application(metadata: JsonObject | None = None, **spec: Json) -> Document
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
         "metadata": {"name": "web", "namespace": "argocd", **(metadata or {})},
-        "spec": {key: one for key, one in whole.items() if one is not None},
+        "spec": {key: item for key, item in whole.items() if item is not None},
     }
     return Document(body, Location("apps.yaml", 7))
 
@@ -46,9 +46,9 @@ def declared(**spec: Json) -> Declarations:
 
 def unit(**spec: Json) -> Unit:
     """The unit of an Application that nothing is wrong with."""
-    found = declared(**spec)
-    assert [str(one) for one in found.findings] == []
-    return found.units[0]
+    result = declared(**spec)
+    assert [str(finding) for finding in result.findings] == []
+    return result.units[0]
 
 
 def policy(**sync: Json) -> Policy:
@@ -64,14 +64,14 @@ def a_source(**body: Json) -> UnitSource:
 
 
 def details(**body: Json) -> ArgoDetails:
-    found = a_source(**body).details
-    assert isinstance(found, ArgoDetails)
-    return found
+    result = a_source(**body).details
+    assert isinstance(result, ArgoDetails)
+    return result
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
     """Findings as `error argo.ref at spec.sources[1].ref`."""
     return [
-        f"{one.severity} {one.code} at {one.location.field if one.location else ''}"
-        for one in findings
+        f"{finding.severity} {finding.code} at {finding.location.field if finding.location else ''}"
+        for finding in findings
     ]

@@ -36,10 +36,14 @@ def a_document(
     **metadata: Json,
 ) -> Document:
     api_version, _, word = kind.partition(" ")
-    own: JsonObject = {"name": name} if name else {}
+    unit_resource: JsonObject = {"name": name} if name else {}
     if notes is not None:
-        own["annotations"] = notes
-    body: JsonObject = {"apiVersion": api_version, "kind": word, "metadata": {**own, **metadata}}
+        unit_resource["annotations"] = notes
+    body: JsonObject = {
+        "apiVersion": api_version,
+        "kind": word,
+        "metadata": {**unit_resource, **metadata},
+    }
     return Document(body, Location("shop.yaml", line))
 
 

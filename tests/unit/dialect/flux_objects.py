@@ -31,7 +31,7 @@ def the_unit(declared: Declarations) -> Unit:
 
 def told(declared: Declarations) -> dict[str, str]:
     """The codes of what was found, by the fields."""
-    return {field_of(one): one.code for one in declared.findings}
+    return {field_of(finding): finding.code for finding in declared.findings}
 
 
 def field_of(finding: Finding) -> str:

@@ -32,13 +32,13 @@ JSON = st.recursive(
 
 
 def test_an_application_is_a_unit_by_its_namespace_and_name() -> None:
-    found = unit()
+    result = unit()
 
-    assert found.id == UnitId("Application", "", "argocd", "web")
-    assert found.location == Location("apps.yaml", 7)
-    assert found.policy.semantics.name == "argocd"
-    assert found.policy.manager == "argocd-controller"
-    assert found.policy.tracking is Tracking.ARGO
+    assert result.id == UnitId("Application", "", "argocd", "web")
+    assert result.location == Location("apps.yaml", 7)
+    assert result.policy.semantics.name == "argocd"
+    assert result.policy.manager == "argocd-controller"
+    assert result.policy.tracking is Tracking.ARGO
 
 
 def test_an_application_that_names_no_namespace_is_in_the_given_one() -> None:
@@ -48,10 +48,10 @@ def test_an_application_that_names_no_namespace_is_in_the_given_one() -> None:
 
 
 def test_an_application_without_a_name_is_no_unit() -> None:
-    found = read_application(an_application({"name": ""}), "argocd")
+    application = read_application(an_application({"name": ""}), "argocd")
 
-    assert found.units == ()
-    assert codes(found.findings) == ["error argo.name at metadata"]
+    assert application.units == ()
+    assert codes(application.findings) == ["error argo.name at metadata"]
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,19 @@ def test_an_application_without_a_name_is_no_unit() -> None:
     ],
 )
 def test_the_own_cluster_has_no_name(destination: JsonObject, cluster: str) -> None:
-    found = unit(destination={**destination, "namespace": "shop"})
+    result = unit(destination={**destination, "namespace": "shop"})
 
-    assert found.destination == Destination(cluster, "shop")
+    assert result.destination == Destination(cluster, "shop")
 
 
 @pytest.mark.parametrize(
     "destination", [{}, {"namespace": "shop"}, {"server": SERVER, "name": "in-cluster"}]
 )
 def test_a_destination_must_say_which_cluster_once(destination: JsonObject) -> None:
-    found = declared(destination=destination)
+    result = declared(destination=destination)
 
-    assert codes(found.findings) == ["error argo.destination at spec.destination"]
-    assert len(found.units) == 1
+    assert codes(result.findings) == ["error argo.destination at spec.destination"]
+    assert len(result.units) == 1
 
 
 @pytest.mark.parametrize(
@@ -91,32 +91,32 @@ def test_an_application_that_is_not_reconciled_is_suspended(word: Json, suspende
 
 
 def test_many_sources_come_before_one_and_that_is_told() -> None:
-    found = declared(sources=[CHART, {"repoURL": GIT, "ref": "values"}])
+    result = declared(sources=[CHART, {"repoURL": GIT, "ref": "values"}])
 
-    assert codes(found.findings) == ["warning argo.sources at spec.source"]
-    chart, values = found.units[0].sources
+    assert codes(result.findings) == ["warning argo.sources at spec.source"]
+    chart, values = result.units[0].sources
     assert isinstance(chart.source, ChartSource)
     assert isinstance(values.source, GitSource)
     assert values.request is None
 
 
 def test_an_empty_list_of_sources_does_not_count() -> None:
-    assert [one.path for one in unit(sources=[]).sources] == ["web"]
+    assert [source.path for source in unit(sources=[]).sources] == ["web"]
 
 
 @pytest.mark.parametrize("spec", [{"source": None}, {"source": None, "sources": []}])
 def test_an_application_without_sources_is_told_and_still_a_unit(spec: JsonObject) -> None:
-    found = declared(**spec)
+    result = declared(**spec)
 
-    assert codes(found.findings) == ["error argo.source at spec"]
-    assert [one.sources for one in found.units] == [()]
+    assert codes(result.findings) == ["error argo.source at spec"]
+    assert [unit.sources for unit in result.units] == [()]
 
 
 def test_one_source_that_cannot_be_read_leaves_the_others() -> None:
-    found = declared(source=None, sources=[WEB, {"path": "other"}])
+    result = declared(source=None, sources=[WEB, {"path": "other"}])
 
-    assert codes(found.findings) == ["error argo.source at spec.sources[1].repoURL"]
-    assert [one.path for one in found.units[0].sources] == ["web"]
+    assert codes(result.findings) == ["error argo.source at spec.sources[1].repoURL"]
+    assert [source.path for source in result.units[0].sources] == ["web"]
 
 
 def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
@@ -125,10 +125,10 @@ def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
         "syncSource": {"targetBranch": "prod", "path": "web"},
     }
 
-    found = declared(sourceHydrator=hydrator)
+    result = declared(sourceHydrator=hydrator)
 
-    assert [one.path for one in found.units[0].sources] == ["dry"]
-    assert codes(found.findings) == [
+    assert [source.path for source in result.units[0].sources] == ["dry"]
+    assert codes(result.findings) == [
         "warning argo.sources at spec.source",
         "warning argo.hydrator at spec.sourceHydrator",
     ]
@@ -145,9 +145,9 @@ def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
 def test_refs_are_words_and_each_is_there_once(refs: list[str], told: list[str]) -> None:
     named: list[Json] = [{"repoURL": GIT, "ref": ref} for ref in refs]
 
-    found = codes(declared(source=None, sources=[WEB, *named]).findings)
+    result = codes(declared(source=None, sources=[WEB, *named]).findings)
 
-    assert found == [one.replace("[1]", f"[{place + 1}]") for place, one in enumerate(told)]
+    assert result == [item.replace("[1]", f"[{place + 1}]") for place, item in enumerate(told)]
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_files_of_values_begin_with_a_ref_that_is_there(helm: JsonObject, told: 
 def test_one_source_alone_has_no_ref_to_name() -> None:
     sources: list[Json] = [{**CHART, "ref": "values", "helm": {"valueFiles": ["$values/a"]}}]
 
-    found = declared(source=None, sources=sources)
+    result = declared(source=None, sources=sources)
 
-    assert codes(found.findings) == ["error argo.ref at spec.sources[0].helm.valueFiles[0]"]
+    assert codes(result.findings) == ["error argo.ref at spec.sources[0].helm.valueFiles[0]"]
 
 
 def test_in_one_source_a_dollar_is_a_variable() -> None:
@@ -195,9 +195,9 @@ def test_an_operation_is_told() -> None:
     document = an_application()
     body: JsonObject = {**document.body, "operation": {"sync": {}}}
 
-    found = read_application(Document(body, document.location), "argocd")
+    application = read_application(Document(body, document.location), "argocd")
 
-    assert codes(found.findings) == ["note argo.operation at operation"]
+    assert codes(application.findings) == ["note argo.operation at operation"]
 
 
 KEYS = st.sampled_from(
@@ -222,16 +222,16 @@ def test_whatever_is_written_is_read_and_the_unit_stays_the_same(
         {**spec, "sources": sources},
         {**spec, "sourceHydrator": {"drySource": hydrator}},
     ):
-        found = read_application(_with(body), "a")
+        application = read_application(_with(body), "a")
 
-        assert [one.id.tracking_id for one in found.units] == ["Application/argocd/web"]
+        assert [unit.id.tracking_id for unit in application.units] == ["Application/argocd/web"]
 
 
 @given(JSON)
 def test_any_spec_is_read(spec: Json) -> None:
-    found = read_application(_with(spec), "a")
+    application = read_application(_with(spec), "a")
 
-    assert [one.id.tracking_id for one in found.units] == ["Application/argocd/web"]
+    assert [unit.id.tracking_id for unit in application.units] == ["Application/argocd/web"]
 
 
 def _with(spec: Json) -> Document:

@@ -80,9 +80,9 @@ def test_a_new_list_has_its_own_length_and_what_its_entries_do_not_say_stays() -
 
 
 def test_an_overridden_source_is_read_as_any_other() -> None:
-    found = details(kustomize={"namePrefix": "a-"})
+    result = details(kustomize={"namePrefix": "a-"})
     again = apply_source_overrides(
-        found.source_json, [{"kustomize": {"images": ["web:2"], "oops": 1}}]
+        result.source_json, [{"kustomize": {"images": ["web:2"], "oops": 1}}]
     )
 
     source, findings = read_source(again, OWNER)

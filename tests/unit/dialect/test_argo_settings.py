@@ -38,15 +38,15 @@ data: {helm.enable: "false"}
 
 
 def test_settings_are_found_in_the_config_maps_with_their_place() -> None:
-    found = read_settings(read_documents(MAPS.encode(), "argo.yaml"))
+    settings = read_settings(read_documents(MAPS.encode(), "argo.yaml"))
 
-    assert [(one.name, one.value) for one in found] == [
+    assert [(item.name, item.value) for item in settings] == [
         ("application.resourceTrackingMethod", "label"),
         ("resource.customizations.health.argoproj.io_Application", "hs = {}"),
         ("kustomize.buildOptions.v5", "--enable-helm"),
         ("applicationsetcontroller.enable.progressive.syncs", "true"),
     ]
-    assert str(found[0].location) == 'argo.yaml:1:1 (data["application.resourceTrackingMethod"])'
+    assert str(settings[0].location) == 'argo.yaml:1:1 (data["application.resourceTrackingMethod"])'
 
 
 def test_settings_are_found_among_the_values_of_the_chart() -> None:
@@ -57,14 +57,14 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
         }
     }
 
-    found = read_chart_values(values, Location("values.yaml"))
+    chart_values = read_chart_values(values, Location("values.yaml"))
 
-    assert [(one.name, one.value) for one in found] == [
+    assert [(item.name, item.value) for item in chart_values] == [
         ("kustomize.buildOptions", "--enable-helm"),
         ("controller.sync.wave.delay.seconds", "0"),
         ("helm.enable", "false"),
     ]
-    assert str(found[0].location) == 'values.yaml (configs.cm["kustomize.buildOptions"])'
+    assert str(chart_values[0].location) == 'values.yaml (configs.cm["kustomize.buildOptions"])'
 
 
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])

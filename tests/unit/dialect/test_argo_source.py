@@ -219,7 +219,7 @@ def test_a_release_goes_by_the_name_of_its_application_and_into_some_namespace()
 
 
 def test_values_are_left_to_those_who_have_the_tree() -> None:
-    found = details(
+    result = details(
         helm={
             "valueFiles": ["a.yaml", "$values/b.yaml"],
             "ignoreMissingValueFiles": True,
@@ -233,14 +233,14 @@ def test_values_are_left_to_those_who_have_the_tree() -> None:
         ref="web",
     )
 
-    assert found.build == BUILD
-    assert found.ref == "web"
-    assert found.value_files == ("a.yaml", "$values/b.yaml")
-    assert found.ignore_missing
-    assert found.values_text == "a: 1"
-    assert found.parameters == (Parameter("a", "1"), Parameter("b", "2", ParameterType.STRING))
-    assert found.file_parameters == (("c", "c.txt"),)
-    assert msgspec.json.decode(found.source_json)["ref"] == "web"
+    assert result.build == BUILD
+    assert result.ref == "web"
+    assert result.value_files == ("a.yaml", "$values/b.yaml")
+    assert result.ignore_missing
+    assert result.values_text == "a: 1"
+    assert result.parameters == (Parameter("a", "1"), Parameter("b", "2", ParameterType.STRING))
+    assert result.file_parameters == (("c", "c.txt"),)
+    assert msgspec.json.decode(result.source_json)["ref"] == "web"
 
 
 @pytest.mark.parametrize(("values", "text"), [({}, ""), ({"b": 2}, ""), (None, "a: 1")])

@@ -59,9 +59,9 @@ def an_application(**more: Json) -> JsonObject:
 
 
 def status_of(account: UnitProgress, own: JsonObject | None = None) -> JsonObject:
-    told = application_status(own or an_application(), account, SOURCES)
-    assert told is not None
-    return told.status
+    result = application_status(own or an_application(), account, SOURCES)
+    assert result is not None
+    return result.status
 
 
 @pytest.mark.parametrize(
@@ -155,14 +155,17 @@ def test_an_application_is_synced_if_all_that_counts_is(
 
 
 def test_history_grows_with_each_success_up_to_its_limit_and_counts_on() -> None:
-    own = an_application()
-    own["spec"] = {**get_mapping(own, "spec"), "revisionHistoryLimit": 2}
+    application = an_application()
+    application["spec"] = {**get_mapping(application, "spec"), "revisionHistoryLimit": 2}
     for _ in range(4):
-        own["status"] = status_of(an_account(an_object()), own)
+        application["status"] = status_of(an_account(an_object()), application)
 
-    assert [get_value(one, "id") for one in get_mappings(own, "status", "history")] == [2, 3]
-    failed = status_of(an_account(an_object(), result="failed", message="no"), own)
-    assert get_mappings(failed, "history") == get_mappings(own, "status", "history")
+    assert [get_value(item, "id") for item in get_mappings(application, "status", "history")] == [
+        2,
+        3,
+    ]
+    failed = status_of(an_account(an_object(), result="failed", message="no"), application)
+    assert get_mappings(failed, "history") == get_mappings(application, "status", "history")
 
 
 def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
@@ -189,9 +192,9 @@ def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
 
 def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -> None:
     before = status_of(an_account(an_object(result=ObjectResult.CREATED)))
-    own = an_application(status=before)
+    application = an_application(status=before)
 
-    after = status_of(an_account(an_object(), has_operation=False, now=Ms(900_000)), own)
+    after = status_of(an_account(an_object(), has_operation=False, now=Ms(900_000)), application)
 
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {"reconciledAt"}
@@ -199,9 +202,9 @@ def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -
 
 def test_an_operation_that_nobody_ended_is_ended_by_who_finds_all_done() -> None:
     running = status_of(an_account(an_object(is_awaited=True), phase=UnitPhase.RUNNING, result=""))
-    own = an_application(status=running)
+    application = an_application(status=running)
 
-    after = status_of(an_account(an_object(), has_operation=False, now=Ms(900_000)), own)
+    after = status_of(an_account(an_object(), has_operation=False, now=Ms(900_000)), application)
 
     state = get_mapping(after, "operationState")
     assert get_text(state, "phase") == "Succeeded"
@@ -210,25 +213,28 @@ def test_an_operation_that_nobody_ended_is_ended_by_who_finds_all_done() -> None
 
 
 def test_several_sources_have_a_revision_each() -> None:
-    own = an_application()
-    spec = get_mapping(own, "spec")
+    application = an_application()
+    spec = get_mapping(application, "spec")
     chart: Json = {"repoURL": "https://example.org/charts", "chart": "shop"}
-    own["spec"] = {"destination": spec["destination"], "sources": [chart, spec["source"]]}
+    application["spec"] = {"destination": spec["destination"], "sources": [chart, spec["source"]]}
     sources = (SourceRevision(Revision("1.2.3", "sha256:00"), "Helm"), *SOURCES)
 
-    told = application_status(own, an_account(an_object()), sources)
+    result = application_status(application, an_account(an_object()), sources)
 
-    assert told is not None
-    assert get_value(told.status, "sync", "revisions") == ["1.2.3", COMMIT]
-    assert get_value(told.status, "sourceTypes") == ["Helm", "Helm"]
-    assert "revision" not in get_mapping(told.status, "sync")
+    assert result is not None
+    assert get_value(result.status, "sync", "revisions") == ["1.2.3", COMMIT]
+    assert get_value(result.status, "sourceTypes") == ["Helm", "Helm"]
+    assert "revision" not in get_mapping(result.status, "sync")
 
 
 def test_a_time_moves_only_with_what_it_tells() -> None:
     first = status_of(an_account(an_object(health=Health.HEALTHY)))
     later = an_account(an_object(health=Health.HEALTHY), now=Ms(900_000))
     worse = an_account(an_object(health=Health.DEGRADED), now=Ms(900_000))
-    own = an_application(status=first)
+    application = an_application(status=first)
 
-    assert get_value(status_of(later, own), "health") == get_value(first, "health")
-    assert get_text(status_of(worse, own), "health", "lastTransitionTime") == "1970-01-01T00:15:00Z"
+    assert get_value(status_of(later, application), "health") == get_value(first, "health")
+    assert (
+        get_text(status_of(worse, application), "health", "lastTransitionTime")
+        == "1970-01-01T00:15:00Z"
+    )

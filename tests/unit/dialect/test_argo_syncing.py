@@ -61,28 +61,28 @@ def test_a_retry_without_pauses_has_those_of_argo_cd() -> None:
 def test_a_retry_says_how_often_and_after_which_pauses() -> None:
     backoff: JsonObject = {"duration": "10s", "factor": 3, "maxDuration": "5m"}
 
-    found = policy(retry={"limit": 2, "backoff": backoff}).retry
+    result = policy(retry={"limit": 2, "backoff": backoff}).retry
 
-    assert found is not None
-    assert found.limit == 2
-    assert [found.delay(attempt) // SECOND for attempt in (1, 2, 3, 4)] == [30, 90, 270, 300]
+    assert result is not None
+    assert result.limit == 2
+    assert [result.delay(attempt) // SECOND for attempt in (1, 2, 3, 4)] == [30, 90, 270, 300]
 
 
 @pytest.mark.parametrize(
     ("duration", "first"), [("5", 10 * SECOND), ("1m", 2 * MINUTE), ("", 10 * SECOND), ("-5s", 0)]
 )
 def test_a_pause_without_a_unit_is_in_seconds(duration: str, first: int) -> None:
-    found = policy(retry={"limit": 1, "backoff": {"duration": duration}}).retry
+    result = policy(retry={"limit": 1, "backoff": {"duration": duration}}).retry
 
-    assert found is not None
-    assert found.backoff == first
+    assert result is not None
+    assert result.backoff == first
 
 
 def test_less_than_no_retries_are_retries_for_ever_and_no_cap_is_none() -> None:
-    found = policy(retry={"limit": -1, "backoff": {"maxDuration": "0"}}).retry
+    result = policy(retry={"limit": -1, "backoff": {"maxDuration": "0"}}).retry
 
-    assert found is not None
-    assert (found.limit, found.backoff_limit) == (UNLIMITED, UNLIMITED)
+    assert result is not None
+    assert (result.limit, result.backoff_limit) == (UNLIMITED, UNLIMITED)
 
 
 def test_a_retry_keeps_its_limit_under_other_rules() -> None:
@@ -117,17 +117,17 @@ def test_a_retry_that_does_not_retry_is_told(retry: JsonObject, told: str) -> No
 
 @given(st.lists(st.sampled_from(SYNC_OPTIONS)))
 def test_options_are_those_of_the_list(options: list[str]) -> None:
-    found, wanted = policy(syncOptions=[*options]), with_sync_options(Policy(), tuple(options))
+    result, expected = policy(syncOptions=[*options]), with_sync_options(Policy(), tuple(options))
 
-    assert found.object_options == wanted.object_options
+    assert result.object_options == expected.object_options
     for name in (
         "create_namespace",
         "apply_out_of_sync_only",
         "fail_on_shared_resource",
         "keep_other_appliers",
     ):
-        assert getattr(found, name) == getattr(wanted, name)
-    assert found.respect_ignore_differences == wanted.respect_ignore_differences
+        assert getattr(result, name) == getattr(expected, name)
+    assert result.respect_ignore_differences == expected.respect_ignore_differences
 
 
 @pytest.mark.parametrize("option", ["CreateNamespaces=true", "Prune", "Force=true", " Prune=false"])
@@ -141,16 +141,16 @@ def test_an_option_that_does_nothing_is_told(option: str) -> None:
 def test_a_namespace_that_is_created_has_labels_and_annotations() -> None:
     metadata: JsonObject = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
 
-    found = policy(syncOptions=["CreateNamespace=true"], managedNamespaceMetadata=metadata)
+    result = policy(syncOptions=["CreateNamespace=true"], managedNamespaceMetadata=metadata)
 
-    assert found.namespace_labels == (("team", "a"),)
-    assert found.namespace_annotations == (("note", "b"),)
+    assert result.namespace_labels == (("team", "a"),)
+    assert result.namespace_annotations == (("note", "b"),)
 
 
 def test_labels_of_a_namespace_that_nobody_creates_are_told() -> None:
-    found = declared(syncPolicy={"managedNamespaceMetadata": {"labels": {"team": "a"}}})
+    result = declared(syncPolicy={"managedNamespaceMetadata": {"labels": {"team": "a"}}})
 
-    assert codes(found.findings) == [
+    assert codes(result.findings) == [
         "warning argo.namespace at spec.syncPolicy.managedNamespaceMetadata"
     ]
 

@@ -39,16 +39,18 @@ def test_a_pattern_that_is_not_written_well_is_an_error_at_its_field(which: str)
     source = "@repo/teams/**" if which != "strange" else "@repo/teams/{app}/**"
     (document,) = read_documents(to_json(generator(pattern, name, source)), "a.yaml")
 
-    found = read_artifact_generator(document, "apps")
+    artifact_generator = read_artifact_generator(document, "apps")
 
-    errors = [one for one in found.findings if one.severity is Severity.ERROR]
+    errors = [
+        finding for finding in artifact_generator.findings if finding.severity is Severity.ERROR
+    ]
     assert any(
-        one.location is not None
-        and one.location.field == f"spec.{field}"
-        and sentence in one.message
-        for one in errors
+        error.location is not None
+        and error.location.field == f"spec.{field}"
+        and sentence in error.message
+        for error in errors
     ), errors
-    assert all(one.code == "flux.artifact" for one in errors)
+    assert all(error.code == "flux.artifact" for error in errors)
 
 
 def test_a_pattern_names_its_source_and_what_is_made_of_each_directory() -> None:

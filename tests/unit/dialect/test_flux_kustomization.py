@@ -143,7 +143,10 @@ def test_a_unit_says_where_it_goes_and_what_it_waits_for() -> None:
 
     assert unit.destination == Destination("prod", "shop")
     assert unit.is_suspended
-    assert [(one.unit, one.ready_when, str(one.location)) for one in unit.dependencies] == [
+    assert [
+        (dependency.unit, dependency.ready_when, str(dependency.location))
+        for dependency in unit.dependencies
+    ] == [
         (
             UnitId("Kustomization", "", "flux-system", "infra"),
             "dep.status.ready == true",
@@ -219,14 +222,14 @@ def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
         "- {paths: [/x], target: {name: web-.*}}\n"
         "- {paths: [/x], target: {labelSelector: a=b}}"
     )
-    found = declared(LEAST + spec)
+    result = declared(LEAST + spec)
 
-    assert the_unit(found).policy.respect_ignore_differences
-    assert the_unit(found).policy.ignore_differences == (
+    assert the_unit(result).policy.respect_ignore_differences
+    assert the_unit(result).policy.ignore_differences == (
         IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",)),
         IgnoreDifference(kind="*", group="*", pointers=("/data",)),
     )
-    assert told(found) == {
+    assert told(result) == {
         "spec.ignore[2].target": "flux.unplayed",
         "spec.ignore[3].target": "flux.unplayed",
     }
@@ -283,10 +286,10 @@ def test_old_versions_have_old_patches_and_are_told_of() -> None:
     ],
 )
 def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:
-    found = declared(spec)
+    result = declared(spec)
 
-    assert (field, code) in [(field_of(one), one.code) for one in found.findings]
-    assert the_unit(found).id.name == "apps"
+    assert (field, code) in [(field_of(finding), finding.code) for finding in result.findings]
+    assert the_unit(result).id.name == "apps"
 
 
 def test_a_unit_that_depends_on_itself_does_not_wait_for_itself() -> None:
@@ -297,27 +300,27 @@ def test_a_unit_that_depends_on_itself_does_not_wait_for_itself() -> None:
     ("path", "walked"), [("../../x", "x"), ("a/../..", "."), ("/x//y/", "x/y")]
 )
 def test_a_path_stops_at_the_root_of_its_tree(path: str, walked: str) -> None:
-    found = declared(f"{LEAST}path: {path}")
-    (source,) = the_unit(found).sources
+    result = declared(f"{LEAST}path: {path}")
+    (source,) = the_unit(result).sources
 
     assert source.path == walked
     leaves = path != "/x//y/"
-    assert [one.severity for one in found.findings] == [Severity.WARNING] * leaves
-    assert set(told(found).values()) == ({"flux.path"} if leaves else set())
+    assert [finding.severity for finding in result.findings] == [Severity.WARNING] * leaves
+    assert set(told(result).values()) == ({"flux.path"} if leaves else set())
 
 
 def test_no_value_of_a_variable_is_told() -> None:
-    found = declared(LEAST + "postBuild: {substitute: {password: [hunter2]}}")
+    result = declared(LEAST + "postBuild: {substitute: {password: [hunter2]}}")
 
-    assert "hunter2" not in repr(found.findings)
+    assert "hunter2" not in repr(result.findings)
 
 
 def test_an_object_without_a_name_is_no_unit() -> None:
     document = Document({"apiVersion": f"{KUSTOMIZE}/v1"}, an_object("v1", "X", "a: 1").location)
-    found = read_kustomization(document, "default")
+    kustomization = read_kustomization(document, "default")
 
-    assert found.units == ()
-    assert told(found)["metadata.name"] == "flux.required"
+    assert kustomization.units == ()
+    assert told(kustomization)["metadata.name"] == "flux.required"
 
 
 NAMES = (

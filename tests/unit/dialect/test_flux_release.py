@@ -58,10 +58,10 @@ def details(found: Declarations) -> FluxDetails:
 
 
 def test_a_chart_of_a_repository_has_a_name_and_a_version() -> None:
-    found = declared(LEAST + "values: {replicas: 2}")
-    (source,) = the_unit(found).sources
+    result = declared(LEAST + "values: {replicas: 2}")
+    (source,) = the_unit(result).sources
 
-    assert the_unit(found).id == UnitId("HelmRelease", "", "flux-system", "apps")
+    assert the_unit(result).id == UnitId("HelmRelease", "", "flux-system", "apps")
     assert source.source == SourceObject("HelmRepository", "flux-system", "shop", "web", ">=1")
     assert source.request == ChartRequest(
         name="apps",
@@ -71,16 +71,16 @@ def test_a_chart_of_a_repository_has_a_name_and_a_version() -> None:
         kube_version="",
         checks_lock=False,
     )
-    assert found.findings == ()
+    assert result.findings == ()
 
 
 def test_a_chart_in_a_tree_has_a_path_and_its_values_files_start_at_the_root() -> None:
-    found = declared(GIT)
-    (source,) = the_unit(found).sources
+    result = declared(GIT)
+    (source,) = the_unit(result).sources
 
     assert source.source == SourceObject("GitRepository", "trees", "shop")
-    assert request(found).chart == "charts/web"
-    assert request(found).defaults == (
+    assert request(result).chart == "charts/web"
+    assert request(result).defaults == (
         ValuesFile("/charts/web/values.yaml", optional=True),
         ValuesFile("/prod.yaml", optional=True),
     )
@@ -102,11 +102,11 @@ def test_values_files_of_a_packed_chart_are_its_own() -> None:
 
 @pytest.mark.parametrize("kind", ["OCIRepository", "HelmChart", "ExternalArtifact"])
 def test_a_chart_may_be_what_another_object_holds(kind: str) -> None:
-    found = declared(f"interval: 1m\nchartRef: {{kind: {kind}, name: web, namespace: charts}}")
-    (source,) = the_unit(found).sources
+    result = declared(f"interval: 1m\nchartRef: {{kind: {kind}, name: web, namespace: charts}}")
+    (source,) = the_unit(result).sources
 
     assert source.source == SourceObject(kind, "charts", "web")
-    assert request(found).chart == "."
+    assert request(result).chart == "."
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_what_is_done_to_the_rendered_chart_comes_in_its_order() -> None:
         '- kustomize: {patches: [{patch: "x", target: {kind: Service}}]}\n'
         "- kustomize: {images: [{name: web, newTag: v2}]}"
     )
-    found = details(declared(LEAST + spec))
+    result = details(declared(LEAST + spec))
 
-    assert (found.labels, found.annotations) == ({"team": "a"}, {"note": "b"})
-    assert found.post_renderers == (
+    assert (result.labels, result.annotations) == ({"team": "a"}, {"note": "b"})
+    assert result.post_renderers == (
         FluxOverrides(patches=(KustomizePatch(patch="x", target={"kind": "Service"}),)),
         FluxOverrides(images=(ImageOverride(name="web", new_tag="v2"),)),
     )
@@ -193,10 +193,10 @@ upgrade:
   <<: *same
   force: true
 """
-    found = declared(LEAST + spec)
-    unit, policy = the_unit(found), the_unit(found).policy
+    result = declared(LEAST + spec)
+    unit, policy = the_unit(result), the_unit(result).policy
 
-    assert found.findings == ()
+    assert result.findings == ()
     assert (policy.gates, policy.timeout, policy.self_heal) == (GateScope.NONE, 2 * MINUTE, True)
     assert policy.create_namespace
     assert policy.fail_on_shared_resource
@@ -206,10 +206,10 @@ upgrade:
     assert policy.retry is not None
     assert policy.retry.delay(9) == MINUTE
     assert policy.identity == ImpersonatedUser(user="system:serviceaccount:flux-system:deployer")
-    assert not request(found).include_crds
-    assert request(found).skip_schema
+    assert not request(result).include_crds
+    assert request(result).skip_schema
     assert unit.destination == Destination("prod", "shop")
-    assert [one.unit for one in unit.dependencies] == [
+    assert [dependency.unit for dependency in unit.dependencies] == [
         UnitId("HelmRelease", "", "flux-system", "db")
     ]
     assert unit.is_suspended
@@ -217,9 +217,11 @@ upgrade:
 
 def test_post_renderers_may_spare_hooks() -> None:
     strategies = ("combined", "nohooks", "separate")
-    found = [details(declared(f"{LEAST}postRenderStrategy: {one}")) for one in strategies]
+    matches = [
+        details(declared(f"{LEAST}postRenderStrategy: {strategy}")) for strategy in strategies
+    ]
 
-    assert [one.skips_hooks for one in found] == [False, True, False]
+    assert [item.skips_hooks for item in matches] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -237,9 +239,9 @@ def test_what_is_not_played_is_told(spec: str, field: str) -> None:
 
 
 def test_what_helm_itself_no_longer_does_is_told() -> None:
-    found = told(declared(f"{LEAST}rollback: {{recreate: true}}"))
+    result = told(declared(f"{LEAST}rollback: {{recreate: true}}"))
 
-    assert found == {"spec.rollback.recreate": "flux.ignored"}
+    assert result == {"spec.rollback.recreate": "flux.ignored"}
 
 
 @pytest.mark.parametrize("way", ["auto", "enabled"])
@@ -267,10 +269,10 @@ def test_what_says_the_usual_is_not_told(way: str) -> None:
     ],
 )
 def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:
-    found = declared(spec)
+    result = declared(spec)
 
-    assert (field, code) in [(field_of(one), one.code) for one in found.findings]
-    assert the_unit(found).id.name == "apps"
+    assert (field, code) in [(field_of(finding), finding.code) for finding in result.findings]
+    assert the_unit(result).id.name == "apps"
 
 
 NAMES = (

@@ -47,9 +47,9 @@ spec: {template: {spec: {containers: [{name: manager, args: [--concurrent=3]}]}}
 
 
 def test_flags_are_read_of_fluxs_controllers_alone() -> None:
-    found = read_settings(read_documents(COMPONENTS.encode(), "gotk.yaml"))
+    settings = read_settings(read_documents(COMPONENTS.encode(), "gotk.yaml"))
 
-    assert [(one.name, one.value) for one in found] == [
+    assert [(item.name, item.value) for item in settings] == [
         ("kustomize-controller.concurrent", "8"),
         ("kustomize-controller.requeue-dependency", "5s"),
         ("kustomize-controller.no-remote-bases", "true"),
@@ -57,7 +57,7 @@ def test_flags_are_read_of_fluxs_controllers_alone() -> None:
         ("kustomize-controller.feature-gates.ExternalArtifact", "false"),
         ("helm-controller.concurrent", "2"),
     ]
-    assert str(found[0].location) == "gotk.yaml:1:1 (spec.template.spec.containers[0].args[1])"
+    assert str(settings[0].location) == "gotk.yaml:1:1 (spec.template.spec.containers[0].args[1])"
 
 
 @given(any_spec("template", "spec", "containers", "args", "name", "image"))

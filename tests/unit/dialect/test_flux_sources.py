@@ -64,13 +64,13 @@ def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> N
         "sparseCheckout: [./deploy, lib]\n"
         "include: [{repository: {name: lib}}, {repository: {name: x}, fromPath: /a, toPath: b}]"
     )
-    found = the_source(declared("GitRepository", spec))
+    result = the_source(declared("GitRepository", spec))
 
-    assert found.id == SourceObject("GitRepository", "flux-system", "apps")
-    assert found.source == GitSource(URL, GitRef(GitRefKind.BRANCH, "master"), submodules=True)
-    assert (found.ignore, found.secret_name, found.is_suspended) == ("*.md", "key", True)
-    assert found.sparse_directories == ("deploy", "lib")
-    assert [(one.source.name, one.pattern, one.destination) for one in found.copies] == [
+    assert result.id == SourceObject("GitRepository", "flux-system", "apps")
+    assert result.source == GitSource(URL, GitRef(GitRefKind.BRANCH, "master"), submodules=True)
+    assert (result.ignore, result.secret_name, result.is_suspended) == ("*.md", "key", True)
+    assert result.sparse_directories == ("deploy", "lib")
+    assert [(copy_.source.name, copy_.pattern, copy_.destination) for copy_ in result.copies] == [
         ("lib", ".", "lib"),
         ("x", "a", "b"),
     ]
@@ -110,10 +110,10 @@ def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:
     ],
 )
 def test_a_helm_repository_is_an_address_alone(spec: str, source: SourceRef) -> None:
-    found = declared("HelmRepository", spec)
+    result = declared("HelmRepository", spec)
 
-    assert the_source(found).source == source
-    assert found.findings == ()
+    assert the_source(result).source == source
+    assert result.findings == ()
 
 
 def test_a_helm_chart_is_a_part_of_another_source() -> None:
@@ -121,18 +121,18 @@ def test_a_helm_chart_is_a_part_of_another_source() -> None:
         "interval: 1m\nchart: web\nversion: 1.x\nsourceRef: {kind: HelmRepository, name: shop}\n"
         "valuesFiles: [prod.yaml]\nignoreMissingValuesFiles: true"
     )
-    found = the_source(declared("HelmChart", spec))
+    result = the_source(declared("HelmChart", spec))
 
-    assert found.source == SourceObject("HelmRepository", "flux-system", "shop", "web", "1.x")
-    assert (found.values_files, found.ignore_missing_values_files) == (("prod.yaml",), True)
+    assert result.source == SourceObject("HelmRepository", "flux-system", "shop", "web", "1.x")
+    assert (result.values_files, result.ignore_missing_values_files) == (("prod.yaml",), True)
 
 
 @pytest.mark.parametrize("kind", ["Bucket", "ExternalArtifact"])
 def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
-    found = the_source(declared(kind, "interval: 1m\nendpoint: s3.example"))
+    result = the_source(declared(kind, "interval: 1m\nendpoint: s3.example"))
 
-    assert found.source is None
-    assert found.problem
+    assert result.source is None
+    assert result.problem
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
     ],
 )
 def test_what_cannot_be_is_told_with_its_field(kind: str, spec: str, field: str, code: str) -> None:
-    found = declared(kind, spec)
+    result = declared(kind, spec)
 
-    assert (field, code) in [(field_of(one), one.code) for one in found.findings]
+    assert (field, code) in [(field_of(finding), finding.code) for finding in result.findings]
     refused = code in {"flux.address", "flux.required"} and field in {
         "spec.url",
         "spec.sourceRef.name",
     }
-    assert (the_source(found).source is None) == refused
+    assert (the_source(result).source is None) == refused
 
 
 def test_a_generic_provider_is_the_usual() -> None:
@@ -176,9 +176,9 @@ def test_an_old_version_is_told() -> None:
 
 
 def test_an_address_with_a_password_is_not_repeated() -> None:
-    found = declared("OCIRepository", "interval: 1m\nurl: https://me:hunter2@x")
+    result = declared("OCIRepository", "interval: 1m\nurl: https://me:hunter2@x")
 
-    assert "hunter2" not in repr(found.findings)
+    assert "hunter2" not in repr(result.findings)
 
 
 def known(**sources: SourceRef | SourceObject) -> dict[SourceObject, DeclaredSource]:
@@ -191,10 +191,10 @@ def known(**sources: SourceRef | SourceObject) -> dict[SourceObject, DeclaredSou
 
 def test_a_chart_is_filled_into_its_repository() -> None:
     declared = known(HelmRepository_shop=ChartSource("https://c", ""))
-    found = resolve_source(SourceObject("HelmRepository", "ns", "shop", "web", "1.x"), declared)
+    result = resolve_source(SourceObject("HelmRepository", "ns", "shop", "web", "1.x"), declared)
 
-    assert found is not None
-    assert found.source == ChartSource("https://c", "web", "1.x")
+    assert result is not None
+    assert result.source == ChartSource("https://c", "web", "1.x")
 
 
 def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
@@ -205,7 +205,7 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
         HelmChart_own=SourceObject("GitRepository", "ns", "tree", "charts/web"),
         HelmChart_lost=SourceObject("GitRepository", "ns", "gone", "x"),
     )
-    web, own, lost = (
+    web, unit_resource, lost = (
         resolve_source(SourceObject("HelmChart", "ns", name), declared)
         for name in ("web", "own", "lost")
     )
@@ -213,9 +213,9 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
     assert web is not None
     assert web.source == ChartSource("https://c", "web", "1.x")
     assert web.secret_name == "HelmRepository_shop"
-    assert own is not None
-    assert own.source == GitSource("https://g")
-    assert own.id == SourceObject("HelmChart", "ns", "own", "charts/web")
+    assert unit_resource is not None
+    assert unit_resource.source == GitSource("https://g")
+    assert unit_resource.id == SourceObject("HelmChart", "ns", "own", "charts/web")
     assert lost is not None
     assert (lost.source, lost.problem) == (None, "nothing declares GitRepository/ns/gone")
 

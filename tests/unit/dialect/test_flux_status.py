@@ -43,24 +43,24 @@ def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
 def a_kustomization(status: JsonObject | None = None, **more: Json) -> JsonObject:
     spec: JsonObject = {"interval": "10m", "timeout": "5m", "wait": True, **more}
     metadata: Json = {"name": "apps", "namespace": "flux-system", "generation": 3}
-    told: JsonObject = {"status": status} if status is not None else {}
-    return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **told}
+    result: JsonObject = {"status": status} if status is not None else {}
+    return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **result}
 
 
 def told_of(account: UnitProgress, own: JsonObject | None = None) -> StatusUpdate:
-    told = kustomization_status(own or a_kustomization(), account, SOURCES)
-    assert told is not None
-    return told
+    result = kustomization_status(own or a_kustomization(), account, SOURCES)
+    assert result is not None
+    return result
 
 
 def conditions(told: StatusUpdate) -> dict[str, tuple[str, str, str]]:
     return {
-        get_text(one, "type"): (
-            get_text(one, "status"),
-            get_text(one, "reason"),
-            get_text(one, "message"),
+        get_text(condition, "type"): (
+            get_text(condition, "status"),
+            get_text(condition, "reason"),
+            get_text(condition, "message"),
         )
-        for one in get_mappings(told.status, "conditions")
+        for condition in get_mappings(told.status, "conditions")
     }
 
 
@@ -103,21 +103,21 @@ def test_flux_reads_the_name_back(namespace: str, name: str, group: str, kind: s
 
 
 def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
-    told = told_of(an_account(WEB))
+    result = told_of(an_account(WEB))
 
-    assert conditions(told) == {
+    assert conditions(result) == {
         "Ready": ("True", "ReconciliationSucceeded", f"Applied revision: {REVISION}"),
         "Healthy": ("True", "Succeeded", "Health check passed in 12.3s"),
     }
-    assert get_value(told.status, "observedGeneration") == 3
-    assert get_value(told.status, "lastAppliedRevision") == REVISION
-    assert [note[1] for note in told.events] == ["ReconciliationSucceeded"]
+    assert get_value(result.status, "observedGeneration") == 3
+    assert get_value(result.status, "lastAppliedRevision") == REVISION
+    assert [note[1] for note in result.events] == ["ReconciliationSucceeded"]
 
 
 def test_without_checks_there_is_no_word_of_health() -> None:
-    own = a_kustomization(told_of(an_account(WEB)).status, wait=False)
+    kustomization = a_kustomization(told_of(an_account(WEB)).status, wait=False)
 
-    assert set(conditions(told_of(an_account(WEB), own))) == {"Ready"}
+    assert set(conditions(told_of(an_account(WEB), kustomization))) == {"Ready"}
 
 
 def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
@@ -158,9 +158,9 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
 def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
     ill = ObjectProgress(ref=WEB.ref, is_live=True, health=health, result=ObjectResult.FAILED)
 
-    told = told_of(an_account(ill, result="failed", is_gate_failure=True))
+    result = told_of(an_account(ill, result="failed", is_gate_failure=True))
 
-    assert conditions(told) == {
+    assert conditions(result) == {
         "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {sentence}"),
         "Healthy": ("False", "HealthCheckFailed", sentence),
         "Reconciling": (
@@ -179,9 +179,9 @@ def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
     ],
 )
 def test_other_troubles_have_their_reasons(more: dict[str, object], reason: str) -> None:
-    told = told_of(an_account(WEB, result="failed", **more))
+    result = told_of(an_account(WEB, result="failed", **more))
 
-    assert conditions(told)["Ready"] == ("False", reason, str(more["message"]))
+    assert conditions(result)["Ready"] == ("False", reason, str(more["message"]))
 
 
 def test_what_could_not_be_pruned_is_kept_and_told() -> None:
@@ -192,29 +192,31 @@ def test_what_could_not_be_pruned_is_kept_and_told() -> None:
         result=ObjectResult.FAILED,
     )
 
-    told = told_of(an_account(WEB, stuck, result="failed", message="it is still there"))
+    result = told_of(an_account(WEB, stuck, result="failed", message="it is still there"))
 
-    assert conditions(told)["Ready"][1] == "PruneFailed"
-    names = [get_text(one, "id") for one in get_mappings(told.status, "inventory", "entries")]
+    assert conditions(result)["Ready"][1] == "PruneFailed"
+    names = [get_text(entry, "id") for entry in get_mappings(result.status, "inventory", "entries")]
     assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]
 
 
 def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
-    own = a_kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": "team"}])
+    kustomization = a_kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": "team"}])
     units = [UnitId("Kustomization", "", *name) for name in (("team", "b"), ("flux-system", "a"))]
 
     both = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=tuple(units))
     last = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=(units[0],))
     other = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=(OWN,))
 
-    assert conditions(told_of(both, own))["Ready"] == (
+    assert conditions(told_of(both, kustomization))["Ready"] == (
         "False",
         "DependencyNotReady",
         "dependency 'flux-system/a' is not ready",
     )
-    assert conditions(told_of(last, own))["Ready"][2] == "dependency 'team/b' is not ready"
-    assert kustomization_status(own, other, SOURCES) is None
-    assert "observedGeneration" not in told_of(both, own).status
+    assert (
+        conditions(told_of(last, kustomization))["Ready"][2] == "dependency 'team/b' is not ready"
+    )
+    assert kustomization_status(kustomization, other, SOURCES) is None
+    assert "observedGeneration" not in told_of(both, kustomization).status
 
 
 def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first() -> None:
@@ -225,7 +227,7 @@ def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first(
     history = get_mappings(status, "history")
 
     assert len(history) == 5
-    assert len({get_text(one, "digest") for one in history}) == 5
+    assert len({get_text(item, "digest") for item in history}) == 5
     assert get_value(history[0], "totalReconciliations") == 1, "what is forgotten begins anew"
     again = told_of(an_account(WEB, digest="a"), a_kustomization(status)).status
     assert get_value(get_mappings(again, "history")[0], "totalReconciliations") == 2
@@ -239,9 +241,9 @@ def test_what_is_told_again_is_the_same_to_the_byte() -> None:
 
 
 def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
-    told = told_of(an_account(WEB, result="failed", message="ä" * 40_000))
+    result = told_of(an_account(WEB, result="failed", message="ä" * 40_000))
 
-    message = conditions(told)["Ready"][2]
+    message = conditions(result)["Ready"][2]
     assert len(message.encode()) <= 32_768
     assert message.endswith("ä...")
 
@@ -265,10 +267,10 @@ def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None
     before: JsonObject = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
     new = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "late"), is_live=False)
 
-    told = told_of(an_account(WEB, new, result="failed", message="no"), a_kustomization(before))
+    result = told_of(an_account(WEB, new, result="failed", message="no"), a_kustomization(before))
 
     names = [
-        get_text(one, "id")
-        for one in get_mappings(get_mapping(told.status, "inventory"), "entries")
+        get_text(entry, "id")
+        for entry in get_mappings(get_mapping(result.status, "inventory"), "entries")
     ]
     assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]

@@ -57,14 +57,14 @@ class Storage:
 
     @property
     def stands(self) -> list[tuple[int, str]]:
-        return [(number, one.status.value) for number, one in sorted(self.kept.items())]
+        return [(number, item.status.value) for number, item in sorted(self.kept.items())]
 
     def enter(self, told: history.RecordChanges) -> None:
-        for one in (*told.changed, *told.created):
-            body = record_secret(one, self.terms.storage, now=NOW)
-            self.kept[one.number] = read_record(msgspec.json.decode(msgspec.json.encode(body)))
-        for one in told.deleted:
-            del self.kept[one.number]
+        for item in (*told.changed, *told.created):
+            body = record_secret(item, self.terms.storage, now=NOW)
+            self.kept[item.number] = read_record(msgspec.json.decode(msgspec.json.encode(body)))
+        for item in told.deleted:
+            del self.kept[item.number]
 
     def begin(self, wanted: ReleaseContents) -> PendingRevision:
         records = list(self.kept.values())

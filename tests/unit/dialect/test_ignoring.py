@@ -52,9 +52,11 @@ def mistakes(text: str) -> list[str]:
     """What is wrong with a file: where, and what."""
     with pytest.raises(ExceptionGroup) as caught:
         read(text)
-    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
+    errors = [
+        exception for exception in caught.value.exceptions if isinstance(exception, TidegateError)
+    ]
     assert len(errors) == len(caught.value.exceptions)
-    return [f"{one.location.line if one.location else 0} {one.problem}" for one in errors]
+    return [f"{error.location.line if error.location else 0} {error.problem}" for error in errors]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_a_mistake_is_told_with_its_line(text: str, problem: str) -> None:
 def test_all_mistakes_are_told_at_once() -> None:
     text = "- kind: A\n- kind: A\n  jsonPointers: [a]\n  jqPathExpressions: [a]\n"
 
-    assert [one.partition(" ")[0] for one in mistakes(text)] == ["1", "3", "4"]
+    assert [mistake.partition(" ")[0] for mistake in mistakes(text)] == ["1", "3", "4"]
 
 
 def test_a_key_that_is_written_twice_is_told_with_its_line() -> None:

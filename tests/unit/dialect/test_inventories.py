@@ -24,11 +24,14 @@ ROLES = st.builds(
 
 @given(st.lists(st.one_of(PLAIN, ROLES)))
 def test_what_flux_writes_down_is_read_again(refs: list[Ref]) -> None:
-    entries: list[Json] = [{"id": inventory_id(one), "v": one.kind.version} for one in refs]
+    entries: list[Json] = [{"id": inventory_id(ref), "v": ref.kind.version} for ref in refs]
 
-    own: dict[str, Json] = {"kind": "Kustomization", "status": {"inventory": {"entries": entries}}}
+    unit_resource: dict[str, Json] = {
+        "kind": "Kustomization",
+        "status": {"inventory": {"entries": entries}},
+    }
 
-    assert inventory_refs(own) == refs
+    assert inventory_refs(unit_resource) == refs
 
 
 def test_who_says_nothing_is_not_who_has_nothing() -> None:

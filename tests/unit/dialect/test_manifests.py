@@ -104,7 +104,7 @@ def test_waves_can_be_ignored_even_wrong_ones() -> None:
 
     manifests = read(first, second, order=Order.NONE).manifests
 
-    assert [one.wave for one in manifests] == [0, 0]
+    assert [manifest.wave for manifest in manifests] == [0, 0]
 
 
 def test_a_hook_comes_once_for_each_of_its_phases() -> None:
@@ -112,8 +112,8 @@ def test_a_hook_comes_once_for_each_of_its_phases() -> None:
 
     manifests = read(a_document("batch/v1 Job", "migrate", notes=notes)).manifests
 
-    assert [one.phase for one in manifests] == [Phase.PRE_SYNC, Phase.POST_SYNC]
-    assert {one.hook_policies for one in manifests} == {(HookPolicy.SUCCEEDED,)}
+    assert [manifest.phase for manifest in manifests] == [Phase.PRE_SYNC, Phase.POST_SYNC]
+    assert {manifest.hook_policies for manifest in manifests} == {(HookPolicy.SUCCEEDED,)}
 
 
 def test_a_sync_hook_is_not_an_ordinary_object_as_well() -> None:
@@ -142,9 +142,9 @@ def test_hooks_of_the_end_are_kept_apart() -> None:
         a_document("batch/v1 Job", "both", notes={HOOK: "PreSync,PreDelete"}),
     )
 
-    assert [one.ref.name for one in unit.manifests] == ["both"]
-    assert [one.ref.name for one in unit.before_deletion] == ["save", "both"]
-    assert [one.ref.name for one in unit.after_deletion] == ["tell"]
+    assert [manifest.ref.name for manifest in unit.manifests] == ["both"]
+    assert [item.ref.name for item in unit.before_deletion] == ["save", "both"]
+    assert [item.ref.name for item in unit.after_deletion] == ["tell"]
 
 
 def test_a_hook_may_have_the_beginning_of_a_name_alone() -> None:
@@ -194,9 +194,9 @@ def test_objects_that_differ_in_kind_or_namespace_are_not_the_same() -> None:
 
 
 def test_hooks_with_the_same_beginning_of_a_name_are_not_the_same() -> None:
-    one = a_document("v1 Pod", "", notes={HOOK: "PreSync"}, generateName="seed-")
+    document = a_document("v1 Pod", "", notes={HOOK: "PreSync"}, generateName="seed-")
 
-    assert len(read(one, one).manifests) == 2
+    assert len(read(document, document).manifests) == 2
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
@@ -218,11 +218,11 @@ def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
 def test_no_namespace_is_made_where_the_unit_brings_its_own() -> None:
     unit = read(a_document("v1 Namespace", "shop"), a_document(), options=("CreateNamespace=true",))
 
-    assert [one.phase for one in unit.manifests] == [Phase.SYNC, Phase.SYNC]
+    assert [manifest.phase for manifest in unit.manifests] == [Phase.SYNC, Phase.SYNC]
 
 
 def test_no_namespace_is_made_unless_it_is_asked_for() -> None:
-    assert [one.ref.kind.name for one in read(a_document()).manifests] == ["ConfigMap"]
+    assert [manifest.ref.kind.name for manifest in read(a_document()).manifests] == ["ConfigMap"]
 
 
 def test_where_helm_orders_a_unit_only_its_own_annotations_count() -> None:
@@ -230,13 +230,16 @@ def test_where_helm_orders_a_unit_only_its_own_annotations_count() -> None:
     waved = a_document(name="waved", notes={WAVE: "3", HOOK: "PreSync", OPTIONS: "Prune=false"})
     weighed = a_document(name="weighed", notes={WEIGHT: "4", KEEP: "keep"})
 
-    found = {one.ref.name: one for one in read(hooked, waved, weighed, order=Order.HELM).manifests}
+    by_name = {
+        manifest.ref.name: manifest
+        for manifest in read(hooked, waved, weighed, order=Order.HELM).manifests
+    }
 
-    assert {name: (one.phase, one.wave) for name, one in found.items()} == {
+    assert {name: (item.phase, item.wave) for name, item in by_name.items()} == {
         "hooked": (Phase.PRE_SYNC, 5),
         "waved": (Phase.SYNC, 0),
         "weighed": (Phase.SYNC, 0),
     }
-    assert found["waved"].hook_policies is None
-    assert found["waved"].options.prune is Permission.YES
-    assert found["weighed"].options.delete is Permission.NO
+    assert by_name["waved"].hook_policies is None
+    assert by_name["waved"].options.prune is Permission.YES
+    assert by_name["weighed"].options.delete is Permission.NO

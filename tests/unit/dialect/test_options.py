@@ -41,9 +41,9 @@ def test_the_first_value_of_an_option_counts() -> None:
 
 
 def test_an_option_without_a_value_says_nothing() -> None:
-    own = noting({OPTIONS: "Prune,Pruned=true"})
+    unit_resource = noting({OPTIONS: "Prune,Pruned=true"})
 
-    assert read(own, "Prune=false").prune is Permission.NO
+    assert read(unit_resource, "Prune=false").prune is Permission.NO
 
 
 def test_an_option_may_have_an_empty_value() -> None:
@@ -166,6 +166,6 @@ def test_a_unit_says_what_becomes_of_what_its_objects_own(
 
 
 def test_an_object_does_not_say_what_becomes_of_what_it_owns() -> None:
-    own = noting({OPTIONS: "PrunePropagationPolicy=orphan"})
+    unit_resource = noting({OPTIONS: "PrunePropagationPolicy=orphan"})
 
-    assert read(own).propagation is Propagation.FOREGROUND
+    assert read(unit_resource).propagation is Propagation.FOREGROUND

@@ -58,43 +58,43 @@ def ref_of(body: dict[str, Json]) -> Ref:
 
 def test_sources_homes_and_destinations_are_allowed_where_argo_cd_allows_them() -> None:
     for row in RECORDED:
-        asked, told = get_mapping(row, "asked"), get_mapping(row, "told")
-        reach, claim = reach_of(asked), claim_of(get_mapping(asked, "application"))
-        home = get_text(asked, "application", "metadata", "namespace")
-        url = get_text(asked, "application", "spec", "source", "repoURL")
+        mapping, result = get_mapping(row, "asked"), get_mapping(row, "told")
+        reach, claim = reach_of(mapping), claim_of(get_mapping(mapping, "application"))
+        home = get_text(mapping, "application", "metadata", "namespace")
+        url = get_text(mapping, "application", "spec", "source", "repoURL")
 
-        assert (check_source(reach.project, url) is None) == told["source"], row
-        assert (check_application_namespace(reach.project, home) is None) == told["home"], row
-        assert (check_destination(reach, claim.namespace) is None) == told["destination"], row
+        assert (check_source(reach.project, url) is None) == result["source"], row
+        assert (check_application_namespace(reach.project, home) is None) == result["home"], row
+        assert (check_destination(reach, claim.namespace) is None) == result["destination"], row
 
 
 def test_objects_are_allowed_where_argo_cd_allows_them() -> None:
     for row in RECORDED:
-        asked, told = get_mapping(row, "asked"), get_mapping(row, "told")
-        reach, refs = reach_of(asked), [ref_of(one) for one in get_mappings(asked, "objects")]
+        mapping, result = get_mapping(row, "asked"), get_mapping(row, "told")
+        reach, refs = reach_of(mapping), [ref_of(item) for item in get_mappings(mapping, "objects")]
 
         allowed = [not check_object(reach, ref, namespaced=bool(ref.namespace)) for ref in refs]
 
-        assert allowed == told["objects"], row
+        assert allowed == result["objects"], row
 
 
 def test_windows_hold_when_argo_cd_is_held() -> None:
     held = 0
     for row in RECORDED:
-        asked, told = get_mapping(row, "asked"), get_mapping(row, "told")
-        reach, claim = reach_of(asked), claim_of(get_mapping(asked, "application"))
+        mapping, result = get_mapping(row, "asked"), get_mapping(row, "told")
+        reach, claim = reach_of(mapping), claim_of(get_mapping(mapping, "application"))
         windows = sync_windows_for(
-            reach.project, claim, get_text(asked, "application", "metadata", "name")
+            reach.project, claim, get_text(mapping, "application", "metadata", "name")
         )
         for at, automated, manual in zip(
-            get_list(asked, "moments"),
-            get_list(told, "automated"),
-            get_list(told, "manual"),
+            get_list(mapping, "moments"),
+            get_list(result, "automated"),
+            get_list(result, "manual"),
             strict=True,
         ):
             assert isinstance(at, int)
-            found = [find_blocking_window(windows, Ms(at), is_manual=by) for by in (False, True)]
-            assert [one is None for one in found] == [automated, manual], (row, at)
-            held += sum(one is not None for one in found)
+            matches = [find_blocking_window(windows, Ms(at), is_manual=by) for by in (False, True)]
+            assert [item is None for item in matches] == [automated, manual], (row, at)
+            held += sum(item is not None for item in matches)
 
     assert held > len(RECORDED), "windows that never hold prove nothing"

@@ -50,22 +50,25 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
         has_same_revision=True,
     )
 
-    said = helm_release_status({"metadata": {"generation": 1}}, account, ())
+    text = helm_release_status({"metadata": {"generation": 1}}, account, ())
 
-    assert said is not None
-    found = {get_text(one, "type"): one for one in get_mappings(said.status, "conditions")}
-    assert get_text(found["Ready"], "reason") == "UpgradeSucceeded"
-    assert (get_text(found["Drifted"], "status"), get_text(found["Drifted"], "reason")) == (
+    assert text is not None
+    by_name = {
+        get_text(condition, "type"): condition
+        for condition in get_mappings(text.status, "conditions")
+    }
+    assert get_text(by_name["Ready"], "reason") == "UpgradeSucceeded"
+    assert (get_text(by_name["Drifted"], "status"), get_text(by_name["Drifted"], "reason")) == (
         "True",
         "DriftDetected",
     )
-    kind, reason, sentence = said.events[-1]
+    kind, reason, sentence = text.events[-1]
     assert (kind, reason) == ("Warning", "DriftCorrectionFailed")
     assert sentence == (
         "Failed to partially correct cluster state of release shop/web.v3:\n"
         "ConfigMap shop/web: it is frozen"
     )
-    assert "upgradeFailures" not in said.status
+    assert "upgradeFailures" not in text.status
 
 
 def test_what_a_tested_release_says_stays_as_it_is_when_nothing_is_new() -> None:

@@ -32,7 +32,7 @@ async def generated(one: ApplicationSet) -> GenerationResult:
 
 
 def codes(found: GenerationResult) -> list[str]:
-    return [f"{one.severity} {one.code}" for one in found.findings]
+    return [f"{finding.severity} {finding.code}" for finding in found.findings]
 
 
 async def test_an_application_gets_a_finalizer_unless_what_it_brings_shall_stay() -> None:
@@ -40,9 +40,9 @@ async def test_an_application_gets_a_finalizer_unless_what_it_brings_shall_stay(
     metadata: JsonObject = {"name": "{{name}}", "finalizers": ["background"]}
     plain = await generated(a_set(WEB))
     stays = await generated(a_set(WEB, syncPolicy={"preserveResourcesOnDeletion": True}))
-    own = await generated(a_set(WEB, template={"metadata": metadata}))
+    unit_resource = await generated(a_set(WEB, template={"metadata": metadata}))
 
-    assert [one.body["metadata"] for one in plain.applications] == [
+    assert [application.body["metadata"] for application in plain.applications] == [
         {
             "name": "web",
             "namespace": "argocd",
@@ -50,7 +50,7 @@ async def test_an_application_gets_a_finalizer_unless_what_it_brings_shall_stay(
         }
     ]
     assert stays.applications[0].body["metadata"] == {"name": "web", "namespace": "argocd"}
-    assert own.applications[0].body["metadata"] == {
+    assert unit_resource.applications[0].body["metadata"] == {
         "name": "web",
         "namespace": "argocd",
         "finalizers": ["background"],
@@ -61,11 +61,11 @@ async def test_a_patch_changes_everything_but_the_project() -> None:
     """Acceptance case 74."""
     patch = "metadata: {name: '{{name}}-2', namespace: else}\nspec: {project: root, a: 1}\n"
 
-    found = await generated(a_set(WEB, templatePatch=patch))
+    result = await generated(a_set(WEB, templatePatch=patch))
 
-    (one,) = found.applications
-    assert (one.name, one.body["spec"]) == ("web-2", {"project": "default", "a": 1})
-    assert one.body["metadata"] == {
+    (application,) = result.applications
+    assert (application.name, application.body["spec"]) == ("web-2", {"project": "default", "a": 1})
+    assert application.body["metadata"] == {
         "name": "web-2",
         "namespace": "argocd",
         "finalizers": ["resources-finalizer.argocd.argoproj.io"],
@@ -90,43 +90,45 @@ def test_a_patch_removes_what_is_null_and_joins_finalizers() -> None:
     ],
 )
 async def test_what_is_wrong_with_a_set_is_told(elements: list[Json], told: list[str]) -> None:
-    found = await generated(a_set({"list": {"elements": elements}}))
+    result = await generated(a_set({"list": {"elements": elements}}))
 
-    assert codes(found) == told
-    assert found.applications == ()
-    assert {(one.location.name, one.location.line) for one in found.findings if one.location} == {
-        ("sets.yaml", 3)
-    }
+    assert codes(result) == told
+    assert result.applications == ()
+    assert {
+        (finding.location.name, finding.location.line)
+        for finding in result.findings
+        if finding.location
+    } == {("sets.yaml", 3)}
 
 
 async def test_a_generator_that_finds_nothing_beside_others_is_worth_a_note() -> None:
-    found = await generated(a_set(WEB, {"list": {"elements": []}}))
+    result = await generated(a_set(WEB, {"list": {"elements": []}}))
 
-    assert codes(found) == ["note argo.set-nothing"]
-    assert len(found.applications) == 1
+    assert codes(result) == ["note argo.set-nothing"]
+    assert len(result.applications) == 1
 
 
 async def test_of_a_set_at_fault_nothing_is_generated() -> None:
-    found = await generated(a_set(WEB, {"plugin": {}}))
+    result = await generated(a_set(WEB, {"plugin": {}}))
 
-    assert found.applications == ()
-    assert [one.message for one in found.findings] == [
+    assert result.applications == ()
+    assert [finding.message for finding in result.findings] == [
         "what `plugin` finds is not known here: it asks a server elsewhere"
     ]
 
 
 async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -> None:
-    one = a_set({"list": {"elements": [{"name": "web"}, {"name": "cart"}]}})
+    item = a_set({"list": {"elements": [{"name": "web"}, {"name": "cart"}]}})
 
-    found = application_units(one, await generated(one), {})
+    result = application_units(item, await generated(item), {})
 
-    assert [str(unit.id) for unit in found.units] == [
+    assert [str(unit.id) for unit in result.units] == [
         "Application/argocd/web",
         "Application/argocd/cart",
     ]
-    assert {unit.generated_by for unit in found.units} == {"ApplicationSet/argocd/apps"}
-    assert str(found.units[1].location) == "sets.yaml:3 (generator 0, 2: name=cart)"
-    sentences = [finding.message for finding in found.findings]
+    assert {unit.generated_by for unit in result.units} == {"ApplicationSet/argocd/apps"}
+    assert str(result.units[1].location) == "sets.yaml:3 (generator 0, 2: name=cart)"
+    sentences = [finding.message for finding in result.findings]
     assert sentences.count("an Application needs a source") == 1
 
 
@@ -150,18 +152,20 @@ async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -
     ],
 )
 def test_what_keeps_applications_from_following_is_told(spec: JsonObject, told: list[str]) -> None:
-    found = application_units(a_set(WEB, **spec), GenerationResult(), {})
+    result = application_units(a_set(WEB, **spec), GenerationResult(), {})
 
-    assert [f"{one.severity} {one.code}" for one in found.findings] == told
+    assert [f"{finding.severity} {finding.code}" for finding in result.findings] == told
 
 
 def test_a_set_without_generators_is_told() -> None:
     document = Document({"metadata": {"name": "apps"}, "spec": {}}, Location("sets.yaml", 3))
 
-    found = read_application_set(document, "argocd")
+    application_set = read_application_set(document, "argocd")
 
-    assert [f"{one.severity} {one.code}" for one in found.findings] == ["error argo.set-generator"]
-    assert found.application_sets[0].tracking_id == "ApplicationSet/argocd/apps"
+    assert [f"{finding.severity} {finding.code}" for finding in application_set.findings] == [
+        "error argo.set-generator"
+    ]
+    assert application_set.application_sets[0].tracking_id == "ApplicationSet/argocd/apps"
 
 
 @pytest.mark.parametrize(
@@ -181,23 +185,23 @@ def test_a_set_without_generators_is_told() -> None:
 def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
     own: str, settings: dict[str, str], *, updates: bool, deletes: bool
 ) -> None:
-    one = a_set(WEB, syncPolicy={"applicationsSync": own} if own else {})
+    item = a_set(WEB, syncPolicy={"applicationsSync": own} if own else {})
 
-    unit = application_set_unit(one, effective_policy(one, settings), is_complete=True)
+    unit = application_set_unit(item, effective_policy(item, settings), is_complete=True)
 
-    assert effective_policy(one, settings) == ApplicationSetPolicy(updates, deletes)
+    assert effective_policy(item, settings) == ApplicationSetPolicy(updates, deletes)
     assert unit.policy.prune is deletes
-    assert not application_set_unit(one, ApplicationSetPolicy(), is_complete=False).policy.prune
+    assert not application_set_unit(item, ApplicationSetPolicy(), is_complete=False).policy.prune
 
 
 def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
-    one = a_set(WEB, preservedFields={"annotations": ["a/b"], "labels": ["c", "d"]})
+    item = a_set(WEB, preservedFields={"annotations": ["a/b"], "labels": ["c", "d"]})
     generated: JsonObject = {
         "metadata": {"annotations": {"a/b": "new", "x": "1"}, "labels": {"d": "2"}}
     }
     live: JsonObject = {"metadata": {"annotations": {"a/b": "old", "y": "3"}, "labels": {"c": "4"}}}
 
-    assert with_preserved_fields(generated, live, one) == {
+    assert with_preserved_fields(generated, live, item) == {
         "metadata": {"annotations": {"a/b": "old", "x": "1"}, "labels": {"c": "4", "d": "2"}}
     }
 

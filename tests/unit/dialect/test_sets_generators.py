@@ -35,10 +35,10 @@ async def params(
     files: dict[str, str] | None = None,
 ) -> list[Params]:
     runner = Runner(files or {})
-    ((_, found),) = await runner.run(
+    ((_, result),) = await runner.run(
         generate_parameters(entry, GeneratorContext(known or GeneratorInputs(), language))
     )
-    return found
+    return result
 
 
 def a_list(*elements: Json) -> JsonObject:
@@ -72,11 +72,11 @@ TREE = dict.fromkeys(
 
 
 async def test_directories_come_as_one_walks_through_them_and_an_exclusion_always_wins() -> None:
-    wanted: list[Json] = [{"path": "apps/web-*", "exclude": True}, {"path": "apps/*"}]
+    expected: list[Json] = [{"path": "apps/web-*", "exclude": True}, {"path": "apps/*"}]
 
     assert list_directories(TREE) == ["apps", "apps/web", "apps/web/eu", "apps/web-api"]
-    found = await params(git(directories=wanted), files=TREE)
-    assert found == [
+    result = await params(git(directories=expected), files=TREE)
+    assert result == [
         {
             "path": "apps/web",
             "path.basename": "web",
@@ -90,9 +90,9 @@ async def test_directories_come_as_one_walks_through_them_and_an_exclusion_alway
 async def test_with_go_templates_a_path_is_a_mapping_and_a_prefix_goes_around_it() -> None:
     entry = git(directories=[{"path": "apps/web"}], pathParamPrefix="p")
 
-    (found,) = await params(entry, GO, files=TREE)
+    (param,) = await params(entry, GO, files=TREE)
 
-    assert found == {
+    assert param == {
         "p": {
             "path": {
                 "path": "apps/web",
@@ -108,9 +108,9 @@ async def test_an_empty_file_has_its_place_alone() -> None:
     """Acceptance case 76."""
     path = "path/dir/file_name.yaml"
 
-    (found,) = await params(git(files=[{"path": path}]), files={path: ""})
+    (param,) = await params(git(files=[{"path": path}]), files={path: ""})
 
-    assert found == {
+    assert param == {
         "path": "path/dir",
         "path.basename": "dir",
         "path.basenameNormalized": "dir",
@@ -124,9 +124,9 @@ async def test_an_empty_file_has_its_place_alone() -> None:
 async def test_what_stands_in_files_is_made_flat_and_printed_by_go() -> None:
     files = {"a.json": '{"a": {"b": [1, 1000000, 0.5]}, "c": true, "d": null}'}
 
-    (found,) = await params(git(files=[{"path": "*.json"}]), files=files)
+    (param,) = await params(git(files=[{"path": "*.json"}]), files=files)
 
-    assert {key: found[key] for key in ("a.b.0", "a.b.1", "a.b.2", "c", "d")} == {
+    assert {key: param[key] for key in ("a.b.0", "a.b.1", "a.b.2", "c", "d")} == {
         "a.b.0": "1",
         "a.b.1": "1e+06",
         "a.b.2": "0.5",
@@ -171,13 +171,13 @@ async def test_the_own_cluster_comes_last_unless_clusters_are_chosen() -> None:
     known = GeneratorInputs(clusters=(EAST,))
     chosen: JsonObject = {"clusters": {"selector": {"matchLabels": {"env": "prod"}}}}
 
-    found = await params({"clusters": {"values": {"x": "{{name}}!"}}}, known=known)
+    result = await params({"clusters": {"values": {"x": "{{name}}!"}}}, known=known)
 
-    assert [one["name"] for one in found] == ["East_1", "in-cluster"]
-    assert found[0]["nameNormalized"] == "east-1"
-    assert found[0]["metadata.labels.env"] == "prod"
-    assert found[0]["values.x"] == "East_1!"
-    assert [one["name"] for one in await params(chosen, known=known)] == ["East_1"]
+    assert [item["name"] for item in result] == ["East_1", "in-cluster"]
+    assert result[0]["nameNormalized"] == "east-1"
+    assert result[0]["metadata.labels.env"] == "prod"
+    assert result[0]["values.x"] == "East_1!"
+    assert [param["name"] for param in await params(chosen, known=known)] == ["East_1"]
     (flat,) = await params({"clusters": {"flatList": True}}, GO, known)
     assert list(flat) == ["clusters"]
 
@@ -187,9 +187,9 @@ async def test_a_matrix_pairs_and_the_second_sees_the_first() -> None:
     second = git(directories=[{"path": "{{app}}/*"}])
     files = {"web/eu/a": "", "web/us/a": "", "cart/eu/a": ""}
 
-    found = await params({"matrix": {"generators": [*pair, second]}}, files=files)
+    result = await params({"matrix": {"generators": [*pair, second]}}, files=files)
 
-    assert [(one["app"], one["path"]) for one in found] == [
+    assert [(item["app"], item["path"]) for item in result] == [
         ("web", "web/eu"),
         ("web", "web/us"),
         ("cart", "cart/eu"),
@@ -220,9 +220,9 @@ async def test_a_merge_keeps_what_the_first_finds() -> None:
         a_list({"b": "different"}),
     ]
 
-    found = await params({"merge": {"mergeKeys": ["b"], "generators": three}})
+    result = await params({"merge": {"mergeKeys": ["b"], "generators": three}})
 
-    assert found == [{"a": "2_1", "b": "same", "c": "1_3"}]
+    assert result == [{"a": "2_1", "b": "same", "c": "1_3"}]
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ async def test_a_merge_at_fault_is_told(body: JsonObject, said: str) -> None:
 
 
 async def test_generators_of_generators_go_one_deep() -> None:
-    one: JsonObject = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"b": "2"})]}}
-    two: JsonObject = {"matrix": {"generators": [one, a_list({"c": "3"})]}}
+    item: JsonObject = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"b": "2"})]}}
+    two: JsonObject = {"matrix": {"generators": [item, a_list({"c": "3"})]}}
 
     assert await params(two) == [{"a": "1", "b": "2", "c": "3"}]
     with pytest.raises(GeneratorError, match="too deep"):
@@ -261,9 +261,9 @@ async def test_a_selector_chooses_by_flat_parameters(
 ) -> None:
     elements = a_list({"name": "a", "env": "dev", "tier": {"level": 1}}, {"name": "b"})
 
-    found = await params({**elements, "selector": selector}, GO)
+    result = await params({**elements, "selector": selector}, GO)
 
-    assert [one["name"] for one in found] == names
+    assert [item["name"] for item in result] == names
 
 
 @pytest.mark.parametrize(
@@ -354,18 +354,18 @@ async def test_a_merge_is_what_a_plain_loop_makes_of_it(
         return tuple(one.get(name) for name in keys)
 
     both: list[Json] = [a_list(*map(plain, base)), a_list(*map(plain, over))]
-    asked = params({"merge": {"mergeKeys": [*keys], "generators": both}})
-    if any(len({key(one) for one in many}) < len(many) for many in (base, over)):
+    request = params({"merge": {"mergeKeys": [*keys], "generators": both}})
+    if any(len({key(item) for item in many}) < len(many) for many in (base, over)):
         with pytest.raises(GeneratorError):
-            await asked
+            await request
         return
-    wanted = []
-    for one in base:
+    expected = []
+    for entry in base:
         for other in over:
-            if key(one) == key(other):
-                one = {**one, **other}  # noqa: PLW2901 - as naive as can be
-        wanted.append(one)
-    assert await asked == wanted
+            if key(entry) == key(other):
+                entry = {**entry, **other}  # noqa: PLW2901 - as naive as can be
+        expected.append(entry)
+    assert await request == expected
 
 
 @given(ELEMENTS, ELEMENTS)
@@ -374,9 +374,9 @@ async def test_a_matrix_is_what_two_loops_make_of_it(
 ) -> None:
     pair: list[Json] = [a_list(*map(plain, first)), a_list(*map(plain, second))]
 
-    found = await params({"matrix": {"generators": pair}}, GO)
+    result = await params({"matrix": {"generators": pair}}, GO)
 
-    assert found == [{**other, **one} for one in first for other in second]
+    assert result == [{**other, **item} for item in first for other in second]
 
 
 @given(some.floats(allow_nan=False, allow_infinity=False))
@@ -391,11 +391,11 @@ def test_mappings_are_merged_at_any_depth() -> None:
 
 
 async def test_a_generator_with_a_template_of_its_own_says_more_than_the_set() -> None:
-    own: Json = {"metadata": {"labels": {"own": "{{name}}"}}}
+    unit_resource: Json = {"metadata": {"labels": {"own": "{{name}}"}}}
     base: Json = {"metadata": {"name": "{{name}}", "labels": {"a": "b", "own": "no"}}, "spec": {}}
 
     made = await Runner().generated(
-        a_set({"list": {"elements": [{"name": "web"}], "template": own}}, template=base)
+        a_set({"list": {"elements": [{"name": "web"}], "template": unit_resource}}, template=base)
     )
 
     assert made.applications[0].labels == {"a": "b", "own": "web"}

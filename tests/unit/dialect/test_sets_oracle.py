@@ -31,36 +31,36 @@ RECORDED: list[JsonObject] = [
 def clusters_of(asked: JsonObject) -> tuple[RegisteredCluster, ...]:
     return tuple(
         RegisteredCluster(
-            name=base64.b64decode(get_text(one, "data", "name")).decode(),
-            server=base64.b64decode(get_text(one, "data", "server")).decode(),
+            name=base64.b64decode(get_text(secret, "data", "name")).decode(),
+            server=base64.b64decode(get_text(secret, "data", "server")).decode(),
             labels={
-                key: str(value) for key, value in get_mapping(one, "metadata", "labels").items()
+                key: str(value) for key, value in get_mapping(secret, "metadata", "labels").items()
             },
             annotations={
                 key: str(value)
-                for key, value in get_mapping(one, "metadata", "annotations").items()
+                for key, value in get_mapping(secret, "metadata", "annotations").items()
             },
         )
-        for one in get_mappings(asked, "secrets")
+        for secret in get_mappings(asked, "secrets")
     )
 
 
 async def ours(asked: JsonObject, workers: Workers) -> list[JsonObject] | str:
     """All Applications, those that the controller leaves out later among them."""
-    files = {name: str(one) for name, one in get_mapping(asked, "files").items()}
+    files = {name: str(item) for name, item in get_mapping(asked, "files").items()}
     body = get_mapping(asked, "set")
-    one = ApplicationSet(
+    application_set = ApplicationSet(
         namespace="argocd", name="set", location=Location("set.yaml", 1), body=body
     )
     runner, run = (
         Runner(files, workers),
-        generator_context(one, GeneratorInputs(clusters=clusters_of(asked))),
+        generator_context(application_set, GeneratorInputs(clusters=clusters_of(asked))),
     )
     made: list[JsonObject] = []
     try:
         for entry in get_mappings(body, "spec", "generators"):
-            found = await runner.run(generate_from_entry(entry, (), one, run))
-            made += [application.body for application in found]
+            result = await runner.run(generate_from_entry(entry, (), application_set, run))
+            made += [application.body for application in result]
     except (RenderError, GeneratorError) as error:
         return str(error)
     return made
@@ -68,7 +68,9 @@ async def ours(asked: JsonObject, workers: Workers) -> list[JsonObject] | str:
 
 def _plain(body: JsonObject) -> JsonObject:
     metadata = {
-        key: one for key, one in get_mapping(body, "metadata").items() if key != "creationTimestamp"
+        key: item
+        for key, item in get_mapping(body, "metadata").items()
+        if key != "creationTimestamp"
     }
     return {"metadata": metadata, "spec": _without_empty(get_mapping(body, "spec"))}
 
@@ -76,9 +78,9 @@ def _plain(body: JsonObject) -> JsonObject:
 def _without_empty(value: Json) -> Json:
     """Go leaves out what is empty in a struct."""
     if isinstance(value, dict):
-        kept = {key: _without_empty(one) for key, one in value.items()}
-        return {key: one for key, one in kept.items() if one not in ("", None)}
-    return [_without_empty(one) for one in value] if isinstance(value, list) else value
+        kept = {key: _without_empty(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item not in ("", None)}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value
 
 
 def alike(one: JsonObject) -> bytes:
@@ -89,13 +91,13 @@ def alike(one: JsonObject) -> bytes:
 async def test_we_generate_what_argo_cd_does(number: int) -> None:
     async with helm_workers(count=1) as workers:
         for at, recorded in enumerate(RECORDED[number : number + 100], number):
-            asked, answer = get_mapping(recorded, "asked"), get_mapping(recorded, "answer")
-            made, error = await ours(asked, workers), get_text(answer, "error")
+            mapping, answer = get_mapping(recorded, "asked"), get_mapping(recorded, "answer")
+            made, error = await ours(mapping, workers), get_text(answer, "error")
             if error.startswith("panic"):  # it merges values of two types, and dies
                 continue
             if isinstance(made, str) or error:
                 assert isinstance(made, str), (at, error, "and we generate")
                 assert error, (at, made, "and Argo CD generates")
                 continue
-            wanted = map(_plain, get_mappings(answer, "applications"))
-            assert sorted(map(alike, map(_plain, made))) == sorted(map(alike, wanted)), at
+            expected = map(_plain, get_mappings(answer, "applications"))
+            assert sorted(map(alike, map(_plain, made))) == sorted(map(alike, expected)), at

@@ -51,9 +51,9 @@ async def test_go_and_git_read_patterns_each_in_its_own_way(
 ) -> None:
     files = {"apps/cart/a.yaml": "", "apps/web/a.yaml": ""}
 
-    found = await params(git(**more), files=files)
+    result = await params(git(**more), files=files)
 
-    assert [one["path.basename"] for one in found] == bases
+    assert [item["path.basename"] for item in result] == bases
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,11 @@ def test_an_object_bears_the_mark_of_its_unit_and_keeps_its_own(
     unit: UnitId, tracking: Tracking
 ) -> None:
     document = a_document("apps/v1 Deployment", "web", notes={"mine": "1"}, labels={"app": "web"})
-    wanted = Unit(
+    expected = Unit(
         id=unit, destination=Destination(namespace="shop"), policy=Policy(tracking=tracking)
     )
 
-    (manifest,) = parse_all_manifests(wanted, [document], lambda _: True).manifests
+    (manifest,) = parse_all_manifests(expected, [document], lambda _: True).manifests
 
     body: dict[str, Json] = msgspec.json.decode(manifest.body)
     assert owning_unit(body) == unit.tracking_id

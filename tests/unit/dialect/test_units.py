@@ -66,7 +66,7 @@ def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
 def test_what_a_unit_depends_on_is_of_its_kind_and_at_home_unless_it_says_otherwise() -> None:
     _, apps, _ = UnitFinder().find(read_documents(REPOSITORY.encode(), "all.yaml"), "default").units
 
-    assert [(one.unit, one.ready_when) for one in apps.dependencies] == [
+    assert [(dependency.unit, dependency.ready_when) for dependency in apps.dependencies] == [
         (UnitId("Kustomization", "", "flux-system", "infra"), "dep.status.ready"),
         (UnitId("Kustomization", "", "elsewhere", "other"), ""),
     ]

@@ -46,10 +46,12 @@ def named_once(harbours: Harbour) -> Iterator[FileProblem]:
 def mistakes(text: str) -> list[str]:
     with pytest.raises(ExceptionGroup, match=r"harbour h\.yaml cannot be used") as caught:
         decode(text.encode(), "h.yaml", Harbour, noun="harbour", check=named_once)
-    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
+    errors = [
+        exception for exception in caught.value.exceptions if isinstance(exception, TidegateError)
+    ]
     assert len(errors) == len(caught.value.exceptions)
-    assert all(one.hint for one in errors if one.code.startswith("file."))
-    return [f"{one.code} {one.location} {one.problem}" for one in errors]
+    assert all(error.hint for error in errors if error.code.startswith("file."))
+    return [f"{error.code} {error.location} {error.problem}" for error in errors]
 
 
 def test_a_file_becomes_a_value_of_its_type() -> None:
@@ -124,7 +126,7 @@ def test_a_mistake_is_told_at_its_key(line: str, told: str) -> None:
 def test_all_mistakes_of_all_documents_are_told_by_line() -> None:
     text = "names: a\nname: a\nname: b\ndepth: 10\n---\nname: {}\nships: [{form: boat}]\n"
 
-    assert [one.split(" ")[:2] for one in mistakes(text)] == [
+    assert [mistake.split(" ")[:2] for mistake in mistakes(text)] == [
         ["file.key", "h.yaml:1:1"],
         ["file.duplicate", "h.yaml:3:1"],
         ["file.value", "h.yaml:4:1"],
@@ -153,14 +155,14 @@ def test_a_file_of_one_document_may_be_empty_and_has_no_second() -> None:
 def test_where_a_part_is_written_can_be_asked() -> None:
     text = b"# a harbour\n---\nname: here\nships:\n- {form: raft}\n"
 
-    found, place_of = decode_with_locations(text, "h.yaml", Harbour, noun="harbour")
+    result, place_of = decode_with_locations(text, "h.yaml", Harbour, noun="harbour")
 
-    assert found.name == "here"
+    assert result.name == "here"
     assert (place_of(("name",)).line, place_of(("ships", 0)).line) == (3, 5)
     assert place_of(("ships", 0, "drifts")) == place_of(("ships", 0))
 
 
 def test_of_an_empty_file_there_is_the_file_alone() -> None:
-    found, place_of = decode_with_locations(b"", "r.yaml", Raft, noun="raft")
+    result, place_of = decode_with_locations(b"", "r.yaml", Raft, noun="raft")
 
-    assert (found, str(place_of(("drifts",)))) == (Raft(), "r.yaml")
+    assert (result, str(place_of(("drifts",)))) == (Raft(), "r.yaml")

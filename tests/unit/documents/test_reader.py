@@ -186,8 +186,8 @@ def test_two_in_one_line_are_said_to_be_in_that_line() -> None:
     with pytest.raises(DocumentError) as caught:
         reject_duplicates(documents)
 
-    told = "the key `data.a` is written twice in line 2, and Kubernetes drops the first"
-    assert caught.value.problem == told
+    message = "the key `data.a` is written twice in line 2, and Kubernetes drops the first"
+    assert caught.value.problem == message
 
 
 def test_a_file_without_duplicates_is_not_refused() -> None:
@@ -210,9 +210,9 @@ def test_a_file_without_duplicates_is_not_refused() -> None:
     ],
 )
 def test_a_place_is_found_again_by_its_path(path: FieldPath, place: Location) -> None:
-    found = find_location(SHARED, only(SHARED), path)
+    location = find_location(SHARED, only(SHARED), path)
 
-    assert (found.line, found.column) == (place.line, place.column)
+    assert (location.line, location.column) == (place.line, place.column)
 
 
 def test_a_place_says_which_field_it_is() -> None:
@@ -231,10 +231,10 @@ def test_a_place_says_which_field_it_is() -> None:
 
 def test_places_are_found_in_items_and_in_later_documents() -> None:
     source = "kind: X\n---\n" + LIST
-    _, one, two, three = read_documents(source, "some.yaml")
+    _, item, two, three = read_documents(source, "some.yaml")
 
     places = find_locations(
-        source, [(one, ("metadata", "name")), (two, ("kind",)), (three, ("apiVersion",))]
+        source, [(item, ("metadata", "name")), (two, ("kind",)), (three, ("apiVersion",))]
     )
 
     assert [(place.line, place.column) for place in places] == [(10, 5), (14, 22), (17, 5)]

@@ -66,9 +66,9 @@ RULES: dict[str, tuple[JsonObject, bool]] = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_rules_say_which_writes_a_webhook_is_asked_about(name: str) -> None:
-    rule, asked = RULES[name]
+    rule, request = RULES[name]
 
-    assert covers_kind(a_webhook(rule), [DEPLOYMENT], "CREATE") is asked
+    assert covers_kind(a_webhook(rule), [DEPLOYMENT], "CREATE") is request
 
 
 def test_a_rule_for_another_version_of_the_same_objects_counts() -> None:

@@ -42,12 +42,12 @@ def verify(play: Play, name: str, trouble: Failure | None, *, generation: int = 
 
 
 def asked(play: Play) -> int:
-    return sum(isinstance(one, Verify) for one in play.commands)
+    return sum(isinstance(command, Verify) for command in play.commands)
 
 
 def writes(play: Play, name: str) -> int:
-    applied = (one for one in play.commands if isinstance(one, Apply))
-    return sum(one.object_ref.ref.name == name for one in applied)
+    applied = (command for command in play.commands if isinstance(command, Apply))
+    return sum(item.object_ref.ref.name == name for item in applied)
 
 
 @pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
@@ -91,7 +91,7 @@ def test_what_somebody_changed_is_told_and_written_again() -> None:
     change(play, "db")
     verify(play, "db", CHANGED)
 
-    (wait,) = [one for one in play.events if one.reason == "Changed"]
+    (wait,) = [event for event in play.events if event.reason == "Changed"]
     assert (wait.type, wait.message) == (EventType.GATE_WAITING, CHANGED.message)
     assert writes(play, "db") == 2
     assert play.states[DB] is StepState.GATING
@@ -155,5 +155,5 @@ def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
 
     assert writes(play, "db") == 1
     assert play.states == {DB: StepState.FAILED, WEB: StepState.SKIPPED}
-    (failure,) = [one for one in play.events if one.type is EventType.STEP_FAILED]
+    (failure,) = [event for event in play.events if event.type is EventType.STEP_FAILED]
     assert CHANGED.message in failure.message

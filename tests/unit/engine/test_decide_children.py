@@ -27,14 +27,14 @@ def well(play: Play, *names: str) -> None:
 
 
 def ends(play: Play) -> dict[str, str]:
-    told = [one for one in play.events if one.type is EventType.UNIT_FINISHED]
-    return {one.unit.name: one.reason for one in told if one.unit is not None}
+    messages = [event for event in play.events if event.type is EventType.UNIT_FINISHED]
+    return {item.unit.name: item.reason for item in messages if item.unit is not None}
 
 
 def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited_for() -> None:
-    own = (setting("start"), bring("a"), bring("b", 1), setting("end", 2))
+    unit_resource = (setting("start"), bring("a"), bring("b", 1), setting("end", 2))
     plan = plan_of(
-        joined("root", *own, policy=BY_ARGO),
+        joined("root", *unit_resource, policy=BY_ARGO),
         joined("a", web("a0"), setting("a1", 1), parent="root", policy=BY_ARGO),
         joined("b", parent="root", policy=BY_ARGO),
     )
@@ -126,9 +126,9 @@ def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
 
 
 def test_a_failing_child_holds_what_is_behind_its_wave_and_nothing_else() -> None:
-    own = (bring("a"), bring("b"), setting("end", 1))
+    unit_resource = (bring("a"), bring("b"), setting("end", 1))
     plan = plan_of(
-        joined("root", *own),
+        joined("root", *unit_resource),
         joined("a", web("a0"), parent="root"),
         joined("b", web("b0"), setting("b1", 1), parent="root"),
     )

@@ -58,7 +58,7 @@ def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
     play.wrote("db")
 
     assert before == []
-    assert [told for _, told, _ in play.moments(EventType.ROLLOUT_SUPERSEDED)] == [
+    assert [result for _, result, _ in play.moments(EventType.ROLLOUT_SUPERSEDED)] == [
         "rollout.superseded"
     ]
 
@@ -120,5 +120,8 @@ def test_what_is_still_expanding_expands_again() -> None:
 
     play.supersede(structs.replace(plan, digest="newer"))
 
-    assert [type(one) for one in play.commands if isinstance(one, Expand)] == [Expand, Expand]
+    assert [type(command) for command in play.commands if isinstance(command, Expand)] == [
+        Expand,
+        Expand,
+    ]
     assert play.states == {"apps": StepState.CHECKING}

@@ -38,8 +38,8 @@ def units(*names: str, after: str = "") -> list[Manifests]:
 def grouped(*names: str, limit: int, after: str = "") -> Plan:
     """Units of one group, so many of them at once; the last one behind those of `after`."""
     members = [
-        structs.replace(one, unit=structs.replace(one.unit, concurrency_group="canary"))
-        for one in units(*names, after=after)
+        structs.replace(unit, unit=structs.replace(unit.unit, concurrency_group="canary"))
+        for unit in units(*names, after=after)
     ]
     return build_plan(
         members,
@@ -50,12 +50,12 @@ def grouped(*names: str, limit: int, after: str = "") -> Plan:
 
 def ended(play: Play) -> list[tuple[str, str]]:
     """How units ended, in their order, and then the rollout."""
-    told = (
-        one
-        for one in play.events
-        if one.type in {EventType.UNIT_FINISHED, EventType.ROLLOUT_FINISHED}
+    messages = (
+        event
+        for event in play.events
+        if event.type in {EventType.UNIT_FINISHED, EventType.ROLLOUT_FINISHED}
     )
-    return [(str(one.unit or ""), one.reason) for one in told]
+    return [(str(item.unit or ""), item.reason) for item in messages]
 
 
 def started(play: Play) -> list[str]:
@@ -110,14 +110,14 @@ def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
     play = Play(build_plan([hooked, *units("web")], readiness_timeout=no_budget))
 
     play.judge("seed", Health.HEALTHY)
-    collects = [one for one in play.commands if isinstance(one, DeleteHooks)]
+    collects = [command for command in play.commands if isinstance(command, DeleteHooks)]
     before = ended(play)
     play.hear(HooksDeleted(a_name("db"), (ClusterRef("", seed.ref),)))
 
     assert collects == [DeleteHooks(a_name("db"), failed=False)]
     assert before == []
     assert ended(play) == [("db", "passed")]
-    (deleted,) = [one for one in play.events if one.type is EventType.HOOK_DELETED]
+    (deleted,) = [event for event in play.events if event.type is EventType.HOOK_DELETED]
     assert (deleted.unit, deleted.ref) == (a_name("db"), seed.ref)
 
 
@@ -153,10 +153,10 @@ def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to
 def test_who_waits_for_a_slot_says_so_once() -> None:
     play = Play(grouped("a", "b", "c", limit=1))
 
-    told = [(one.step, one.reason, one.message) for one in waits(play)]
+    messages = [(wait.step, wait.reason, wait.message) for wait in waits(play)]
 
     sentence = "1 of 1 units of `canary` are under way"
-    assert told == [("b/sync/0", "Slots", sentence), ("c/sync/0", "Slots", sentence)]
+    assert messages == [("b/sync/0", "Slots", sentence), ("c/sync/0", "Slots", sentence)]
     play.judge("a", Health.HEALTHY)
     assert len(waits(play)) == 2
 
@@ -164,8 +164,8 @@ def test_who_waits_for_a_slot_says_so_once() -> None:
 def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -> None:
     long = a_unit(a_deployment("a"), a_deployment("b"), name="long")
     members = [
-        structs.replace(one, unit=structs.replace(one.unit, concurrency_group="canary"))
-        for one in (long, *units("short"))
+        structs.replace(item, unit=structs.replace(item.unit, concurrency_group="canary"))
+        for item in (long, *units("short"))
     ]
     play = Play(
         build_plan(
@@ -186,8 +186,8 @@ def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -
 
 def test_units_of_other_groups_do_not_wait_for_slots() -> None:
     members = [
-        structs.replace(one, unit=structs.replace(one.unit, concurrency_group=group))
-        for one, group in zip(units("a", "b", "c"), ("canary", "canary", "rest"), strict=True)
+        structs.replace(item, unit=structs.replace(item.unit, concurrency_group=group))
+        for item, group in zip(units("a", "b", "c"), ("canary", "canary", "rest"), strict=True)
     ]
     play = Play(
         build_plan(
@@ -202,13 +202,13 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
 
 def test_with_no_slots_each_unit_waits_until_somebody_approves_it() -> None:
     play = Play(grouped("a", "b", limit=0), due=(a_name("a"), a_name("b")))
-    before, told = started(play), waits(play)
+    before, result = started(play), waits(play)
 
     play.hear(ApprovalGranted(unit=a_name("b")))
     play.judge("b", Health.HEALTHY)
 
     assert before == []
-    assert {(one.reason, one.message) for one in told} == {
+    assert {(item.reason, item.message) for item in result} == {
         ("Approval", "`canary` goes on when somebody approves")
     }
     assert started(play) == ["b"]

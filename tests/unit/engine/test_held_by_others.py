@@ -39,12 +39,12 @@ def plan_of(members: Iterable[Manifests]) -> Plan:
 
 def first_write(stage: Stage, sender: str, name: str) -> int:
     """When somebody first wrote an object, in milliseconds since the beginning."""
-    ours = (one for one in stage.realm.landed if one.sender == sender)
-    return min(one.at for one in ours if one.write.ref.name == name) - START
+    ours = (item for item in stage.realm.landed if item.sender == sender)
+    return min(our.at for our in ours if our.write.ref.name == name) - START
 
 
 def ended(actor: Actor) -> dict[str, str]:
-    return {str(one.unit): one.reason for one in actor.run.told(EventType.UNIT_FINISHED)}
+    return {str(item.unit): item.reason for item in actor.run.told(EventType.UNIT_FINISHED)}
 
 
 def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
@@ -58,7 +58,7 @@ def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
     assert first_write(stage, "2", "u1-a") < 1_100
     assert ended(second) == {"unit-0": "passed", "unit-1": "passed", "unit-2": "passed"}
     waits = second.run.told(EventType.UNIT_WAITING)
-    assert {(str(one.unit), one.reason) for one in waits} == {("unit-0", "Held")}
+    assert {(str(wait.unit), wait.reason) for wait in waits} == {("unit-0", "Held")}
     assert "`z-first` holds it" in waits[0].message
     (taken,) = second.run.told(EventType.UNIT_ACQUIRED)
     assert first_write(stage, "2", "u2-a") > taken.at - START
@@ -73,7 +73,7 @@ def test_a_fault_in_a_unit_that_is_held_means_that_nothing_is_written() -> None:
     stage.play(first, second)
 
     assert (first.run.result, second.run.result) == ("passed", "invalid")
-    assert not [one for one in stage.realm.landed if one.sender == "2"]
+    assert not [item for item in stage.realm.landed if item.sender == "2"]
 
 
 def with_selector(name: str, label: str) -> JsonObject:
@@ -121,7 +121,7 @@ def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
     stage.play(first, second)
 
     assert second.run.result == "passed"
-    assert [one.ref.name for one in second.run.told(EventType.OBJECT_PRUNED) if one.ref] == [
+    assert [item.ref.name for item in second.run.told(EventType.OBJECT_PRUNED) if item.ref] == [
         "u0-old"
     ]
     assert "u0-old" not in " ".join(stage.objects())
@@ -161,7 +161,7 @@ def crossed(slow: int) -> Plan:
     """The second step of each of two units comes behind the first of the other."""
     plan = plan_of([member(0, slow=slow), member(1, slow=slow)])
     names = [step.id for step in plan.steps]
-    (v, v2), (w, w2) = ([one for one in names if f"unit-{n}/" in one] for n in (0, 1))
+    (v, v2), (w, w2) = ([name for name in names if f"unit-{n}/" in name] for n in (0, 1))
     edges = (Edge(v, w2, EdgeReason.REFERENCE), Edge(w, v2, EdgeReason.REFERENCE))
     return structs.replace(plan, edges=(*plan.edges, *edges))
 

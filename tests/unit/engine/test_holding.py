@@ -27,13 +27,14 @@ WAITS = Case((((SLOW,), (CONFIG,)),), ((),))
 
 def written(stage: Stage, sender: str) -> list[Landed]:
     """What one process wrote of the unit's objects."""
-    ours = (one for one in stage.realm.landed if one.sender == sender)
-    return [one for one in ours if one.write.ref.namespace == "default"]
+    ours = (item for item in stage.realm.landed if item.sender == sender)
+    return [our for our in ours if our.write.ref.namespace == "default"]
 
 
 def many(number: int) -> Plan:
     units = [
-        a_unit(a_config_map(f"u{one}", image="app:1"), name=f"unit-{one}") for one in range(number)
+        a_unit(a_config_map(f"u{item}", image="app:1"), name=f"unit-{item}")
+        for item in range(number)
     ]
     return build_plan(units, readiness_timeout=lambda _: None)
 
@@ -60,8 +61,8 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_term(fast: int) -> None:
 
     heir = stage.roll_out(plan, Part(holder="two", fast=fast))
 
-    secrets = (one for one in stage.realm.landed if one.write.ref.kind == SECRET)
-    taken = min(one.at for one in secrets if one.sender == "2")
+    secrets = (item for item in stage.realm.landed if item.write.ref.kind == SECRET)
+    taken = min(secret.at for secret in secrets if secret.sender == "2")
     assert killed.life.result == "killed"
     assert written(stage, "2")
     assert died + LEASE_DURATION <= taken <= died + LEASE_DURATION + 3 * SECOND
@@ -97,7 +98,7 @@ def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) 
 
     thawed = Ms(START + at + 20 * SECOND)
     assert 0 < len(written(stage, "1")) < 200
-    assert max(one.at for one in written(stage, "1")) < thawed
+    assert max(item.at for item in written(stage, "1")) < thawed
     assert len(written(stage, "1")) + len(written(stage, "2")) == 200
     assert (first.run.result, second.run.result) == ("passed", "passed")
 
@@ -105,13 +106,13 @@ def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) 
 def test_a_unit_that_was_taken_over_leaves_the_others_alone() -> None:
     waves = ((SLOW,), (CONFIG,), (SLOW,), (CONFIG,))
     stage, case = Stage(NOTHING), Case((waves, waves), ((), ()))
-    both, one = case.plan(), Case((waves,), ((),)).plan()
+    both, result = case.plan(), Case((waves,), ((),)).plan()
     first = stage.actor(both)
-    second = stage.actor(one, Part(holder="two", begins=2_000))
+    second = stage.actor(result, Part(holder="two", begins=2_000))
 
     stage.play(first, second, happenings=Absence(1_000, 21, "cut").of(first.life))
 
-    senders = {one.sender for one in stage.realm.landed if one.write.ref.name.startswith("u1")}
+    senders = {item.sender for item in stage.realm.landed if item.write.ref.name.startswith("u1")}
     assert senders == {"1"}
     assert second.run.result in ("passed", "stopped")
 
@@ -121,13 +122,13 @@ def test_two_hundred_units_are_taken_side_by_side_with_few_calls() -> None:
 
     run = stage.roll_out(plan).run
 
-    ours = [one for one in stage.realm.landed if one.write.ref.namespace == TIDEGATE_NAMESPACE]
-    calls = Counter(one.write.ref.name for one in ours if one.write.ref.kind == SECRET)
+    ours = [item for item in stage.realm.landed if item.write.ref.namespace == TIDEGATE_NAMESPACE]
+    calls = Counter(our.write.ref.name for our in ours if our.write.ref.kind == SECRET)
     assert run.result == "passed"
     assert len(calls) == 200
     assert max(calls.values()) <= 3
-    assert not [one for one in ours if is_error(one.outcome) and one.write.ref.kind == SECRET]
-    first_written = min(one.at for one in written(stage, "1"))
+    assert not [our for our in ours if is_error(our.outcome) and our.write.ref.kind == SECRET]
+    first_written = min(item.at for item in written(stage, "1"))
     assert first_written - START < 1_000
 
 

@@ -34,28 +34,28 @@ def written(told: Run) -> list[str]:
 
 
 async def test_one_fault_means_that_nothing_is_written() -> None:
-    told = await run(a_faulty_plan(), keeps_going=False)
+    result = await run(a_faulty_plan(), keeps_going=False)
 
-    refused = [event.ref.name for event in told.told(EventType.OBJECT_REFUSED) if event.ref]
-    assert told.result == "invalid"
+    refused = [event.ref.name for event in result.told(EventType.OBJECT_REFUSED) if event.ref]
+    assert result.result == "invalid"
     assert refused == ["odd"]
-    assert written(told) == []
+    assert written(result) == []
 
 
 async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it() -> None:
-    told = await run(a_faulty_plan(), keeps_going=True)
+    result = await run(a_faulty_plan(), keeps_going=True)
 
-    ended = {str(event.unit): event.reason for event in told.told(EventType.UNIT_FINISHED)}
-    assert told.result == "failed"
+    ended = {str(event.unit): event.reason for event in result.told(EventType.UNIT_FINISHED)}
+    assert result.result == "failed"
     assert ended == {"bad": "failed", "late": "skipped", "well": "passed"}
-    assert written(told) == ["well"]
-    assert told.states["late/sync/0"] is StepState.SKIPPED
+    assert written(result) == ["well"]
+    assert result.states["late/sync/0"] is StepState.SKIPPED
 
 
 async def test_who_keeps_going_without_a_fault_rolls_out_everything() -> None:
     plan = a_plan(a_unit(a_config_map("one"), name="one"), a_unit(a_config_map("two"), name="two"))
 
-    told = await run(plan, keeps_going=True)
+    result = await run(plan, keeps_going=True)
 
-    assert told.result == "passed"
-    assert sorted(written(told)) == ["one", "two"]
+    assert result.result == "passed"
+    assert sorted(written(result)) == ["one", "two"]

@@ -103,9 +103,9 @@ def test_an_object_of_a_kind_that_is_watched_already_is_seen() -> None:
     more = a_deployment("u-more")
     stage.roll_out(a_plan(more))
 
-    told = superseded(stage, a_plan(slow), a_plan(slow, more))
+    result = superseded(stage, a_plan(slow), a_plan(slow, more))
 
-    assert told == [EventType.OBJECT_UNCHANGED]
+    assert result == [EventType.OBJECT_UNCHANGED]
 
 
 def test_an_object_in_a_namespace_that_is_not_watched_yet_is_seen() -> None:
@@ -114,9 +114,9 @@ def test_an_object_in_a_namespace_that_is_not_watched_yet_is_seen() -> None:
     spec = a_deployment("u-more")["spec"]
     more = an_object("apps/v1 Deployment", "u-more", namespace="other", spec=spec)
 
-    told = superseded(stage, a_plan(slow), a_plan(slow, more))
+    result = superseded(stage, a_plan(slow), a_plan(slow, more))
 
-    assert told == [EventType.OBJECT_WRITTEN]
+    assert result == [EventType.OBJECT_WRITTEN]
 
 
 def test_the_journal_names_objects_of_a_newer_plan_before_they_are_there() -> None:

@@ -36,11 +36,11 @@ NEWER = build_plan([a_member(42, "app:2")], readiness_timeout=no_budget)
 
 def told_of_others(actor: Actor) -> dict[str, list[tuple[EventType, str, str]]]:
     """What was told of each of the others, in its order."""
-    found: dict[str, list[tuple[EventType, str, str]]] = {}
+    result: dict[str, list[tuple[EventType, str, str]]] = {}
     for event in actor.run.events:
         if event.unit is not None and event.unit != TAKEN:
-            found.setdefault(str(event.unit), []).append(_words(event))
-    return found
+            result.setdefault(str(event.unit), []).append(_words(event))
+    return result
 
 
 def _words(event: Event) -> tuple[EventType, str, str]:
@@ -52,7 +52,7 @@ def others(stage: Stage) -> dict[str, object]:
 
 
 def ended(actor: Actor) -> dict[str, str]:
-    return {str(one.unit): one.reason for one in actor.run.told(EventType.UNIT_FINISHED)}
+    return {str(item.unit): item.reason for item in actor.run.told(EventType.UNIT_FINISHED)}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_unit_that_another_rollout_asks_for_leaves_the_rest_running(
     assert told_of_others(first) == told_of_others(alone)
     assert others(stage) == others(calm)
     assert ended(first)[str(TAKEN)] == "stopped"
-    assert len([one for one in ended(first).values() if one == "passed"]) == MANY - 1
+    assert len([item for item in ended(first).values() if item == "passed"]) == MANY - 1
 
 
 def test_a_unit_that_was_taken_over_while_its_process_was_away_leaves_the_rest_alone(
@@ -94,7 +94,7 @@ def test_a_unit_that_was_taken_over_while_its_process_was_away_leaves_the_rest_a
     calm, _ = undisturbed
     assert second.run.result == "passed"
     assert ended(first).pop(str(TAKEN)) == "stopped"
-    assert len([one for one in ended(first).values() if one == "passed"]) == MANY - 1
+    assert len([item for item in ended(first).values() if item == "passed"]) == MANY - 1
     assert others(stage) == others(calm)
 
 

@@ -21,10 +21,12 @@ def a_world() -> Sandbox:
 async def test_an_object_that_is_ready_before_the_others_is_told() -> None:
     run = await roll_out(a_world(), a_plan((EARLY, LATE)))
 
-    told = [(event.ref.name, event.at) for event in run.told(EventType.OBJECT_READY) if event.ref]
+    messages = [
+        (event.ref.name, event.at) for event in run.told(EventType.OBJECT_READY) if event.ref
+    ]
     (opened,) = run.told(EventType.GATE_OPENED)
-    assert [name for name, _ in told] == ["early", "late"]
-    assert told[0][1] < told[1][1] == opened.at
+    assert [name for name, _ in messages] == ["early", "late"]
+    assert messages[0][1] < messages[1][1] == opened.at
 
 
 async def test_an_object_that_was_never_waited_for_is_not_spoken_of() -> None:

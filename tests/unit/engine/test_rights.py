@@ -81,17 +81,17 @@ def play(
     unit = PlannedUnit(id=a_name("shop"), policy=Policy(confirmed=consents))
     errand = review_access(examined, cluster or ALL, {unit.id: unit})
     answers: tuple[Outcome, ...] | None = None
-    asked: list[tuple[str, str]] = []
+    request: list[tuple[str, str]] = []
     while True:
         try:
             wishes = next(errand) if answers is None else errand.send(answers)
         except StopIteration as end:
             leave: AccessReview = end.value
-            return leave, asked
+            return leave, request
         assert isinstance(wishes, tuple)
         questions = [asked_of(wish.request) for wish in wishes]
         answers = tuple(a_verdict(allowed=allows(*question)) for question in questions)
-        asked += questions
+        request += questions
 
 
 def a_verdict(*, allowed: bool) -> Outcome:
@@ -106,10 +106,10 @@ def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
     bodies = [*map(a_config_map, "abc"), *map(a_deployment, "de")]
     examined = standing(CompareResult.ABSENT, *bodies)
 
-    leave, asked = play(examined, lambda *_: True)
+    leave, request = play(examined, lambda *_: True)
 
     assert leave == ([], examined)
-    assert sorted(asked) == [
+    assert sorted(request) == [
         ("create", "configmaps"),
         ("create", "deployments"),
         ("patch", "configmaps"),
@@ -121,14 +121,14 @@ def test_a_missing_right_is_told_of_the_first_object_and_bars_the_others() -> No
     examined = standing(CompareResult.ABSENT, *map(a_config_map, "ab"), a_deployment("web"))
 
     neither, _ = play(examined, lambda verb, _: verb != "create")
-    one, _ = play(examined, lambda _, what: not what.startswith("configmaps"))
+    item, _ = play(examined, lambda _, what: not what.startswith("configmaps"))
 
     assert [fault[1].kind for fault in neither.failures] == [CONFIG_MAP, DEPLOYMENT]
-    ((_, ref, trouble),) = one.failures
+    ((_, ref, trouble),) = item.failures
     assert ref.name == "a"
     assert (trouble.reason, trouble.final) == ("Forbidden", True)
     assert "this user may not create or patch `configmaps` in namespace" in trouble.message
-    assert one.allowed == examined[2:]
+    assert item.allowed == examined[2:]
 
 
 def test_a_role_that_names_objects_is_enough_for_these() -> None:
@@ -138,36 +138,36 @@ def test_a_role_that_names_objects_is_enough_for_these() -> None:
     ]
     named = {"configmaps/a", "configmaps/c"}
 
-    leave, asked = play(examined, lambda verb, what: what in named or verb == "create")
+    leave, request = play(examined, lambda verb, what: what in named or verb == "create")
 
     assert [ref.name for _, ref, _ in leave.failures] == ["b"]
     assert [item.ref.name for _, item, _ in leave.allowed] == ["a", "c"]
-    assert asked[2:] == [("patch", f"configmaps/{name}") for name in "abc"]
+    assert request[2:] == [("patch", f"configmaps/{name}") for name in "abc"]
 
 
 def test_what_lives_and_differs_is_only_patched() -> None:
     examined = standing(CompareResult.DIFFERENT, a_config_map())
 
-    _, asked = play(examined, lambda *_: True)
+    _, request = play(examined, lambda *_: True)
 
-    assert asked == [("patch", "configmaps")]
+    assert request == [("patch", "configmaps")]
 
 
 @pytest.mark.parametrize("cluster", [a_cluster(CONFIG_MAP), a_cluster(REVIEW)])
 def test_where_nobody_can_be_asked_nothing_is_missing(cluster: LiveCache) -> None:
     examined = standing(CompareResult.ABSENT, a_config_map())
 
-    leave, asked = play(examined, lambda *_: False, cluster=cluster)
+    leave, request = play(examined, lambda *_: False, cluster=cluster)
 
-    assert (leave, asked) == (([], examined), [])
+    assert (leave, request) == (([], examined), [])
 
 
 def test_what_is_as_wanted_needs_no_right() -> None:
     examined = standing(CompareResult.IN_SYNC, a_config_map())
 
-    leave, asked = play(examined, lambda *_: False)
+    leave, request = play(examined, lambda *_: False)
 
-    assert (leave, asked) == (([], examined), [])
+    assert (leave, request) == (([], examined), [])
 
 
 def test_a_cluster_that_does_not_answer_denies_nothing() -> None:
@@ -187,9 +187,9 @@ def test_what_goes_is_asked_about_and_does_not_bar_what_comes() -> None:
     coming = standing(CompareResult.DIFFERENT, a_config_map("new"))
     going = leaving(CompareResult.IN_SYNC, "old", "older")
 
-    leave, asked = play([*going, *coming], lambda verb, _: verb != "delete")
+    leave, request = play([*going, *coming], lambda verb, _: verb != "delete")
 
-    assert asked[:2] == [("delete", "configmaps"), ("patch", "configmaps")]
+    assert request[:2] == [("delete", "configmaps"), ("patch", "configmaps")]
     ((_, ref, trouble),) = leave.failures
     assert ref.name == "old"
     assert "this user may not delete `configmaps` in namespace" in trouble.message
@@ -208,23 +208,23 @@ def test_what_may_be_neither_made_nor_deleted_is_told_of_both() -> None:
 
 
 def test_what_makes_room_for_itself_is_deleted_and_made_again() -> None:
-    _, asked = play(standing(CompareResult.RECREATE, a_config_map()), lambda *_: True)
+    _, request = play(standing(CompareResult.RECREATE, a_config_map()), lambda *_: True)
 
-    assert asked == [(verb, "configmaps") for verb in ("delete", "create", "patch")]
+    assert request == [(verb, "configmaps") for verb in ("delete", "create", "patch")]
 
 
 def test_what_is_gone_already_needs_no_right() -> None:
     examined = leaving(CompareResult.ABSENT, "old")
 
-    leave, asked = play(examined, lambda *_: False)
+    leave, request = play(examined, lambda *_: False)
 
-    assert (leave, asked) == (([], examined), [])
+    assert (leave, request) == (([], examined), [])
 
 
 @pytest.mark.parametrize("consents", [True, False])
 def test_what_waits_for_consent_is_asked_about_when_it_is_given(*, consents: bool) -> None:
     examined = leaving(CompareResult.IN_SYNC, "precious", asks=True)
 
-    _, asked = play(examined, lambda *_: True, consents=consents)
+    _, request = play(examined, lambda *_: True, consents=consents)
 
-    assert asked == [("delete", "configmaps")] * consents
+    assert request == [("delete", "configmaps")] * consents

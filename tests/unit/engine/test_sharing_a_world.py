@@ -58,7 +58,7 @@ async def tell_all() -> list[object]:
 
 
 def ends(heard: list[object]) -> list[str]:
-    events = [one for one in heard if isinstance(one, Event)]
+    events = [item for item in heard if isinstance(item, Event)]
     return [event.reason for event in events if event.type is EventType.ROLLOUT_FINISHED]
 
 
@@ -66,7 +66,7 @@ async def test_two_rollouts_and_a_question_go_on_side_by_side() -> None:
     heard = await tell_all()
 
     assert ends(heard) == ["passed", "passed"]
-    assert any(isinstance(one, NotFound) for one in heard)
+    assert any(isinstance(item, NotFound) for item in heard)
 
 
 async def test_the_same_happens_in_the_same_order_each_time() -> None:
@@ -74,13 +74,13 @@ async def test_the_same_happens_in_the_same_order_each_time() -> None:
 
 
 async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_moment() -> None:
-    world, events, told = a_world(), list[Event](), list[tuple[Ms, tuple[Outcome, ...]]]()
+    world, events, result = a_world(), list[Event](), list[tuple[Ms, tuple[Outcome, ...]]]()
     begun: list[Ms] = []
 
     async def question() -> None:
         begun.append(world.now())
         outcomes = await send_requests(world, the_map("web-first"), the_map("web-last"), Discover())
-        told.append((world.now(), outcomes))
+        result.append((world.now(), outcomes))
 
     async with asyncio.TaskGroup() as group:
 
@@ -92,7 +92,7 @@ async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_mome
 
         group.create_task(drive(a_rollout(world, "web", hear)))
 
-    ((at, (first, last, _)),) = told
+    ((at, (first, last, _)),) = result
     assert begun == [begun[0]] * 2
     assert at == begun[0] + READING
     assert isinstance(first, Success)
@@ -105,11 +105,11 @@ async def test_who_stops_one_rollout_does_not_stop_the_other() -> None:
     stopped = a_rollout(world, "green", heard.append)
 
     async with asyncio.TaskGroup() as group:
-        one = group.create_task(drive(stopped))
+        item = group.create_task(drive(stopped))
         other = group.create_task(drive(a_rollout(world, "blue", heard.append)))
         asyncio.get_running_loop().call_soon(stopped.stop, "enough")
 
-    assert one.result() == "stopped"
+    assert item.result() == "stopped"
     assert other.result() == "passed"
 
 

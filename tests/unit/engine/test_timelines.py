@@ -84,18 +84,20 @@ def a_definition_of_applications() -> JsonObject:
 
 
 def _times(events: list[Event]) -> dict[tuple[str, str], int]:
-    return {(one.step, one.type.value): one.at - START for one in events if one.type in SHOWN}
+    return {
+        (event.step, event.type.value): event.at - START for event in events if event.type in SHOWN
+    }
 
 
 def _table(events: dict[str, list[Event]]) -> str:
     """A row for each thing that was told, and when each engine told it."""
-    columns = {name: _times(told) for name, told in events.items()}
+    columns = {name: _times(item) for name, item in events.items()}
     rows = dict.fromkeys(row for times in reversed(columns.values()) for row in times)
     lines = [f"{'':30}" + "".join(f"{name:>12}" for name in columns)]
-    for step, told in sorted(rows, key=lambda row: columns["tidegate"].get(row, 0)):
-        moments = (times.get((step, told)) for times in columns.values())
+    for step, result in sorted(rows, key=lambda row: columns["tidegate"].get(row, 0)):
+        moments = (times.get((step, result)) for times in columns.values())
         shown = "".join(f"{_seconds(at):>12}" for at in moments)
-        lines.append(f"{step:13}{told:17}{shown}")
+        lines.append(f"{step:13}{result:17}{shown}")
     return "\n".join(lines) + "\n"
 
 

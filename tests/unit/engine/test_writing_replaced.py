@@ -24,8 +24,8 @@ OVERTAKEN = Conflict("the object has been modified")
 def a_life(version: str) -> LiveObject:
     body = a_config_map(color="green")
     metadata = {"name": "settings", "namespace": "default", "uid": "1"}
-    told = {**body, "metadata": {**metadata, "resourceVersion": version}}
-    return parse_live_object(msgspec.json.encode(told))
+    result = {**body, "metadata": {**metadata, "resourceVersion": version}}
+    return parse_live_object(msgspec.json.encode(result))
 
 
 class Talk:

@@ -20,11 +20,11 @@ from tidegate.model.times import Ms
 
 ALONE = """
 import sys
-from tidegate.external.blocking import BlockingWorker
+from tidegate.external.blocking_worker import BlockingWorker
 from tidegate.external.process import Command, Limits
 
 command = Command(argv=(sys.executable, "-I", "-c", sys.argv[1]))
-BlockingWorker(command, Limits()).ask(b"child " + sys.argv[2].encode())
+BlockingWorker(command, Limits()).request(b"child " + sys.argv[2].encode())
 """
 
 

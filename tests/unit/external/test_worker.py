@@ -18,7 +18,7 @@ from tidegate.model.times import Ms
 
 PROGRAM = """
 import os, signal, sys, time
-from tidegate.external.serving import serve
+from tidegate.external.worker_main import serve
 
 seen = []
 
@@ -92,11 +92,11 @@ async def test_one_worker_answers_one_request_after_another() -> None:
 
 async def test_as_many_work_at_once_as_there_may_be() -> None:
     async with Workers(program(), count=2, limits=ENOUGH) as workers, asyncio.TaskGroup() as group:
-        asked = [
+        requests = [
             group.create_task(workers.request(b"who"), name=f"ask {number}") for number in range(6)
         ]
 
-    assert len({task.result() for task in asked}) == 2
+    assert len({task.result() for task in requests}) == 2
 
 
 async def test_what_a_library_prints_does_not_break_the_line() -> None:

@@ -33,7 +33,7 @@ def unit_of(name: str, *, rules: Semantics = TIDEGATE, depends: tuple[str, ...] 
         id=UnitId("", "", "shop", name),
         destination=Destination("", "shop"),
         policy=Policy(semantics=rules),
-        dependencies=tuple(Dependency(unit=UnitId("", "", "shop", one)) for one in depends),
+        dependencies=tuple(Dependency(unit=UnitId("", "", "shop", depend)) for depend in depends),
     )
 
 
@@ -50,7 +50,7 @@ def manifests_of(unit: Unit, text: str) -> Manifests:
 
 
 def graph_of(*wanted: Manifests) -> Graph:
-    known = [msgspec.structs.replace(one) for one in wanted]
+    known = [msgspec.structs.replace(item) for item in wanted]
     plan = build_plan(known, readiness_timeout=lambda _: Ms(0))
     return build_graph(known, plan, ground())
 
@@ -60,12 +60,12 @@ def graph_of_text(text: str, *, rules: Semantics = TIDEGATE) -> Graph:
 
 
 def node(graph: Graph, name: str) -> GraphNode:
-    (found,) = (one for one in graph.nodes if one.name == name)
-    return found
+    (result,) = (node for node in graph.nodes if node.name == name)
+    return result
 
 
 def edges_of(graph: Graph, name: str) -> dict[str, GraphEdge]:
     """What a node needs: by the name of what it names, or of whoever brings it."""
     number = node(graph, name).number
-    found = (graph.edges[at] for at in graph.dependency_edges[number])
-    return {str(one.required_object or graph.nodes[one.before].name): one for one in found}
+    matches = (graph.edges[at] for at in graph.dependency_edges[number])
+    return {str(item.required_object or graph.nodes[item.before].name): item for item in matches}

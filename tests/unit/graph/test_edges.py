@@ -39,7 +39,10 @@ def together(*texts: str) -> str:
 
 
 def lacking(text: str) -> list[str]:
-    return [one.name for one in find_unmet_dependencies(graph_of_text(together(NAMESPACE, text)))]
+    return [
+        unmet_dependency.name
+        for unmet_dependency in find_unmet_dependencies(graph_of_text(together(NAMESPACE, text)))
+    ]
 
 
 def test_a_namespace_of_the_repository_is_needed_and_every_clusters_own_is_not() -> None:
@@ -60,9 +63,9 @@ def test_what_two_rows_say_of_one_field_is_asked_for_once() -> None:
     )
 
     (lack,) = [
-        one
-        for one in find_unmet_dependencies(graph_of_text(store))
-        if one.name == "Secret shop/token"
+        unmet_dependency
+        for unmet_dependency in find_unmet_dependencies(graph_of_text(store))
+        if unmet_dependency.name == "Secret shop/token"
     ]
 
     assert len(lack.dependents) == 1
@@ -224,12 +227,12 @@ spec: {group: cert-manager.io, names: {kind: Certificate, plural: certificates},
 
 def test_a_certificate_needs_its_issuer_its_operator_and_its_definition() -> None:
     graph = graph_of_text(together(CERTIFICATE, ISSUER, MANAGER, DEFINITION))
-    found = edges_of(graph, "Certificate shop/web")
+    edges = edges_of(graph, "Certificate shop/web")
 
-    issuer = found["ClusterIssuer acme"]
+    issuer = edges["ClusterIssuer acme"]
     assert (issuer.required_state, issuer.effect) == (RequiredState.READY, Effect.BLOCKED)
-    assert found["Deployment cert-manager/cert-manager"].kind is EdgeKind.OPERATOR
-    definition = found["CustomResourceDefinition certificates.cert-manager.io"]
+    assert edges["Deployment cert-manager/cert-manager"].kind is EdgeKind.OPERATOR
+    definition = edges["CustomResourceDefinition certificates.cert-manager.io"]
     assert definition.kind is EdgeKind.DEFINITION
     assert graph.nodes[definition.before].kind is NodeKind.OBJECT
 
@@ -362,13 +365,13 @@ def test_of_a_kind_with_two_makers_one_is_enough() -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web-tls}\n"
     graph = graph_of_text(together(WEB + env, CERTIFICATE, secret))
 
-    found = [
-        one
-        for one in graph.edges
-        if one.kind is EdgeKind.REFERENCE and one.field[-1] == "secretRef"
+    matches = [
+        edge
+        for edge in graph.edges
+        if edge.kind is EdgeKind.REFERENCE and edge.field[-1] == "secretRef"
     ]
-    assert len(found) == 2
-    assert len({one.alternative for one in found}) == 1
+    assert len(matches) == 2
+    assert len({item.alternative for item in matches}) == 1
 
 
 def a_task(container: str, volumes: str = "") -> str:

@@ -50,14 +50,14 @@ def test_the_producer_comes_after_the_consumer() -> None:
 def test_the_circle_is_told_in_words_with_places() -> None:
     (circle,) = find_cycles(graph_of_text(SHOP))
 
-    assert [f"{one.waiter} {one.reason}" for one in circle.links] == [
+    assert [f"{link.waiter} {link.reason}" for link in circle.links] == [
         f"Job shop/migrate waits for Secret shop/db ({FIELD})",
         "Secret shop/db is made when ExternalSecret shop/db is ready",
         "ExternalSecret shop/db is applied in wave 2 of shop/app",
         "wave 2 of shop/app starts when wave 1 of shop/app is over",
         "wave 1 of shop/app is over when Job shop/migrate is ready",
     ]
-    assert [str(one.location) for one in circle.links[:3]] == [
+    assert [str(link.location) for link in circle.links[:3]] == [
         "app.yaml:1:1",
         "app.yaml:16:1",
         "app.yaml:16:1",
@@ -67,7 +67,9 @@ def test_the_circle_is_told_in_words_with_places() -> None:
 def test_what_nobody_brings_is_listed_with_who_needs_it() -> None:
     lacks = find_unmet_dependencies(graph_of_text(SHOP))
 
-    assert [(one.type.value, one.name, [who.name for who in one.dependents]) for one in lacks] == [
+    assert [
+        (lack.type.value, lack.name, [who.name for who in lack.dependents]) for lack in lacks
+    ] == [
         (
             "definition",
             "CustomResourceDefinition externalsecrets.external-secrets.io",

@@ -44,7 +44,7 @@ def steps_with(edges: set[tuple[int, int]]) -> Graph:
         )
         for at in range(MOST)
     )
-    return Graph(steps=steps, order=tuple(Edge(str(one), str(other)) for one, other in edges))
+    return Graph(steps=steps, order=tuple(Edge(str(item), str(other)) for item, other in edges))
 
 
 pairs = st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)).filter(
@@ -56,14 +56,14 @@ pairs = st.tuples(st.integers(0, MOST - 1), st.integers(0, MOST - 1)).filter(
 def test_a_step_is_behind_those_that_lead_to_it_and_no_others(edges: set[tuple[int, int]]) -> None:
     behind = {at: {at} for at in range(MOST)}
     for at in reversed(range(MOST)):
-        for one, other in edges:
-            if one == at:
+        for item, other in edges:
+            if item == at:
                 behind[at] |= behind[other]
     reach = StepReachability(steps_with(edges))
 
-    for one in range(MOST):
+    for item in range(MOST):
         for other in range(MOST):
-            assert reach.is_after(other, one) is (other != one and other in behind[one])
+            assert reach.is_after(other, item) is (other != item and other in behind[item])
 
 
 CONFIG = """\
@@ -116,7 +116,7 @@ def test_units_that_depend_on_each_other_are_a_circle() -> None:
     )
 
     (circle,) = find_cycles(build_graph([first, second], plan, ground()))
-    assert [f"{one.waiter} {one.reason}" for one in circle.links] == [
+    assert [f"{link.waiter} {link.reason}" for link in circle.links] == [
         "shop/first depends on shop/second",
         "shop/second depends on shop/first",
     ]
@@ -150,11 +150,11 @@ spec:
 """
     (circle,) = find_cycles(graph_of_text(job, rules=ARGOCD))
 
-    told = [f"{one.waiter} {one.reason}" for one in circle.links]
-    assert told[0] == (
+    messages = [f"{link.waiter} {link.reason}" for link in circle.links]
+    assert messages[0] == (
         "Job shop/migrate calls Service shop/db (spec.template.spec.containers[0].env[0])"
     )
-    assert "presync wave 0 of shop/app is over when Job shop/migrate is ready" in told
+    assert "presync wave 0 of shop/app is over when Job shop/migrate is ready" in messages
 
 
 def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
@@ -168,7 +168,7 @@ def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
     path = find_critical_path(
         graph, lambda one: Ms(5 * SECOND if one.name.startswith("Dep") else 0)
     )
-    assert [graph.steps[one.step].id for one in path] == [
+    assert [graph.steps[item.step].id for item in path] == [
         "shop/slow/sync/0",
         "shop/slow/sync/1",
         "shop/last/sync/0",

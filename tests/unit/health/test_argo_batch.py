@@ -16,7 +16,7 @@ def verdict_on(body: dict[str, Json]) -> Verdict:
 
 
 def a_job(*conditions: tuple[str, str], **status: int) -> dict[str, Json]:
-    told: list[Json] = [
+    messages: list[Json] = [
         {"type": name, "status": value, "reason": f"Was{name}", "message": f"it was {name}"}
         for name, value in conditions
     ]
@@ -26,7 +26,7 @@ def a_job(*conditions: tuple[str, str], **status: int) -> dict[str, Json]:
         "kind": "Job",
         "metadata": {"name": "migrate"},
         "spec": {"completions": 3},
-        "status": {**counts, "conditions": told},
+        "status": {**counts, "conditions": messages},
     }
 
 

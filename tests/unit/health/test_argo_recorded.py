@@ -68,10 +68,10 @@ def states_of(row: HealthRow) -> set[str]:
 
 def test_every_object_has_the_health_that_argo_cd_gives_it() -> None:
     differing = [
-        (one.body, one.theirs, one.ours)
-        for one in judged()
-        if one.ours is None or one.ours.is_checked
-        if (one.ours and one.ours.health.value) != (one.theirs and one.theirs.status)
+        (item.body, item.theirs, item.ours)
+        for item in judged()
+        if item.ours is None or item.ours.is_checked
+        if (item.ours and item.ours.health.value) != (item.theirs and item.theirs.status)
     ]
 
     assert differing[:1] == []
@@ -79,18 +79,18 @@ def test_every_object_has_the_health_that_argo_cd_gives_it() -> None:
 
 def test_where_argo_cd_has_words_for_a_builtin_kind_they_are_ours() -> None:
     differing = [
-        (one.body, one.theirs, one.ours)
-        for one in judged()
-        if one.ours is not None and one.theirs is not None and in_rules(one)
-        if one.theirs.message.strip(", ") and not one.theirs.message.startswith(SCRIPT_ERRORS)
-        if sanitize(one.theirs.message) != one.ours.message
+        (item.body, item.theirs, item.ours)
+        for item in judged()
+        if item.ours is not None and item.theirs is not None and in_rules(item)
+        if item.theirs.message.strip(", ") and not item.theirs.message.startswith(SCRIPT_ERRORS)
+        if sanitize(item.theirs.message) != item.ours.message
     ]
 
     assert differing[:1] == []
 
 
 def test_every_verdict_has_a_reason_for_programs_and_a_sentence_for_people() -> None:
-    verdicts = [(one.body, one.ours) for one in judged() if one.ours is not None]
+    verdicts = [(item.body, item.ours) for item in judged() if item.ours is not None]
 
     silent = [(body, ours) for body, ours in verdicts if not (ours.reason and ours.message)]
 
@@ -99,26 +99,26 @@ def test_every_verdict_has_a_reason_for_programs_and_a_sentence_for_people() -> 
 
 @pytest.mark.parametrize("kind", sorted(RULES))
 def test_every_rule_was_asked_for_what_is_well_and_what_is_not(kind: tuple[str, str]) -> None:
-    said = {
-        one.theirs.status
-        for one in judged()
-        if (one.kind.group, one.kind.name) == kind and one.theirs is not None
+    texts = {
+        item.theirs.status
+        for item in judged()
+        if (item.kind.group, item.kind.name) == kind and item.theirs is not None
     }
 
-    assert Health.HEALTHY in said
-    assert len(said) > 1
+    assert Health.HEALTHY in texts
+    assert len(texts) > 1
 
 
 def test_every_state_of_every_row_was_asked_for() -> None:
-    said: dict[tuple[str, str], set[str]] = {}
-    for one in judged():
-        states = said.setdefault((one.kind.group, one.kind.name), set())
-        states.add(one.theirs.status if one.theirs is not None else "")
+    text: dict[tuple[str, str], set[str]] = {}
+    for item in judged():
+        states = text.setdefault((item.kind.group, item.kind.name), set())
+        states.add(item.theirs.status if item.theirs is not None else "")
 
     unproven = {
         (group, kind): sorted(missing)
         for (group, kind), row in builtin_rows().named.items()
-        if (missing := states_of(row) - said[group.replace("*", "any"), kind.replace("*", "Thing")])
+        if (missing := states_of(row) - text[group.replace("*", "any"), kind.replace("*", "Thing")])
     }
 
     assert unproven == {}

@@ -65,10 +65,10 @@ def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelInter
     for row in RECORDED.rows:
         variables: Json = {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
         question = CelRequest((row.expression,), msgspec.json.encode(variables), row.checked)
-        said = outcome(machine.evaluate(question))
-        if said != row.outcome:
+        text = outcome(machine.evaluate(question))
+        if text != row.outcome:
             assert row.checked, row.expression
-            differing[row.expression] = (row.outcome, said)
+            differing[row.expression] = (row.outcome, text)
 
     assert len(RECORDED.rows) > 200
     assert differing == {
@@ -103,9 +103,9 @@ def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
 def test_an_exact_kind_goes_before_all_of_its_group() -> None:
     rules = CelRules.from_expressions([rule("a.io", "", "false"), rule("a.io", "One")])
 
-    found = [rules.find(Kind("a.io", "v1", name)) for name in ("One", "Two")]
+    matches = [rules.find(Kind("a.io", "v1", name)) for name in ("One", "Two")]
 
-    assert [one and one.kind for one in found] == ["One", ""]
+    assert [item and item.kind for item in matches] == ["One", ""]
     assert rules.find(Kind("b.io", "v1", "One")) is None
 
 

@@ -75,11 +75,17 @@ def with_value(body: dict[str, Json], place: str, value: Json) -> dict[str, Json
     if not sign:
         inner = with_value(get_mapping(body, name), rest, value) if rest else value
         return {**body, name: inner}
-    key, _, wanted = which.rstrip("]").partition("=")
-    found = get_value(body, name)
-    items = [dict(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    item: dict[str, Json] = next((one for one in items if one.get(key) == wanted), {key: wanted})
-    changed: list[Json] = [one for one in items if one.get(key) != wanted]
+    key, _, expected = which.rstrip("]").partition("=")
+    result = get_value(body, name)
+    items = (
+        [dict(item) for item in result if isinstance(item, dict)]
+        if isinstance(result, list)
+        else []
+    )
+    item: dict[str, Json] = next(
+        (item for item in items if item.get(key) == expected), {key: expected}
+    )
+    changed: list[Json] = [item for item in items if item.get(key) != expected]
     return {**body, name: [*changed, with_value(item, rest, value)]}
 
 
@@ -112,16 +118,16 @@ def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: KindRow, kind:
     failures = [
         a_failure(row, kind, case, within)
         for outer in row.cases
-        for case, within in ((outer, None), *((one, outer) for one in outer.first))
+        for case, within in ((outer, None), *((item, outer) for item in outer.first))
         if case.health is Health.DEGRADED
     ]
 
     assert JUDGE.judge(done, Ms(0)).health is Health.HEALTHY
     assert JUDGE.judge(new, Ms(0)).health is Health.PROGRESSING
-    told = [JUDGE.judge(body, Ms(0)).health for body in failures]
-    assert set(told) <= {Health.DEGRADED}, failures
+    messages = [JUDGE.judge(body, Ms(0)).health for body in failures]
+    assert set(messages) <= {Health.DEGRADED}, failures
     is_silent = row.group in NEVER_FAILED or f"{row.group}/{kind}" in NEVER_FAILED
-    assert bool(told) is not is_silent
+    assert bool(messages) is not is_silent
 
 
 def test_a_row_names_where_it_was_checked() -> None:

@@ -119,12 +119,12 @@ def test_modules_of_strangers_are_not_found(machine: LuaInterpreter, name: str) 
     ],
 )
 def test_bytecode_is_refused(machine: LuaInterpreter, script: str) -> None:
-    told = f"""\
+    message = f"""\
 local chunk, why = (function() {script} end)()
 return {{status = "Healthy", message = tostring(chunk) .. " " .. why}}
 """
 
-    assert ask(machine, told) == ScriptResult(
+    assert ask(machine, message) == ScriptResult(
         "Healthy", "nil attempt to load chunk with wrong mode"
     )
 

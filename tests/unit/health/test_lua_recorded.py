@@ -53,16 +53,16 @@ def judged() -> tuple[Judged, ...]:
 
 
 def _judge(machine: LuaInterpreter, line: bytes) -> Judged:
-    asked = msgspec.json.decode(line, type=Asked)
+    document = msgspec.json.decode(line, type=Asked)
     body: dict[str, Json] = msgspec.json.decode(line)["body"]
     try:
-        rules = read_lua_rules(msgspec.json.encode(asked.data), "argocd-cm.yaml")
+        rules = read_lua_rules(msgspec.json.encode(document.data), "argocd-cm.yaml")
     except ExceptionGroup:
-        return Judged(asked, None, None)
+        return Judged(document, None, None)
     request = rules.make_request(body, Ms(0))
     if request is None:
-        return Judged(asked, rules, judge(body))
-    return Judged(asked, rules, read_lua_verdict(machine.answer(request.argument), body))
+        return Judged(document, rules, judge(body))
+    return Judged(document, rules, read_lua_verdict(machine.answer(request.argument), body))
 
 
 def said(verdict: Verdict | None) -> tuple[str, str] | None:
@@ -74,17 +74,19 @@ def said(verdict: Verdict | None) -> tuple[str, str] | None:
 
 
 def test_settings_that_argo_cd_refuses_are_refused() -> None:
-    differing = [one.theirs for one in judged() if (one.rules is None) != bool(one.theirs.refusal)]
+    differing = [
+        item.theirs for item in judged() if (item.rules is None) != bool(item.theirs.refusal)
+    ]
 
     assert differing == []
 
 
 def test_what_breaks_in_argo_cd_breaks_here() -> None:
     differing = [
-        (one.theirs, one.ours)
-        for one in judged()
-        if one.rules is not None
-        if (one.ours is not None and one.ours.reason == "LuaError") != bool(one.theirs.error)
+        (item.theirs, item.ours)
+        for item in judged()
+        if item.rules is not None
+        if (item.ours is not None and item.ours.reason == "LuaError") != bool(item.theirs.error)
     ]
 
     assert differing == []
@@ -92,20 +94,22 @@ def test_what_breaks_in_argo_cd_breaks_here() -> None:
 
 def test_every_other_script_says_what_it_says_in_argo_cd() -> None:
     differing = [
-        (one.theirs, one.ours)
-        for one in judged()
-        if one.rules is not None and not one.theirs.error
-        if said(one.ours)
-        != (one.theirs.answer and (one.theirs.answer.status, sanitize(one.theirs.answer.message)))
+        (item.theirs, item.ours)
+        for item in judged()
+        if item.rules is not None and not item.theirs.error
+        if said(item.ours)
+        != (
+            item.theirs.answer and (item.theirs.answer.status, sanitize(item.theirs.answer.message))
+        )
     ]
 
     assert differing == []
 
 
 def test_the_answers_cover_every_state_and_every_way_to_fail() -> None:
-    states = {one.theirs.answer.status for one in judged() if one.theirs.answer is not None}
+    states = {item.theirs.answer.status for item in judged() if item.theirs.answer is not None}
 
     assert states == {"", *Health}
-    assert sum(bool(one.theirs.error) for one in judged()) >= 15
-    assert sum(bool(one.theirs.refusal) for one in judged()) >= 8
-    assert len({one.theirs.name for one in judged()}) >= 110
+    assert sum(bool(item.theirs.error) for item in judged()) >= 15
+    assert sum(bool(item.theirs.refusal) for item in judged()) >= 8
+    assert len({item.theirs.name for item in judged()}) >= 110

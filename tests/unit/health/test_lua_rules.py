@@ -68,9 +68,9 @@ def test_a_name_goes_before_a_pattern_and_the_pattern_that_says_most_before_othe
     keys = ("*/*", "*.example.com/*", "*.example.com/Th*", "a.example.com/Thing")
     known = LuaRules.from_scripts((key, LuaScript(key)) for key in keys)
 
-    found = [known.find("a.example.com", kind) for kind in ("Thing", "Three", "One")]
+    matches = [known.find("a.example.com", kind) for kind in ("Thing", "Three", "One")]
 
-    assert [one and one.text for one in found] == [keys[3], keys[2], keys[1]]
+    assert [item and item.text for item in matches] == [keys[3], keys[2], keys[1]]
     assert known.find("other.org", "One") == LuaScript("*/*")
 
 
@@ -204,6 +204,6 @@ def test_a_number_too_large_for_a_word_is_a_number_still() -> None:
 def test_bytes_that_are_no_text_are_replaced() -> None:
     script = 'return {status = "Healthy", message = obj.spec.word .. ("\\255"):rep(2)}'
 
-    said = evaluated(script, a_body(spec={"word": "grün"}), open_libs=True).message
+    text = evaluated(script, a_body(spec={"word": "grün"}), open_libs=True).message
 
-    assert said == "grün��"
+    assert text == "grün��"

@@ -19,17 +19,19 @@ def refused(text: str) -> list[tuple[str, int]]:
     """The code and the line of each mistake."""
     with pytest.raises(ExceptionGroup) as caught:
         rules(text)
-    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
+    errors = [
+        exception for exception in caught.value.exceptions if isinstance(exception, TidegateError)
+    ]
     assert len(errors) == len(caught.value.exceptions)
-    return [(one.code, one.location.line if one.location else -1) for one in errors]
+    return [(error.code, error.location.line if error.location else -1) for error in errors]
 
 
 def texts(known: LuaRules) -> dict[str, tuple[str, bool]]:
-    return {key: (one.text, one.open_libs) for key, one in known.named.items()}
+    return {key: (item.text, item.open_libs) for key, item in known.named.items()}
 
 
 def lines(known: LuaRules) -> dict[str, int]:
-    return {key: one.location.line for key, one in known.named.items() if one.location}
+    return {key: item.location.line for key, item in known.named.items() if item.location}
 
 
 def test_a_config_map_and_its_data_alone_say_the_same() -> None:

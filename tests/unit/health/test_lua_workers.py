@@ -43,10 +43,10 @@ async def test_a_worker_says_what_the_script_says() -> None:
 async def test_a_pattern_that_never_ends_costs_the_worker_and_the_next_one_answers() -> None:
     async with lua_workers(count=1) as lua:
         lost = await lua.request(request(ENDLESS_MATCH).argument)
-        found = await lua.request(request(FINE).argument)
+        result = await lua.request(request(FINE).argument)
 
     assert verdict(lost) == Verdict(Health.UNKNOWN, "LuaError", "the script did not end in time")
-    assert verdict(found).health is Health.HEALTHY
+    assert verdict(result).health is Health.HEALTHY
 
 
 async def test_an_object_too_large_for_lua_costs_no_more_than_its_worker() -> None:
@@ -54,10 +54,10 @@ async def test_an_object_too_large_for_lua_costs_no_more_than_its_worker() -> No
 
     async with lua_workers(count=1, limits=LATE) as lua:
         lost = await lua.request(request(FINE, large).argument)
-        found = await lua.request(request(FINE).argument)
+        result = await lua.request(request(FINE).argument)
 
     assert verdict(lost).message == "the object and its script take too much memory"
-    assert verdict(found).health is Health.HEALTHY
+    assert verdict(result).health is Health.HEALTHY
 
 
 async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
@@ -65,21 +65,21 @@ async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
         world = Sandbox(workers={"lua": lua})
         outcomes = await send_requests(Dispatcher(world), *(request(FINE) for _ in range(20)))
 
-    replies = [one.body for one in outcomes if isinstance(one, RawResponse)]
+    replies = [outcome.body for outcome in outcomes if isinstance(outcome, RawResponse)]
     assert [verdict(reply).health for reply in replies] == [Health.HEALTHY] * 20
 
 
 async def test_a_world_hears_of_a_script_that_does_not_end() -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
-        (lost, found) = await send_requests(
+        (lost, result) = await send_requests(
             Dispatcher(world), request(ENDLESS_MATCH), request(FINE)
         )
 
     assert isinstance(lost, RawResponse)
-    assert isinstance(found, RawResponse)
+    assert isinstance(result, RawResponse)
     assert verdict(lost.body).message == "the script did not end in time"
-    assert verdict(found.body).health is Health.HEALTHY
+    assert verdict(result.body).health is Health.HEALTHY
 
 
 async def test_no_thread_waits_beyond_the_block() -> None:

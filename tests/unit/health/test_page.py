@@ -46,8 +46,8 @@ def is_ours(row: KindRow, kind: str) -> bool:
 
 
 def lines(rows: Iterable[tuple[str, tuple[str, ...], str]]) -> str:
-    told = (f"| `{group}` | {', '.join(kinds)} | {source} |" for group, kinds, source in rows)
-    return "\n".join(sorted(told)).replace("`*", "`\\*").replace("| * |", "| \\* |")
+    messages = (f"| `{group}` | {', '.join(kinds)} | {source} |" for group, kinds, source in rows)
+    return "\n".join(sorted(messages)).replace("`*", "`\\*").replace("| * |", "| \\* |")
 
 
 def of_argo_cd() -> str:

@@ -53,7 +53,7 @@ def a_status(row: KindRow, group: str, kind: str, stage: int) -> Json:
     scope = make_scope(a_body(group, kind, None), Kind(group, "v1", kind))
     made = render(row.stages[stage].writes, scope)
     known = cast("dict[str, Json]", made if isinstance(made, dict) else {})
-    return {key: "2026-01-01T00:00:00Z" if one == NOW else one for key, one in known.items()}
+    return {key: "2026-01-01T00:00:00Z" if item == NOW else item for key, item in known.items()}
 
 
 @pytest.mark.parametrize(("group", "kind"), [key for key in ARGO if key[1] not in NOT_PLAYED])

@@ -60,7 +60,7 @@ DATABASE = KindRow(
 
 
 def a_widget(ready: str = "", *, seen: int = 2, **spec: Json) -> dict[str, Json]:
-    told: list[Json] = [
+    result: list[Json] = [
         {"type": "Ready", "status": ready, "reason": "Checked", "message": "it was looked at"}
     ]
     return {
@@ -70,19 +70,19 @@ def a_widget(ready: str = "", *, seen: int = 2, **spec: Json) -> dict[str, Json]
         "spec": {**spec},
         "status": {
             "observedGeneration": seen,
-            "conditions": told if ready else [],
+            "conditions": result if ready else [],
             "note": "all is well",
         },
     }
 
 
 def a_database(phase: str, ready: str, seen: int = 1) -> dict[str, Json]:
-    told: list[Json] = [
+    result: list[Json] = [
         {"type": "Ready", "status": ready, "reason": "Starting", "message": "it starts"}
     ]
     return {
         "metadata": {"name": "db", "generation": 1},
-        "status": {"phase": phase, "seen": seen, "conditions": told},
+        "status": {"phase": phase, "seen": seen, "conditions": result},
     }
 
 

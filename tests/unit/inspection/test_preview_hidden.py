@@ -38,11 +38,11 @@ async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path
     keys = Keys.from_environment({"SOPS_AGE_KEY": key.identity})
     session.render_settings = replace(session.render_settings, keys=keys)
 
-    found = await preview([await a_family(unit, session)], session)
+    result = await preview([await a_family(unit, session)], session)
 
-    difference = found.differences[ClusterRef("", Ref(SETTINGS, "default", "web"))]
+    difference = result.differences[ClusterRef("", Ref(SETTINGS, "default", "web"))]
     assert difference.action is DiffAction.CHANGE
-    assert {one.path: (one.before, one.after) for one in difference.fields} == {
+    assert {field.path: (field.before, field.after) for field in difference.fields} == {
         "data.colour": ("blue", "kea"),
         "data.motto": (MASK, MASK),
     }

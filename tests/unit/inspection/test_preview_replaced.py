@@ -36,8 +36,8 @@ async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Pat
     await add(world, "some-controller")
     kept = (await preview_of(chosen, world)).differences[ClusterRef("", ONE)]
     await add(world, "kubectl-edit")
-    found = (await preview_of(chosen, world)).differences[ClusterRef("", ONE)]
+    result = (await preview_of(chosen, world)).differences[ClusterRef("", ONE)]
 
     assert kept.action is DiffAction.KEEP
-    assert found.action is DiffAction.REPLACE
-    assert [field.path for field in found.fields] == ["data.kubectl-edit"]
+    assert result.action is DiffAction.REPLACE
+    assert [field.path for field in result.fields] == ["data.kubectl-edit"]

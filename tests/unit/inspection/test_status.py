@@ -52,8 +52,8 @@ async def test_scripts_go_before_rows(
     )
 
     async with open_session(target, user_render_settings()) as session:
-        (found,) = await read_status(
+        (statu,) = await read_status(
             [await a_family(unit_for_path(str(tmp_path / "unit")), session)], session
         )
 
-    assert (found.verdict.health, found.verdict.message) == (health, sentence)
+    assert (statu.verdict.health, statu.verdict.message) == (health, sentence)

@@ -23,8 +23,8 @@ NAMING = ReferenceFinder.from_knowledge(KNOWN)
 
 
 def entries(name: str) -> list[JsonObject]:
-    found: Json = read_first_value((DATA / name).read_bytes(), name)
-    return get_mappings(found)
+    first_value: Json = read_first_value((DATA / name).read_bytes(), name)
+    return get_mappings(first_value)
 
 
 REFERENCES = entries("references.yaml")
@@ -51,7 +51,7 @@ def told(one: Reference) -> str:
 def test_an_object_names_what_its_fields_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
 
-    assert [told(one) for one in mentions(NAMING, body)] == get_list(entry, "names")
+    assert [told(mention) for mention in mentions(NAMING, body)] == get_list(entry, "names")
 
 
 @pytest.mark.parametrize("row", KNOWN.references)
@@ -62,8 +62,8 @@ def test_each_row_about_references_has_an_entry(row: ReferenceRow) -> None:
         only = ReferenceFinder.from_knowledge(
             Knowledge(references=(_at(row, at),), pods=KNOWN.pods),
         )
-        assert any(mentions(only, get_mapping(one, "object")) for one in REFERENCES), at
-    assert any(mentions(alone, get_mapping(one, "object")) for one in REFERENCES)
+        assert any(mentions(only, get_mapping(reference, "object")) for reference in REFERENCES), at
+    assert any(mentions(alone, get_mapping(reference, "object")) for reference in REFERENCES)
 
 
 def _at(row: ReferenceRow, at: str) -> ReferenceRow:
@@ -74,24 +74,33 @@ def _at(row: ReferenceRow, at: str) -> ReferenceRow:
 @pytest.mark.parametrize("entry", PRODUCERS)
 def test_an_object_makes_what_its_producers_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
-    found = []
-    for one in NAMING.list_products(body, kind_of(body)):
-        metadata = get_mapping(one.body, "metadata")
-        ref = Ref(kind_of(one.body), get_text(metadata, "namespace"), get_text(metadata, "name"))
-        keys = ", ".join(sorted(get_data(one.body)))
-        found.append(f"{ref}: {keys}" if keys else str(ref))
+    result = []
+    for product in NAMING.list_products(body, kind_of(body)):
+        metadata = get_mapping(product.body, "metadata")
+        ref = Ref(
+            kind_of(product.body), get_text(metadata, "namespace"), get_text(metadata, "name")
+        )
+        keys = ", ".join(sorted(get_data(product.body)))
+        result.append(f"{ref}: {keys}" if keys else str(ref))
 
-    assert found == get_list(entry, "makes")
+    assert result == get_list(entry, "makes")
 
 
 def test_each_producer_has_an_entry() -> None:
-    seen = {(kind_of(get_mapping(one, "object"))) for one in PRODUCERS if get_list(one, "makes")}
+    seen = {
+        (kind_of(get_mapping(producer, "object")))
+        for producer in PRODUCERS
+        if get_list(producer, "makes")
+    }
     groups = {(kind.group, kind.name) for kind in seen}
 
     assert all(any((row.group, kind) in groups for kind in row.kinds) for row in KNOWN.producers)
 
 
-BUILT_IN = {(one.kind.group, one.kind.name): one.kind for one in served_kinds()}
+BUILT_IN = {
+    (served_kind.kind.group, served_kind.kind.name): served_kind.kind
+    for served_kind in served_kinds()
+}
 NATIVE = [
     (kind, at)
     for row in KNOWN.references
@@ -137,10 +146,12 @@ def test_optional_is_told() -> None:
         },
     }
     kind = Kind("apps", "v1", "Deployment")
-    (one,) = NAMING.find_references(body, kind, NAMING.find_pod_template(body, kind))
+    (reference,) = NAMING.find_references(body, kind, NAMING.find_pod_template(body, kind))
 
-    assert one.optional
-    assert one.field == (*("spec", "template", "spec", "containers", 0, "envFrom", 0, "secretRef"),)
+    assert reference.optional
+    assert reference.field == (
+        *("spec", "template", "spec", "containers", 0, "envFrom", 0, "secretRef"),
+    )
 
 
 def test_a_need_of_a_row_knows_its_field_and_item() -> None:
@@ -150,7 +161,9 @@ def test_a_need_of_a_row_knows_its_field_and_item() -> None:
     }
     kind = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")
 
-    assert [(one.name, one.field) for one in NAMING.find_references(body, kind)] == [
+    assert [
+        (reference.name, reference.field) for reference in NAMING.find_references(body, kind)
+    ] == [
         ("a", ("spec", "dependsOn", 0, "name")),
         ("b", ("spec", "dependsOn", 1, "name")),
     ]

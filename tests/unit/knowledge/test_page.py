@@ -99,7 +99,7 @@ def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) ->
 
 
 def test_forty_operators_have_names() -> None:
-    assert len({one.name for one in load_builtin_knowledge().operators}) >= 40
+    assert len({operator.name for operator in load_builtin_knowledge().operators}) >= 40
 
 
 def test_the_page_lists_every_function_of_templates() -> None:
@@ -112,8 +112,8 @@ def test_the_examples_can_be_read() -> None:
     (row,) = parse_knowledge(first.encode(), "page.md").rows
     (hold,) = parse_knowledge(second.encode(), "page.md").holds
     (operator,) = parse_knowledge(third.encode(), "page.md").operators
-    (own,) = parse_knowledge(third.encode(), "page.md").rows
+    (unit_resource,) = parse_knowledge(third.encode(), "page.md").rows
 
     assert [stage.name for stage in row.stages] == ["creating", "ready"]
     assert hold.until_jobs == ("unseal-*",)
-    assert own.operator == operator.name
+    assert unit_resource.operator == operator.name

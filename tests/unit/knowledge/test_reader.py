@@ -130,9 +130,9 @@ def test_a_mistake_is_told_with_its_line(text: str, told: str) -> None:
 
 def test_all_wrong_rows_are_told_at_once_in_order() -> None:
     wrong = ROW + "  colour: red\n"
-    told = errors_of(wrong + wrong.replace("rows:\n", ""))
+    errors = errors_of(wrong + wrong.replace("rows:\n", ""))
 
-    assert [line.split()[1] for line in told] == ["rows.yaml:10:3", "rows.yaml:19:3"]
+    assert [line.split()[1] for line in errors] == ["rows.yaml:10:3", "rows.yaml:19:3"]
 
 
 def test_what_is_no_yaml_is_told_as_such() -> None:

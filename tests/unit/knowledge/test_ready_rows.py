@@ -27,10 +27,10 @@ READY: list[tuple[Path, Texts, Callable[[Texts], object], object]] = [
 def in_lines(value: object) -> str:
     """One row a line, so that a change shows as such."""
     if isinstance(value, dict):
-        parts = (f'"{key}":{in_lines(one)}' for key, one in value.items())
+        parts = (f'"{key}":{in_lines(item)}' for key, item in value.items())
         return f"{{{','.join(parts)}}}"
     if isinstance(value, list | tuple):
-        rows = ",\n".join(msgspec.json.encode(one).decode() for one in value)
+        rows = ",\n".join(msgspec.json.encode(item).decode() for item in value)
         return f"[\n{rows}]"
     return msgspec.json.encode(value).decode()
 

@@ -21,15 +21,15 @@ def told(*waits: KubectlWait) -> list[str]:
             filter(
                 None,
                 (
-                    one.target,
-                    f"in {one.namespace}" if one.namespace else "",
-                    f"with {one.selector}" if one.selector else "",
-                    f"{one.condition.value} {one.key} {one.value}".strip(),
-                    "for ever" if one.timeout is None else f"{one.timeout // SECOND}s",
+                    wait.target,
+                    f"in {wait.namespace}" if wait.namespace else "",
+                    f"with {wait.selector}" if wait.selector else "",
+                    f"{wait.condition.value} {wait.key} {wait.value}".strip(),
+                    "for ever" if wait.timeout is None else f"{wait.timeout // SECOND}s",
                 ),
             )
         )
-        for one in waits
+        for wait in waits
     ]
 
 
@@ -98,8 +98,8 @@ def test_loops_over_words_are_written_out() -> None:
         for one in $LIST; do kubectl wait pod/$one --for=create; done
     """
 
-    found = [one.target for one in find_script_waits(script, {})]
-    assert found == ["pod/a", "pod/b", "svc/a", "svc/b"]
+    matches = [script_wait.target for script_wait in find_script_waits(script, {})]
+    assert matches == ["pod/a", "pod/b", "svc/a", "svc/b"]
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_loops_over_words_are_written_out() -> None:
     ],
 )
 def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: OnWaitTimeout) -> None:
-    (found,) = find_script_waits(script, {})
+    (script_wait,) = find_script_waits(script, {})
 
-    assert (found.on_timeout, found.condition, found.timeout) == (
+    assert (script_wait.on_timeout, script_wait.condition, script_wait.timeout) == (
         overrun,
         WaitCondition.DELETED,
         Ms(30 * SECOND),

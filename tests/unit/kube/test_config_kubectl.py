@@ -173,14 +173,14 @@ def compare(bodies: tuple[Fields, Fields], context: str | None, *, quirk: str) -
         listed = os.pathsep.join([quirk, *map(str, paths), str(paths[0])])
 
         view = kubectl_view(listed, folder, context)
-        found = load_or_say(listed, context)
+        or_say = load_or_say(listed, context)
 
-    if isinstance(found, str):
+    if isinstance(or_say, str):
         # A context that names what is not there: kubectl shrugs and takes localhost, or nobody.
-        assert view is None or found == "config.reference"
+        assert view is None or or_say == "config.reference"
     else:
         assert view is not None
-        assert seen_by_us(found) == seen_by_kubectl(view)
+        assert seen_by_us(or_say) == seen_by_kubectl(view)
 
 
 @settings(max_examples=25, deadline=None)

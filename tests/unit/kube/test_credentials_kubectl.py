@@ -191,5 +191,5 @@ def told_in(echoed: Fields | None) -> Fields:
     headers = echoed["headers"]
     assert isinstance(headers, list)
     tokens = [pair[1] for pair in headers if isinstance(pair, list) and pair[0] == "authorization"]
-    told: Fields = msgspec.json.decode(base64.b64decode(str(tokens[0]).removeprefix("Bearer ")))
-    return told
+    document: Fields = msgspec.json.decode(base64.b64decode(str(tokens[0]).removeprefix("Bearer ")))
+    return document

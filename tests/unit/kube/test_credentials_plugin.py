@@ -237,7 +237,7 @@ async def test_a_plugin_is_told_of_its_cluster_where_it_asks(tmp_path: Path) -> 
 
 async def test_a_plugin_gets_the_environment_it_was_given(tmp_path: Path) -> None:
     script = 'printf \'{"apiVersion":"%s","status":{"token":"%s"}}\' "$VERSION" "$TOKEN"'
-    asked = replace(
+    request = replace(
         plugin(tmp_path, ""),
         command="sh",
         args=("-c", script),
@@ -245,7 +245,7 @@ async def test_a_plugin_gets_the_environment_it_was_given(tmp_path: Path) -> Non
         environment=(("VERSION", V1), ("TOKEN", "from-env")),
     )
 
-    auth = await credentials(asked).current()
+    auth = await credentials(request).current()
 
     assert auth.headers() == bearer("from-env")
 
@@ -259,11 +259,11 @@ async def test_yaml_is_taken_as_kubectl_takes_it(tmp_path: Path) -> None:
 
 
 async def test_a_missing_plugin_is_told_with_its_install_hint(tmp_path: Path) -> None:
-    asked = replace(
+    request = replace(
         plugin(tmp_path, ""), command="no-such-plugin", install_hint="brew install\n\x1b[1mit"
     )
 
-    error = await refused(asked)
+    error = await refused(request)
 
     assert (error.code, error.location) == ("config.exec.missing", HERE)
     assert error.problem == "exec plugin: program `no-such-plugin` is not on PATH"
@@ -271,9 +271,9 @@ async def test_a_missing_plugin_is_told_with_its_install_hint(tmp_path: Path) ->
 
 
 async def test_a_plugin_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
-    asked = plugin(tmp_path, answer({"token": SECRET}), "--exit", "3", "--say", "log in first")
+    request = plugin(tmp_path, answer({"token": SECRET}), "--exit", "3", "--say", "log in first")
 
-    error = await refused(asked)
+    error = await refused(request)
 
     assert (error.code, error.location) == ("config.exec.failed", HERE)
     assert error.problem.endswith("ended with exit code 3: log in first")
@@ -307,17 +307,19 @@ async def test_an_answer_that_cannot_be_used_is_told_and_not_shown(
 
 
 async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
-    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.ALWAYS)
+    request = replace(plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.ALWAYS)
 
-    error = await refused(asked)
+    error = await refused(request)
 
     assert error.code == "config.exec.terminal"
 
 
 async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None:
-    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.IF_AVAILABLE)
+    request = replace(
+        plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.IF_AVAILABLE
+    )
 
-    await make_auth_source(target(asked), has_terminal=lambda: True).current()
+    await make_auth_source(target(request), has_terminal=lambda: True).current()
 
     assert runs(tmp_path)[0]["spec"] == {"interactive": True}
 
@@ -335,8 +337,8 @@ async def test_a_plugin_that_hangs_is_ended_and_told_apart(
 
     assert (raised.value.code, raised.value.exit_code) == ("config.exec.timeout", 8)
     assert no_response_from_error(raised.value).reason is LossReason.CREDENTIALS_TIMEOUT
-    told = error_from_outcome(no_response_from_error(raised.value), "connecting", location=HERE)
-    assert (told.code, told.exit_code) == ("cluster.login-timeout", 8)
+    result = error_from_outcome(no_response_from_error(raised.value), "connecting", location=HERE)
+    assert (result.code, result.exit_code) == ("cluster.login-timeout", 8)
 
 
 async def test_what_the_kubeconfig_gives_a_plugin_is_not_repeated(tmp_path: Path) -> None:

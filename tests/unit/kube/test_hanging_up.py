@@ -73,4 +73,4 @@ def test_a_call_that_was_given_up_leaves_no_connection_behind(tmp_path: Path) ->
         asyncio.run(give_up(port, heard))
 
         gc.collect()
-    assert [str(one.message) for one in left] == []
+    assert [str(item.message) for item in left] == []

@@ -109,14 +109,14 @@ def test_a_json_patch_claims_its_preconditions_first() -> None:
 def test_a_view_of_metadata_asks_the_server_to_leave_out_the_rest() -> None:
     seen = Selection(DEPLOYMENT, view=View.METADATA)
 
-    asked = [
+    request = [
         build_get(Get(WEB, View.METADATA), DEPLOYMENTS).accept,
         build_watch(Watch(seen), DEPLOYMENTS, seconds=300).accept,
         build_list(List(seen), DEPLOYMENTS).accept,
     ]
 
-    assert ["as=PartialObjectMetadata;" in accept for accept in asked] == [True, True, False]
-    assert "as=PartialObjectMetadataList;" in asked[2]
+    assert ["as=PartialObjectMetadata;" in accept for accept in request] == [True, True, False]
+    assert "as=PartialObjectMetadataList;" in request[2]
 
 
 def test_selectors_are_encoded() -> None:

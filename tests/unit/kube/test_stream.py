@@ -23,9 +23,9 @@ def test_lines_come_out_whole_wherever_the_network_cuts(
     splitter = LineSplitter()
 
     chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-    found = [line for chunk in chunks for line in splitter.split(chunk)]
+    matches = [line for chunk in chunks for line in splitter.split(chunk)]
 
-    assert found == lines
+    assert matches == lines
 
 
 def test_a_change_carries_the_object_as_bytes() -> None:

@@ -24,14 +24,15 @@ async def test_a_rule_speaks_at_the_lines_that_its_bad_example_marks(
 
     report = await lint_at(write_files(tmp_path, page.bad), asking_of(page))
 
-    found = {
-        (one.location.name, one.location.line) if one.location else ("", 0)
-        for one in report.findings
-        if one.code == page.code
+    matches = {
+        (finding.location.name, finding.location.line) if finding.location else ("", 0)
+        for finding in report.findings
+        if finding.code == page.code
     }
     assert page.marked
-    assert found == page.marked, [
-        (one.code, str(one.location), one.message) for one in report.sorted_findings
+    assert matches == page.marked, [
+        (sorted_finding.code, str(sorted_finding.location), sorted_finding.message)
+        for sorted_finding in report.sorted_findings
     ]
 
 
@@ -41,8 +42,12 @@ async def test_a_rule_is_silent_in_its_good_example(path: Path, tmp_path: Path) 
 
     report = await lint_at(write_files(tmp_path, page.good), asking_of(page))
 
-    assert [one.message for one in report.findings if one.code == page.code] == []
-    errors = [f"{one.code} {one.message}" for one in report.findings if one.severity == "error"]
+    assert [finding.message for finding in report.findings if finding.code == page.code] == []
+    errors = [
+        f"{finding.code} {finding.message}"
+        for finding in report.findings
+        if finding.severity == "error"
+    ]
     assert errors == []
 
 
@@ -59,7 +64,7 @@ def test_the_index_leads_to_every_rule() -> None:
     index = (FOLDER / "README.md").read_text()
 
     rows = [
-        f"| [{one.id}]({one.id}.md) | {one.severity.value} | {one.title} |"
-        for one in RULES.values()
+        f"| [{rule.id}]({rule.id}.md) | {rule.severity.value} | {rule.title} |"
+        for rule in RULES.values()
     ]
     assert [row for row in rows if row not in index] == []

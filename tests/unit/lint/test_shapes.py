@@ -21,13 +21,13 @@ ASSUMED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(one.name for one in SHAPES.iterdir()))
+@pytest.mark.parametrize("name", sorted(path.name for path in SHAPES.iterdir()))
 async def test_nothing_is_alarming_where_nothing_is_wrong(name: str, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(SHAPES / name, tmp_path / name))
     report = await lint_at(folder, LintOptions(greenfield=True))
 
-    told = {one.severity: one for one in report.findings}
-    assert Severity.ERROR not in told, told[Severity.ERROR].message
-    warned = {one.code for one in report.findings if one.severity is Severity.WARNING}
+    by_name = {finding.severity: finding for finding in report.findings}
+    assert Severity.ERROR not in by_name, by_name[Severity.ERROR].message
+    warned = {finding.code for finding in report.findings if finding.severity is Severity.WARNING}
     assert warned == WARNINGS[name]
-    assert [one.name for one in report.assumed or ()] == ASSUMED[name]
+    assert [item.name for item in report.assumed or ()] == ASSUMED[name]

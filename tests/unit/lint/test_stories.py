@@ -89,13 +89,15 @@ STORIES = {
 
 @pytest.mark.parametrize("story", STORIES)
 async def test_a_story_of_argo_cd(story: str, tmp_path: Path) -> None:
-    files, told = STORIES[story]
+    files, result = STORIES[story]
 
     report = await lint_at(write_files(tmp_path, {"app.yaml": application(), **files}))
 
-    errors = [one for one in report.findings if one.severity is Severity.ERROR]
-    assert {(one.code, one.location.name if one.location else "") for one in errors} == told
-    assert all(one.location and one.location.line > 4 and one.sequence for one in errors)
+    errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
+    assert {
+        (error.code, error.location.name if error.location else "") for error in errors
+    } == result
+    assert all(error.location and error.location.line > 4 and error.sequence for error in errors)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +119,10 @@ async def test_a_kustomization_that_needs_what_comes_behind_it(
 
     report = await lint_at(write_files(tmp_path, files))
 
-    by_code = {one.code: one for one in report.findings}
-    assert {one.code for one in report.findings if one.severity is Severity.ERROR} == told
+    by_code = {finding.code: finding for finding in report.findings}
+    assert {
+        finding.code for finding in report.findings if finding.severity is Severity.ERROR
+    } == told
     assert ("ORD003" in by_code) is not waits
 
 
@@ -132,4 +136,6 @@ async def test_what_an_object_needs_of_nobody_here_is_taken_to_be_there(tmp_path
 
     report = await lint_at(write_files(tmp_path, files))
 
-    assert [one.code for one in report.findings if one.severity is not Severity.NOTE] == []
+    assert [
+        finding.code for finding in report.findings if finding.severity is not Severity.NOTE
+    ] == []

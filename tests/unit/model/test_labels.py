@@ -79,6 +79,6 @@ def test_a_selector_means_the_same_as_an_object_and_as_text() -> None:
     text = format_selector(selector)
 
     assert text == "app=web,tier=front,zone in (a,b),canary notin (yes),owner,!gone"
-    for one in (labels, *others):
-        by_text = all(wanted.matches(one) for wanted in parse_label_selector(text))
-        assert by_text is selector_matches(selector, one) is (one is labels)
+    for item in (labels, *others):
+        by_text = all(expected.matches(item) for expected in parse_label_selector(text))
+        assert by_text is selector_matches(selector, item) is (item is labels)

@@ -120,14 +120,14 @@ def test_entries_become_one_and_others_are_left_alone() -> None:
 
 def test_what_argo_cd_reports_of_an_application_stays_its_own() -> None:
     status: Json = {"f:sync": {"f:status": {}}}
-    told = an_entry("argocd-application-controller", {"f:status": status, "f:operation": {}})
+    entry = an_entry("argocd-application-controller", {"f:status": status, "f:operation": {}})
     mixed = an_entry(
         "argocd-application-controller",
         {"f:status": status, "f:metadata": {"f:annotations": {"f:note": {}}}},
     )
 
-    assert adoption_patch(owned_by(told), OURS) is None
-    assert adopted_managers(owned_by(told), OURS) == ()
+    assert adoption_patch(owned_by(entry), OURS) is None
+    assert adopted_managers(owned_by(entry), OURS) == ()
     patch = adoption_patch(owned_by(mixed), OURS)
     assert patch is not None
     (ours, left) = msgspec.json.decode(patch)[0]["value"]

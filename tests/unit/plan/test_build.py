@@ -149,10 +149,10 @@ def test_a_plan_without_objects_has_no_steps() -> None:
 
 
 def test_where_an_object_stands_in_git_does_not_change_the_plan() -> None:
-    one = a_thing("Pod", "a")
-    moved = msgspec.structs.replace(one, origin="elsewhere.yaml:9")
+    thing = a_thing("Pod", "a")
+    moved = msgspec.structs.replace(thing, origin="elsewhere.yaml:9")
 
-    assert plan_of(one).digest == plan_of(moved).digest
+    assert plan_of(thing).digest == plan_of(moved).digest
 
 
 def test_a_policy_that_changes_changes_the_step_and_the_plan() -> None:

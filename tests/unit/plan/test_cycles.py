@@ -39,8 +39,8 @@ def test_units_that_wait_for_each_other_are_named_in_the_order_of_waiting() -> N
     with pytest.raises(PlanError) as raised:
         ordered("abc", "ab", "bc", "cb")
 
-    told = "units wait for each other: `unit-b` waits for `unit-c` waits for `unit-b`"
-    assert (raised.value.code, raised.value.problem) == ("plan.cycle", told)
+    message = "units wait for each other: `unit-b` waits for `unit-c` waits for `unit-b`"
+    assert (raised.value.code, raised.value.problem) == ("plan.cycle", message)
 
 
 def test_a_step_that_waits_for_itself_is_named() -> None:

@@ -180,5 +180,5 @@ def test_a_unit_of_which_git_knows_nothing_any_more_can_be_ended() -> None:
 
     plan = build_deletion(unit, [stale("Pod", "a")], readiness_timeout=no_budget)
 
-    assert [one.id.name for one in plan.units] == ["shop"]
+    assert [unit.id.name for unit in plan.units] == ["shop"]
     assert told(plan) == {"shop/delete/0": [["-a"]]}

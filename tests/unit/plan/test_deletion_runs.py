@@ -23,7 +23,7 @@ def a_map(name: str, wave: int, **metadata: Json) -> Manifest:
 
 
 def end_of(unit: Manifests) -> Plan:
-    lives = [PruneCandidate(one.ref, one.wave) for one in unit.manifests]
+    lives = [PruneCandidate(manifest.ref, manifest.wave) for manifest in unit.manifests]
     return build_deletion(unit, lives, readiness_timeout=no_budget)
 
 

@@ -68,28 +68,28 @@ async def test_a_change_is_told_by_path_and_values() -> None:
     [("1000m", "1"), (0.5, "500m"), ("1Gi", "1024Mi"), (1, "1"), ("1e3", "1k"), ("0.1", "100m")],
 )
 def test_equal_quantities_are_no_change(wanted: Json, live: Json) -> None:
-    told = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": live}})
-    said = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": wanted}})
+    result = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": live}})
+    other_object = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": wanted}})
 
-    assert compare(said, applied(told), manager=OURS).action is DiffAction.KEEP
+    assert compare(other_object, applied(result), manager=OURS).action is DiffAction.KEEP
 
 
 def test_what_looks_like_a_quantity_is_text_elsewhere() -> None:
-    told, said = a_config_map(cpu="1"), a_config_map(cpu="1000m")
+    config_map, other_config_map = a_config_map(cpu="1"), a_config_map(cpu="1000m")
     gate, other = (
         a_gate("example.org", limits={"cpu": "1"}),
         a_gate("example.org", limits={"cpu": 1}),
     )
 
-    assert paths(said, applied(told)) == ["data.cpu"]
+    assert paths(other_config_map, applied(config_map)) == ["data.cpu"]
     assert paths(other, applied(gate)) == ["spec.limits.cpu"]
 
 
 def test_a_flag_is_not_a_number() -> None:
-    told, said = a_gate("example.org", size=1), a_gate("example.org", size=True)
+    gate, other_gate = a_gate("example.org", size=1), a_gate("example.org", size=True)
 
-    assert paths(said, applied(told)) == ["spec.size"]
-    assert paths(told, applied(said)) == ["spec.size"]
+    assert paths(other_gate, applied(gate)) == ["spec.size"]
+    assert paths(gate, applied(other_gate)) == ["spec.size"]
 
 
 async def test_defaults_and_the_fields_of_others_are_no_difference() -> None:
@@ -177,13 +177,13 @@ async def test_ports_are_told_apart_by_number_and_protocol() -> None:
 
 
 def test_a_key_that_only_its_server_knows_is_found_in_the_live_item() -> None:
-    said, told = a_gate("example.org", map=[{"name": "a"}]), a_gate("example.org")
+    other_gate, gate = a_gate("example.org", map=[{"name": "a"}]), a_gate("example.org")
     item = 'k:{"name":"a","port":80}'
-    told["spec"] = {"color": "red", "map": [{"name": "a", "port": 80}]}
+    gate["spec"] = {"color": "red", "map": [{"name": "a", "port": 80}]}
     fields: JsonObject = {"f:color": {}, "f:map": {item: {".": {}, "f:name": {}}}}
-    live = a_live(told, an_entry(OURS, {"f:spec": fields}))
+    live = a_live(gate, an_entry(OURS, {"f:spec": fields}))
 
-    assert compare(said, live, manager=OURS).action is DiffAction.KEEP
+    assert compare(other_gate, live, manager=OURS).action is DiffAction.KEEP
 
 
 async def test_what_is_empty_is_left_out_by_the_server_and_no_difference() -> None:
@@ -230,17 +230,17 @@ def test_text_in_a_secret_is_compared_with_its_data() -> None:
 async def test_null_in_a_map_that_is_one_piece_is_an_empty_text() -> None:
     live = await really_applied(a_service("web", selector={"app": "web", "tier": ""}))
 
-    wanted = a_service("web", selector={"app": "web", "tier": None})
+    desired_service = a_service("web", selector={"app": "web", "tier": None})
 
-    assert compare(wanted, live, manager=OURS).action is DiffAction.KEEP
+    assert compare(desired_service, live, manager=OURS).action is DiffAction.KEEP
 
 
 def test_nothing_of_a_secret_is_shown() -> None:
     canary = "c4n4ry"
     stored = labelled(an_object(SECRET, "s", data={"a": canary}), team=canary)
-    wanted = labelled(an_object(SECRET, "s", stringData={"b": canary}, type=canary), team="x")
+    expected = labelled(an_object(SECRET, "s", stringData={"b": canary}, type=canary), team="x")
 
-    difference = compare(wanted, applied(stored), manager=OURS)
+    difference = compare(expected, applied(stored), manager=OURS)
 
     assert difference.fields
     assert canary not in repr(difference)
@@ -280,25 +280,28 @@ def test_a_seal_says_nothing_of_another_wish(digest: str) -> None:
 
 
 def test_an_unbroken_seal_does_not_hide_what_an_adopted_manager_added() -> None:
-    wanted = a_config_map(color="red")
+    desired_config_map = a_config_map(color="red")
     entry = an_entry("kubectl-edit", {"f:data": {"f:size": {}}}, operation="Update")
-    live = applied(wanted, entry)
+    live = applied(desired_config_map, entry)
 
     difference = compare(
-        wanted,
+        desired_config_map,
         live,
         manager=OURS,
         fingerprint=compute_fingerprint(live, OURS),
-        digest=content_digest(wanted),
+        digest=content_digest(desired_config_map),
     )
 
     assert difference.action is DiffAction.CHANGE
 
 
 def test_long_texts_are_shown_where_they_part() -> None:
-    told, said = a_config_map(page="a" * 500 + "old"), a_config_map(page="a" * 500 + "new")
+    config_map, other_config_map = (
+        a_config_map(page="a" * 500 + "old"),
+        a_config_map(page="a" * 500 + "new"),
+    )
 
-    (field,) = compare(said, applied(told), manager=OURS).fields
+    (field,) = compare(other_config_map, applied(config_map), manager=OURS).fields
 
     assert field.before.endswith("aold")
     assert field.after.endswith("anew")
@@ -306,8 +309,8 @@ def test_long_texts_are_shown_where_they_part() -> None:
 
 
 def test_what_would_upset_a_terminal_is_not_shown() -> None:
-    said = a_config_map(page="x\x1b[31m\ny")
+    other_config_map = a_config_map(page="x\x1b[31m\ny")
 
-    (field,) = compare(said, applied(a_config_map(page="x")), manager=OURS).fields
+    (field,) = compare(other_config_map, applied(a_config_map(page="x")), manager=OURS).fields
 
     assert field.after == "x [31m y"

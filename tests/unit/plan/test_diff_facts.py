@@ -54,9 +54,9 @@ def _below(spot: Spot, above: frozenset[str]) -> Iterator[Spot]:
 
 
 def _fields(spot: Spot, shape: Shape, above: frozenset[str], *, is_reached: bool) -> Iterator[Spot]:
-    for name, asked in shape.fields.items():
+    for name, item in shape.fields.items():
         if name != "status":
-            yield from _below(Spot(spot.kind, spot.name, name, asked(), is_reached), above)
+            yield from _below(Spot(spot.kind, spot.name, name, item(), is_reached), above)
     if shape.values is not None:
         yield Spot(spot.kind, spot.name, "*", shape.values(), is_reached)
 
@@ -116,14 +116,14 @@ def test_quantities_are_known_by_their_place() -> None:
 
 
 def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
-    told = {
+    messages = {
         (key, default)
         for spot in SPOTS
         for key, default in spot.shape.key_defaults.items()
         if default not in {"", 0}
     }
 
-    assert told == set(KEY_DEFAULTS.items())
+    assert messages == set(KEY_DEFAULTS.items())
 
 
 def test_the_groups_are_those_that_a_server_brings() -> None:

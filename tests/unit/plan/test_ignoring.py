@@ -84,11 +84,11 @@ def test_other_fields_still_count() -> None:
 
 
 def test_a_mapping_of_which_all_is_ignored_says_nothing() -> None:
-    wanted, theirs = labelled(GATE, team="shop"), labelled(GATE, team="bank")
+    expected, theirs = labelled(GATE, team="shop"), labelled(GATE, team="bank")
     rule = by_pointer("/metadata/labels/team")
 
-    assert deed(wanted, applied(theirs), rule) is DiffAction.KEEP
-    assert deed(wanted, applied(GATE), rule) is DiffAction.KEEP
+    assert deed(expected, applied(theirs), rule) is DiffAction.KEEP
+    assert deed(expected, applied(GATE), rule) is DiffAction.KEEP
 
 
 def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
@@ -125,9 +125,9 @@ def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
     live = a_live(containers(proxy, app), an_entry(OURS, fields))
     rule = by_path('.spec.template.spec.containers[] | select(.name == "proxy")')
 
-    wanted, left = without_ignored(containers(app), live, (rule,), find_paths)
+    expected, left = without_ignored(containers(app), live, (rule,), find_paths)
 
-    assert wanted == containers(app)
+    assert expected == containers(app)
     assert get_mapping(left, "spec") == get_mapping(containers(app), "spec")
     (entry,) = get_mappings(left, "metadata", "managedFields")
     assert "proxy" not in str(entry)

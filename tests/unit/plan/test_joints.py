@@ -27,14 +27,14 @@ BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=GateScope.NONE)
 
 def a_root(policy: Policy = Policy(), *, served: bool = False) -> Plan:  # noqa: B008 - frozen
     """Wave 0 has an object and a child, wave 1 a child alone, wave 2 an object."""
-    own = (
+    unit_resource = (
         setting("start"),
         bring("data", served=served),
         bring("web", 1, served=served),
         setting("end", 2),
     )
     return plan_of(
-        joined("root", *own, policy=policy),
+        joined("root", *unit_resource, policy=policy),
         joined("data", setting("d0"), setting("d1", 1), parent="root", policy=policy),
         joined("web", parent="root", policy=policy),
     )
@@ -46,10 +46,10 @@ def test_a_child_begins_with_its_wave_and_what_is_behind_the_wave_waits_for_it(
 ) -> None:
     plan = a_root(served=served)
 
-    own = {"data", "web"} if served else set()
+    unit_resource = {"data", "web"} if served else set()
     assert before(plan, "d0") == set()
     assert {"start", "d0", "d1"} <= before(plan, "web")
-    assert before(plan, "end") == {"start", "d0", "d1", "web"} | own
+    assert before(plan, "end") == {"start", "d0", "d1", "web"} | unit_resource
 
 
 def test_by_argo_cd_nobody_waits_for_children() -> None:
@@ -64,7 +64,7 @@ def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
     gates: GateScope, listed: tuple[str, ...], *, waits: bool
 ) -> None:
     kind = Kind("argoproj.io", "v1alpha1", "Application")
-    refs = tuple(Ref(kind, "argocd", one) for one in listed)
+    refs = tuple(Ref(kind, "argocd", item) for item in listed)
     policy = structs.replace(BY_FLUX, gates=gates, gating_refs=refs)
     plan = plan_of(
         joined("root", bring("web"), policy=policy),
@@ -76,8 +76,8 @@ def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
 
 
 def test_a_unit_stands_on_the_namespaces_and_definitions_of_its_own_wave() -> None:
-    own = (a_thing("Namespace", "shop"), setting("beside"), bring("web"))
-    plan = plan_of(joined("root", *own), joined("web", parent="root"))
+    unit_resource = (a_thing("Namespace", "shop"), setting("beside"), bring("web"))
+    plan = plan_of(joined("root", *unit_resource), joined("web", parent="root"))
 
     assert before(plan, "web") == {"shop"}
     assert before(plan, "beside") == {"shop"}
@@ -200,9 +200,9 @@ def test_a_plan_with_joints_is_the_same_when_it_is_read_again() -> None:
 def test_edges_grow_with_children_and_not_with_their_pairs(waves: int) -> None:
     def edges(count: int) -> int:
         names = [f"c{number}" for number in range(count)]
-        own = [bring(name, number % waves) for number, name in enumerate(names)]
+        own_items = [bring(name, number % waves) for number, name in enumerate(names)]
         children = [joined(name, parent="root") for name in names]
-        return len(plan_of(joined("root", *own, setting("end", 9)), *children).edges)
+        return len(plan_of(joined("root", *own_items, setting("end", 9)), *children).edges)
 
     assert edges(100) - edges(50) == 2 * 50
 
@@ -211,13 +211,13 @@ def test_ten_times_as_many_children_cost_ten_times_as_much() -> None:
     def calls(count: int) -> int:
         profile = Profile()
         names = [f"c{number}" for number in range(count)]
-        own = [bring(name, number % 2) for number, name in enumerate(names)]
+        own_items = [bring(name, number % 2) for number, name in enumerate(names)]
         children = [joined(name, parent="root") for name in names]
         profile.enable()
-        plan = plan_of(joined("root", *own, setting("end", 9)), *children)
+        plan = plan_of(joined("root", *own_items, setting("end", 9)), *children)
         _pruned(plan, plan.units[0], 5)
         profile.disable()
-        return sum(one.callcount for one in profile.getstats())
+        return sum(getstat.callcount for getstat in profile.getstats())
 
     assert calls(300) < 11 * calls(30)
 

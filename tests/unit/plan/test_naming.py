@@ -19,7 +19,7 @@ BEGUN = Ms(1_700_000_000_999)
 
 def named(plan: Plan, revision: str = "FooBarBaz") -> Plan:
     return complete_hook_names(
-        plan, revision=revision, started_at={one.id: BEGUN for one in plan.units}
+        plan, revision=revision, started_at={unit.id: BEGUN for unit in plan.units}
     )
 
 
@@ -68,7 +68,8 @@ def test_steps_with_new_names_are_other_steps_and_all_others_the_same() -> None:
     plan = a_twice_run_plan()
 
     changed = [
-        one.digest != other.digest for one, other in zip(plan.steps, named(plan).steps, strict=True)
+        item.digest != other.digest
+        for item, other in zip(plan.steps, named(plan).steps, strict=True)
     ]
 
     assert changed == [True, False, True]

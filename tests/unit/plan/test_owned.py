@@ -4,12 +4,12 @@ from tidegate.plan.diff.owned_fields import Fields, merge_fields
 
 
 def test_united_sets_have_all_that_was_in_either() -> None:
-    one: Fields = {"f:data": {}, "f:spec": {"f:a": {}}}
+    item: Fields = {"f:data": {}, "f:spec": {"f:a": {}}}
     other: Fields = {"f:data": {"f:color": {}}, "f:spec": {".": {}, "f:b": {}}}
 
-    assert merge_fields(one, other) == {
+    assert merge_fields(item, other) == {
         "f:data": {".": {}, "f:color": {}},
         "f:spec": {".": {}, "f:a": {}, "f:b": {}},
     }
-    assert merge_fields(one, {}) == one
+    assert merge_fields(item, {}) == item
     assert merge_fields({}, other) == other

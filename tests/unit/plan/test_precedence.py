@@ -21,8 +21,8 @@ def two_waves(name: str) -> Manifests:
 
 
 def planned(*units: Manifests, before: PrecedenceEnd, after: PrecedenceEnd) -> Plan:
-    told = Precedence(before=before, after=after, reason=EdgeReason.PARENT)
-    return build_plan(units, [told], readiness_timeout=no_budget)
+    precedence = Precedence(before=before, after=after, reason=EdgeReason.PARENT)
+    return build_plan(units, [precedence], readiness_timeout=no_budget)
 
 
 def between(plan: Plan) -> set[tuple[str, str, str]]:
@@ -64,14 +64,14 @@ def test_what_is_run_for_a_failure_is_neither_end_of_its_unit() -> None:
 
 
 def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
-    told = [
+    result = [
         Precedence(before=a_name("a"), after=a_name("empty")),
         Precedence(before=pod("b-0"), after=a_name("empty")),
         Precedence(before=a_name("empty"), after=a_name("web")),
     ]
     units = [two_waves("a"), two_waves("b"), a_unit_of(name="empty"), two_waves("web")]
 
-    plan = build_plan(units, told, readiness_timeout=no_budget)
+    plan = build_plan(units, result, readiness_timeout=no_budget)
 
     assert between(plan) == {
         ("a/sync/1", "web/sync/0", "dependsOn"),
@@ -98,7 +98,7 @@ def test_a_precedence_between_objects_of_one_step_is_no_edge_to_itself() -> None
 
 
 def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
-    told = Precedence(
+    precedence = Precedence(
         before=a_name("db"),
         after=a_name("web"),
         reason=EdgeReason.REFERENCE,
@@ -106,17 +106,19 @@ def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
         location="web.yaml:7",
     )
 
-    plan = build_plan([two_waves("db"), two_waves("web")], [told], readiness_timeout=no_budget)
+    plan = build_plan(
+        [two_waves("db"), two_waves("web")], [precedence], readiness_timeout=no_budget
+    )
 
-    (edge,) = [one for one in plan.edges if one.reason is EdgeReason.REFERENCE]
+    (edge,) = [edge for edge in plan.edges if edge.reason is EdgeReason.REFERENCE]
     expected = Edge("db/sync/1", "web/sync/0", EdgeReason.REFERENCE, Strength.SOFT, "web.yaml:7")
     assert edge == expected
 
 
 def test_a_part_of_a_plan_may_come_behind_a_step_that_is_elsewhere() -> None:
-    told = Precedence(before="parent/sync/3", after=a_name("web"), reason=EdgeReason.PARENT)
+    precedence = Precedence(before="parent/sync/3", after=a_name("web"), reason=EdgeReason.PARENT)
 
-    fragment = build_fragment([two_waves("web")], [told], readiness_timeout=no_budget)
+    fragment = build_fragment([two_waves("web")], [precedence], readiness_timeout=no_budget)
 
     assert Edge("parent/sync/3", "web/sync/0", EdgeReason.PARENT) in fragment.edges
 
@@ -133,7 +135,7 @@ def test_a_dependency_on_an_object_that_a_unit_here_brings_is_an_edge_to_its_ste
 
     plan = build_plan([two_waves("db"), depending("web", after)], readiness_timeout=no_budget)
 
-    (edge,) = [one for one in plan.edges if one.reason is EdgeReason.DEPENDS_ON]
+    (edge,) = [edge for edge in plan.edges if edge.reason is EdgeReason.DEPENDS_ON]
     assert (edge.before, edge.after, edge.location) == ("db/sync/0", "web/sync/0", str(place))
     assert "web/awaits" not in {step.id for step in plan.steps}
 

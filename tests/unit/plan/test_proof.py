@@ -31,7 +31,9 @@ def ref(name: str) -> Ref:
 
 
 def step(name: str, *objects: str, deed: ItemAction = ItemAction.APPLY) -> RunStep:
-    return RunStep(id=name, unit=UNIT, objects=tuple(RunObject(ref(one), deed) for one in objects))
+    return RunStep(
+        id=name, unit=UNIT, objects=tuple(RunObject(ref(item), deed) for item in objects)
+    )
 
 
 def head(*steps: RunStep, edges: tuple[tuple[str, str], ...] = (("one", "two"),)) -> RunHead:
@@ -58,7 +60,7 @@ def seen(
 ) -> OrderPair:
     opened = None if passed is None else {name: ms(at) for name, at in passed.items()}
     lookout = OrderInputs(
-        observed_objects={ClusterRef("", ref(name)): one for name, one in sightings.items()},
+        observed_objects={ClusterRef("", ref(name)): item for name, item in sightings.items()},
         started_at=lambda _: None if begun is None else ms(begun),
         passed_at=opened,
     )
@@ -151,12 +153,12 @@ def recorded(order: RunHead, events: list[Event]) -> PairState | None:
 
 @pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
 def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
-    one, two = ran("one", 1, 5), ran("two", 6, 9)
+    item, two = ran("one", 1, 5), ran("two", 6, 9)
 
-    assert recorded(order, [*one, *two]) is KEPT
-    assert recorded(order, one) is IDLE
-    assert recorded(order, [*one[:2], *two]) is BROKEN
-    assert recorded(order, [*two, *one]) is BROKEN
+    assert recorded(order, [*item, *two]) is KEPT
+    assert recorded(order, item) is IDLE
+    assert recorded(order, [*item[:2], *two]) is BROKEN
+    assert recorded(order, [*two, *item]) is BROKEN
 
 
 def test_a_step_that_found_all_there_tells_nothing_and_is_not_missed() -> None:

@@ -45,8 +45,8 @@ def deed(wanted: JsonObject, live: JsonObject | None, seal: str = "") -> DiffAct
 
 
 def paths(wanted: JsonObject, live: JsonObject, seal: str = "") -> list[str]:
-    found = compare_replacement(wanted, live, manager=OURS, fingerprint=seal)
-    return [field.path for field in found.fields]
+    result = compare_replacement(wanted, live, manager=OURS, fingerprint=seal)
+    return [field.path for field in result.fields]
 
 
 def data(**values: Json) -> JsonObject:
@@ -109,18 +109,18 @@ async def test_a_job_is_not_run_again_for_what_the_server_has_added() -> None:
 
 async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_defaults() -> None:
     """Nobody here knows them; a replacement tells that they come back by themselves."""
-    wanted = a_gate("example.org")
+    desired_gate = a_gate("example.org")
     owned: JsonObject = {"f:spec": {"f:color": {}, "f:size": {}}}
     body = a_gate("example.org", size=1)
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
-    assert paths(wanted, live) == ["spec.size"]
-    assert deed(wanted, live, replacement_fingerprint(wanted, live)) is DiffAction.KEEP
+    assert paths(desired_gate, live) == ["spec.size"]
+    assert deed(desired_gate, live, replacement_fingerprint(desired_gate, live)) is DiffAction.KEEP
 
 
 def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() -> None:
     """It has the labels of its pods, and one completion, and so our manager owns them."""
-    wanted = a_job(template=a_pod_template())
+    desired_job = a_job(template=a_pod_template())
     body = labelled(a_job(template=a_pod_template(), completions=1), app="web")
     owned: JsonObject = {
         "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
@@ -128,23 +128,23 @@ def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() ->
     }
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
-    assert deed(wanted, live) is DiffAction.KEEP
+    assert deed(desired_job, live) is DiffAction.KEEP
 
 
 def test_a_status_is_no_difference() -> None:
-    wanted = a_gate("example.org")
+    desired_gate = a_gate("example.org")
     owned: JsonObject = {"f:spec": {"f:color": {}}, "f:status": {"f:ready": {}}}
-    live = a_live({**wanted, "status": {"ready": True}}, an_entry("operator", owned))
+    live = a_live({**desired_gate, "status": {"ready": True}}, an_entry("operator", owned))
 
-    assert deed(wanted, live) is DiffAction.KEEP
+    assert deed(desired_gate, live) is DiffAction.KEEP
 
 
 async def test_a_field_that_cannot_be_changed_asks_for_another_object() -> None:
     live = await really_put(a_claim(), ("binder", {"spec": {"volumeName": "disk-1"}}))
 
-    found = compare_replacement(a_claim(), live, manager=OURS, fingerprint="")
+    result = compare_replacement(a_claim(), live, manager=OURS, fingerprint="")
 
-    assert (found.action, found.immutable_fields) == (DiffAction.RECREATE, ("spec.volumeName",))
+    assert (result.action, result.immutable_fields) == (DiffAction.RECREATE, ("spec.volumeName",))
 
 
 async def test_a_secret_is_compared_and_its_seal_tells_nothing_of_its_values() -> None:
@@ -154,8 +154,8 @@ async def test_a_secret_is_compared_and_its_seal_tells_nothing_of_its_values() -
 
     assert replacement_fingerprint(red, live) == replacement_fingerprint(green, changed)
     assert deed(red, live, replacement_fingerprint(red, live)) is DiffAction.KEEP
-    found = compare_replacement(green, live, manager=OURS, fingerprint="")
-    assert [(field.before, field.after) for field in found.fields] == [("***", "***")]
+    result = compare_replacement(green, live, manager=OURS, fingerprint="")
+    assert [(field.before, field.after) for field in result.fields] == [("***", "***")]
 
 
 def test_an_object_of_which_nobody_is_known_to_own_anything_is_replaced_once() -> None:

@@ -34,9 +34,9 @@ async def test_a_drift_of_a_field_that_is_not_ours_does_not() -> None:
 
 def test_another_object_of_the_same_content_has_another_seal() -> None:
     body, entry = a_config_map(color="red"), an_entry(OURS, {"f:data": {"f:color": {}}})
-    one, other = a_live(body, entry), a_live(body, entry, uid="2")
+    live, other = a_live(body, entry), a_live(body, entry, uid="2")
 
-    assert compute_fingerprint(one, OURS) != compute_fingerprint(other, OURS)
+    assert compute_fingerprint(live, OURS) != compute_fingerprint(other, OURS)
 
 
 def test_losing_a_field_breaks_the_seal_though_its_value_stays() -> None:
@@ -48,11 +48,11 @@ def test_losing_a_field_breaks_the_seal_though_its_value_stays() -> None:
 
 
 def test_the_seal_of_a_secret_is_of_its_version_and_not_of_its_values() -> None:
-    one = applied(an_object(SECRET, "s", data={"a": "eA=="}))
+    item = applied(an_object(SECRET, "s", data={"a": "eA=="}))
     other = applied(an_object(SECRET, "s", data={"a": "eQ=="}))
     newer = a_live(other, resourceVersion="8")
 
-    assert compute_fingerprint(one, OURS) == compute_fingerprint(other, OURS)
+    assert compute_fingerprint(item, OURS) == compute_fingerprint(other, OURS)
     assert compute_fingerprint(other, OURS) != compute_fingerprint(newer, OURS)
 
 

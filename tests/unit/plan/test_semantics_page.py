@@ -23,13 +23,13 @@ def shown(name: str, value: object) -> str:
 
 
 def values_of(rules: Semantics) -> dict[str, str]:
-    own = {
+    unit_resource = {
         field: shown(field, value)
         for field, value in structs.asdict(rules).items()
         if field != "name" and not isinstance(value, Retry)
     }
     again = structs.asdict(rules.retry).items()
-    return own | {f"retry.{field}": shown(field, value) for field, value in again}
+    return unit_resource | {f"retry.{field}": shown(field, value) for field, value in again}
 
 
 def rows_of(page: str) -> list[list[str]]:

@@ -16,7 +16,7 @@ def order_of(*manifests: Manifest, namespace: str = "") -> list[tuple[str, int, 
         (
             group.phase.value,
             group.wave,
-            [[one.ref.name for one in batch] for batch in group.batches],
+            [[item.ref.name for item in batch] for batch in group.batches],
         )
         for group in groups
     ]
@@ -89,9 +89,12 @@ def test_kinds_without_a_rank_are_ordered_by_the_names_of_their_objects_alone() 
 
 
 def test_namespaces_do_not_matter_for_the_order() -> None:
-    one, other = a_thing("ConfigMap", "b", namespace="a"), a_thing("ConfigMap", "a", namespace="b")
+    thing, other = (
+        a_thing("ConfigMap", "b", namespace="a"),
+        a_thing("ConfigMap", "a", namespace="b"),
+    )
 
-    assert order_of(one, other) == [("sync", 0, [["a", "b"]])]
+    assert order_of(thing, other) == [("sync", 0, [["a", "b"]])]
 
 
 def test_namespaces_go_before_the_first_object_in_them_and_take_over_its_place() -> None:
@@ -173,7 +176,7 @@ def test_a_plan_of_many_objects_is_in_order_with_each_namespace_before_its_own()
 
     (group,) = group_by_wave((*spaces, *things))
 
-    ordered = [one.ref for batch in group.batches for one in batch]
+    ordered = [item.ref for batch in group.batches for item in batch]
     place = {ref: at for at, ref in enumerate(ordered)}
     assert len(ordered) == count + 500
     assert all(

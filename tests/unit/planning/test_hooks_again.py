@@ -37,7 +37,7 @@ async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[
 
 def ran(events: list[Event]) -> list[str]:
     """The hooks that were written, each time."""
-    written = [one.ref for one in events if one.type is EventType.OBJECT_WRITTEN]
+    written = [event.ref for event in events if event.type is EventType.OBJECT_WRITTEN]
     return [ref.name for ref in written if ref is not None and ref.kind.name == "Job"]
 
 
@@ -54,7 +54,7 @@ async def test_a_hook_that_failed_runs_again_with_the_next_rollout(shop: Path) -
 
     tries = [await sync(world, chosen) for _ in range(2)]
 
-    assert [(one[-1].reason, ran(one)) for one in tries] == [("failed", ["check"])] * 2
+    assert [(item[-1].reason, ran(item)) for item in tries] == [("failed", ["check"])] * 2
 
 
 async def test_what_is_run_for_a_failure_runs_for_the_next_one_too(shop: Path) -> None:
@@ -63,7 +63,7 @@ async def test_what_is_run_for_a_failure_runs_for_the_next_one_too(shop: Path) -
 
     tries = [await sync(world, chosen) for _ in range(2)]
 
-    assert [(one[-1].reason, ran(one)) for one in tries] == [("failed", ["sorry"])] * 2
+    assert [(item[-1].reason, ran(item)) for item in tries] == [("failed", ["sorry"])] * 2
 
 
 @pytest.mark.parametrize(("rules", "times"), [(TIDEGATE, 1), (ARGOCD, 2)], ids=["ours", "argocd"])

@@ -71,7 +71,7 @@ async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> l
 
 
 def told(events: list[Event], kind: EventType) -> list[str]:
-    return [one.ref.name for one in events if one.type is kind and one.ref is not None]
+    return [event.ref.name for event in events if event.type is kind and event.ref is not None]
 
 
 async def brought(folder: Path, leaving: str, *more: str, options: tuple[str, ...] = ()) -> World:
@@ -96,7 +96,7 @@ async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_p
 
     again = await prune(world, chosen)
 
-    assert [told(one, EventType.OBJECT_SKIPPED) for one in (first, again)] == [["precious"]] * 2
+    assert [told(item, EventType.OBJECT_SKIPPED) for item in (first, again)] == [["precious"]] * 2
     assert told(first, EventType.OBJECT_PRUNED) == []
     assert store.version == before, "there was nothing to do, and no hook to run"
 

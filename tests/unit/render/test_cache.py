@@ -91,11 +91,11 @@ def test_objects_come_back_with_their_places() -> None:
 
     cache.store("key", documents)
 
-    found = cache.find("key")
-    assert found == documents
-    assert [repr(one.body) for one in found] == [repr(one.body) for one in documents]
-    assert [one.location.line for one in found] == [4, 5]
-    assert found[0].duplicates[0].path == ("data", "x")
+    result = cache.find("key")
+    assert result == documents
+    assert [repr(item.body) for item in result] == [repr(document.body) for document in documents]
+    assert [item.location.line for item in result] == [4, 5]
+    assert result[0].duplicates[0].path == ("data", "x")
     assert cache.has_grown
 
 
@@ -303,10 +303,10 @@ def test_every_option_counts(tmp_path: Path, other: dict[str, object]) -> None:
 
 def test_a_chart_that_was_fetched_counts_by_what_is_in_it(tmp_path: Path) -> None:
     need = ChartDependency("queue", "^1", "https://charts.example.com")
-    one, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
+    item, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
     release = a_release(tmp_path / "source")
 
-    with_one = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(one)),))
+    with_one = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(item)),))
     with_two = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(two)),))
     same = release_key(with_one) == release_key(with_two)
     (two / "values.yaml").write_text("a: 9")

@@ -44,7 +44,7 @@ async def workers() -> AsyncIterator[Workers]:
 
 def offline(root: Path, *layers: Parameter, fetched: dict[ChartDependency, Path]) -> ChartRequest:
     """A release of the chart `web` that goes nowhere by itself."""
-    brought = tuple(FetchedChart(one, str(path)) for one, path in fetched.items())
+    brought = tuple(FetchedChart(item, str(path)) for item, path in fetched.items())
     release = a_release("web", *layers, root=root)
     return msgspec.structs.replace(release, repositories=(), fetched=brought)
 
@@ -72,7 +72,7 @@ async def test_what_is_still_missing_is_told(workers: Workers, tmp_path: Path) -
 
 def write_lock(chart: Path) -> Path:
     """A lock for `NEEDS`, as Helm would have written it."""
-    asked = [
+    request = [
         {**_entry("queue", "^0.1", "oci://charts.example/shop"), "alias": "jobs"},
         _entry("mail", "0.x", "https://charts.example"),
     ]
@@ -80,7 +80,7 @@ def write_lock(chart: Path) -> Path:
         _entry("queue", "0.1.4", "oci://charts.example/shop"),
         _entry("mail", "0.9.0", "https://charts.example"),
     ]
-    digest = hashlib.sha256(json.dumps([asked, chosen], separators=(",", ":")).encode())
+    digest = hashlib.sha256(json.dumps([request, chosen], separators=(",", ":")).encode())
     lock = {"dependencies": chosen, "digest": f"sha256:{digest.hexdigest()}"}
     (chart / "Chart.lock").write_text(json.dumps(lock))
     return chart
@@ -95,9 +95,9 @@ async def test_a_dependency_is_asked_for_in_the_version_of_the_lock(
 ) -> None:
     write_lock(write_chart(tmp_path / "web", chart=NEEDS))
 
-    wanted = await absent(offline(tmp_path, fetched={}), workers)
+    expected = await absent(offline(tmp_path, fetched={}), workers)
 
-    assert wanted == (
+    assert expected == (
         msgspec.structs.replace(QUEUE, version="0.1.4"),
         msgspec.structs.replace(MAIL, version="0.9.0"),
     )

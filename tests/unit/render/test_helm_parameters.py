@@ -25,7 +25,7 @@ HELM = """
 import json
 from helm_python import _native
 from helm_python.errors import HelmError
-from tidegate.external.serving import serve
+from tidegate.external.worker_main import serve
 
 def answer(request):
     function, lines = json.loads(request)

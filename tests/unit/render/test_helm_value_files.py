@@ -61,12 +61,12 @@ def among(tmp_path: Path) -> ValueFiles:
 
 def paths(among: ValueFiles, *entries: str) -> list[str]:
     """What entries mean; files of the other source with its name before them."""
-    found = []
+    result = []
     for layer in find_value_files(entries, among):
         assert isinstance(layer, ValuesFile)
         assert layer.root in {"", str(among.refs["values"])}
-        found.append(f"other:{layer.path}" if layer.root else layer.path)
-    return found
+        result.append(f"other:{layer.path}" if layer.root else layer.path)
+    return result
 
 
 def refused(among: ValueFiles, *entries: str) -> RenderError:
@@ -104,9 +104,9 @@ async def test_files_of_a_directory_come_before_those_further_down(among: ValueF
 
 
 async def test_a_file_that_is_named_by_itself_stands_where_it_is_named(among: ValueFiles) -> None:
-    found = paths(among, "envs/*.yaml", "values.yaml", "envs/dev.yaml", "envs/d*.yaml")
+    result = paths(among, "envs/*.yaml", "values.yaml", "envs/dev.yaml", "envs/d*.yaml")
 
-    assert found == [
+    assert result == [
         "/web/envs/.hidden.yaml",
         "/web/envs/prod.yaml",
         "/web/envs/zone.yaml",
@@ -152,9 +152,9 @@ async def test_what_cannot_be_had_is_refused(entry: str, code: str, among: Value
 async def test_missing_files_and_patterns_can_be_ignored(among: ValueFiles) -> None:
     lenient = msgspec.structs.replace(among, ignore_missing=True)
 
-    found = find_value_files(["envs/*.json", "absent.yaml"], lenient)
+    value_files = find_value_files(["envs/*.json", "absent.yaml"], lenient)
 
-    assert found == (ValuesFile("/web/absent.yaml", optional=True),)
+    assert value_files == (ValuesFile("/web/absent.yaml", optional=True),)
 
 
 async def test_web_addresses_are_told_all_at_once_and_then_used(among: ValueFiles) -> None:
@@ -163,10 +163,10 @@ async def test_web_addresses_are_told_all_at_once_and_then_used(among: ValueFile
     error = refused(among, *entries)
     assert isinstance(error, RemoteValuesError)
     fetched = {url: f"from: {number}\n" for number, url in enumerate(error.urls)}
-    found = find_value_files(entries, msgspec.structs.replace(among, fetched=fetched))
+    value_files = find_value_files(entries, msgspec.structs.replace(among, fetched=fetched))
 
     assert error.urls == ("https://far.example/a.yaml", "http://far.example/prod")
-    assert found == (
+    assert value_files == (
         ValuesText("from: 0\n", "https://far.example/a.yaml", is_file=True),
         ValuesFile("/web/values.yaml"),
         ValuesText("from: 1\n", "http://far.example/prod", is_file=True),

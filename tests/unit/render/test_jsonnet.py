@@ -40,12 +40,12 @@ def put(root: Path, files: dict[str, str], jsonnet: JsonnetOptions = PLAIN_JSONN
 
 def seen(documents: tuple[Document, ...]) -> list[tuple[object, object, str]]:
     """Name, data and place of each."""
-    found: list[tuple[object, object, str]] = []
+    result: list[tuple[object, object, str]] = []
     for document in documents:
         metadata = document.body["metadata"]
         assert isinstance(metadata, dict)
-        found.append((metadata["name"], document.body.get("data"), str(document.location)))
-    return found
+        result.append((metadata["name"], document.body.get("data"), str(document.location)))
+    return result
 
 
 async def refused(directory: Directory, workers: Workers) -> RenderError:

@@ -176,7 +176,7 @@ async def test_overlays_share_a_worker(tmp_path: Path, workers: Workers) -> None
             for number, case in enumerate(cases)
         ]
 
-    assert [names_of(one.result()) for one in builds] == [
+    assert [names_of(build.result()) for build in builds] == [
         [f"ConfigMap r{number}-queue"] for number in range(3)
     ]
 

@@ -66,7 +66,7 @@ async def test_each_object_keeps_its_file_and_line(tmp_path: Path) -> None:
     built = await build(case.overlay(tmp_path))
 
     parts = split_inputs(collect_inputs(case.overlay(tmp_path)))
-    last = [str(one.location) for one in built][-1]
+    last = [str(item.location) for item in built][-1]
     assert (len(parts), last) == (2, f"app/{LONG - 1:04}.yaml:1:1")
 
 

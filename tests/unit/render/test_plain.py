@@ -26,12 +26,12 @@ def put(root: Path, **files: str) -> Path:
 
 
 def names(documents: tuple[Document, ...]) -> list[object]:
-    found: list[object] = []
+    result: list[object] = []
     for document in documents:
         metadata = document.body["metadata"]
         assert isinstance(metadata, dict)
-        found.append(metadata["name"])
-    return found
+        result.append(metadata["name"])
+    return result
 
 
 def refused(directory: Directory) -> TidegateError:
@@ -113,9 +113,9 @@ def test_a_file_with_the_mark_of_argo_is_skipped(tmp_path: Path) -> None:
 
 
 def test_a_json_file_is_one_object_or_a_list(tmp_path: Path) -> None:
-    one = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}'
-    listed = f'{{"apiVersion": "v1", "kind": "List", "items": [{one}, {one}]}}'
-    put(tmp_path, a_json=one, b_json=listed)
+    item = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}'
+    listed = f'{{"apiVersion": "v1", "kind": "List", "items": [{item}, {item}]}}'
+    put(tmp_path, a_json=item, b_json=listed)
 
     assert names(read_directory(Directory(root=tmp_path))) == ["a", "a", "a"]
 

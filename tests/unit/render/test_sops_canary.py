@@ -78,16 +78,16 @@ async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: P
     encrypted = encrypt(tmp_path / name, FILES[name], key)
     spot = encrypted.rindex(b"data:", 0, encrypted.rindex(b"type:")) + len(b"data:")
     damaged = encrypted[:spot] + b"AAAA" + encrypted[spot + 4 :]
-    told = ""
+    message = ""
 
     for source, keys in ((encrypted, Keys()), (damaged, key.keys), (encrypted[:-9], key.keys)):
         try:
             await decrypt_file(source, keys, location=Location(name))
         except TidegateError as error:
-            told += "".join(traceback.format_exception(error))
+            message += "".join(traceback.format_exception(error))
 
-    assert "render.sops.key" in told
-    assert CANARY not in told
+    assert "render.sops.key" in message
+    assert CANARY not in message
 
 
 async def test_the_program_leaves_nothing_behind() -> None:

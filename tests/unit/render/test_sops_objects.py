@@ -133,9 +133,9 @@ async def test_encrypted_files_inside_a_secret_are_decrypted(key: AgeKey, tmp_pa
 
     decrypted = await decrypt([secret_of(files)], key.keys)
 
-    found = decrypted.documents[0].body["data"]
-    assert isinstance(found, dict)
-    assert {name: base64.b64decode(str(value)) for name, value in found.items()} == {
+    result = decrypted.documents[0].body["data"]
+    assert isinstance(result, dict)
+    assert {name: base64.b64decode(str(value)) for name, value in result.items()} == {
         "values.yaml": b"a: 1\n",
         "x.json": b'{\n\t"a": "b"\n}\n',
         "x.env": b"A=b\n",
@@ -162,9 +162,9 @@ def test_encrypted_objects_are_found(encrypted: bytes) -> None:
     (plain,) = read_documents(PLAIN, "plain.yaml")
     (broken,) = read_documents("kind: Secret\ndata: {a: '!', b: 5}\n", "broken.yaml")
 
-    found = find_encrypted([secret, plain, deployment, broken])
+    result = find_encrypted([secret, plain, deployment, broken])
 
-    assert found == (secret, deployment)
+    assert result == (secret, deployment)
 
 
 async def test_without_a_key_everything_stops(encrypted: bytes) -> None:

@@ -82,13 +82,13 @@ def test_junit_is_what_its_schema_asks_for(report: LintReport) -> None:
 def test_github_is_told_what_its_own_toolkit_would_tell(
     case: dict[str, dict[str, str | int] | str],
 ) -> None:
-    told = cast("dict[str, str | int]", case["properties"])
-    code, _, sentence = str(told["title"]).partition(": ")
+    result = cast("dict[str, str | int]", case["properties"])
+    code, _, sentence = str(result["title"]).partition(": ")
     severities = {"error": Severity.ERROR, "warning": Severity.WARNING, "notice": Severity.NOTE}
     where = None
-    if "file" in told:
-        line, column = int(told.get("startLine", 0)), int(told.get("startColumn", 0))
-        where = Location(str(told["file"]), line, column)
+    if "file" in result:
+        line, column = int(result.get("startLine", 0)), int(result.get("startColumn", 0))
+        where = Location(str(result["file"]), line, column)
     finding = Finding(
         code=code,
         severity=severities[str(case["command"])],

@@ -25,9 +25,13 @@ def test_an_application_is_told_without_its_values() -> None:
         "path": "web",
         "helm": {"valuesObject": {"password": CANARY}},
     }
-    own: dict[str, Json] = {"kind": "Application", "metadata": METADATA, "spec": {"source": source}}
+    unit_resource: dict[str, Json] = {
+        "kind": "Application",
+        "metadata": METADATA,
+        "spec": {"source": source},
+    }
     live: dict[str, Json] = {
-        **own,
+        **unit_resource,
         "status": {
             "sync": {"revision": "abc", "comparedTo": {"source": source}},
             "operationState": {"operation": {"sync": {"source": source}}},
@@ -36,10 +40,12 @@ def test_an_application_is_told_without_its_values() -> None:
     }
     verdict = Verdict(Health.HEALTHY, "Healthy", "")
 
-    told = application_document(ApplicationRow("argocd/web", 3, own, live, True, verdict))
+    result = application_document(
+        ApplicationRow("argocd/web", 3, unit_resource, live, True, verdict)
+    )
 
-    assert CANARY not in to_json(told).decode()
-    assert told["metadata"] == {
+    assert CANARY not in to_json(result).decode()
+    assert result["metadata"] == {
         "name": "web",
         "labels": {"team": "shop"},
         "annotations": {"argocd.argoproj.io/sync-wave": "3"},
@@ -47,13 +53,15 @@ def test_an_application_is_told_without_its_values() -> None:
 
 
 def test_a_release_is_told_without_its_values() -> None:
-    own: dict[str, Json] = {
+    unit_resource: dict[str, Json] = {
         "kind": "HelmRelease",
         "metadata": METADATA,
         "spec": {"values": {"password": CANARY}, "suspend": True},
     }
 
-    told = flux_document(FluxRow(own, {**own, "status": {"lastAttempted": CANARY}}))
+    result = flux_document(
+        FluxRow(unit_resource, {**unit_resource, "status": {"lastAttempted": CANARY}})
+    )
 
-    assert CANARY not in to_json(told).decode()
-    assert told["spec"] == {"suspend": True}
+    assert CANARY not in to_json(result).decode()
+    assert result["spec"] == {"suspend": True}

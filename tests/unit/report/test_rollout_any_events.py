@@ -92,11 +92,11 @@ def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan)
     lines = RolloutLog(course_of([], plan))
     ordered = sorted(events, key=lambda event: event.at)
 
-    told = [line for event in ordered for line in lines.add_event(event)]
+    messages = [line for event in ordered for line in lines.add_event(event)]
 
-    times = [float(line.split("s")[0]) for line in told]
+    times = [float(line.split("s")[0]) for line in messages]
     assert times == sorted(times)
-    assert all(line.isprintable() for line in told)
+    assert all(line.isprintable() for line in messages)
 
 
 @given(STORIES, PLANS)

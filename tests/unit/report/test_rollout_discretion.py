@@ -39,11 +39,11 @@ def test_a_value_that_is_the_beginning_of_another_leaves_nothing_of_it() -> None
 
 def test_what_objects_are_called_is_shown_though_it_holds_the_name_of_a_user() -> None:
     secret = an_object("v1 Secret", "db", stringData={"user": "authentik"})
-    job, web = (an_object("v1 ConfigMap", one) for one in ("authentik-migrate", "authentik"))
+    job, web = (an_object("v1 ConfigMap", name) for name in ("authentik-migrate", "authentik"))
     discretion = Redactor.from_plan(a_plan(secret, job, web))
 
-    told = discretion.redact("default/authentik, default/authentik-migrate-x4k2p: not authentik")
-    assert told == f"default/authentik, default/authentik-migrate-x4k2p: not {MASK}"
+    result = discretion.redact("default/authentik, default/authentik-migrate-x4k2p: not authentik")
+    assert result == f"default/authentik, default/authentik-migrate-x4k2p: not {MASK}"
 
 
 def test_short_values_do_not_hide_words() -> None:

@@ -200,9 +200,9 @@ def test_what_is_missing_is_told_with_who_would_make_it_and_where_that_stands() 
 
 def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
     pod = PodFailure(ref=POD, phase="Pending")
-    found = Evidence(ref=WEB, pods=(pod,), not_served_reason="no operator for Deployment")
+    evidence = Evidence(ref=WEB, pods=(pod,), not_served_reason="no operator for Deployment")
 
-    shown = text_of(explain_failure(a_failure(), [found]))
+    shown = text_of(explain_failure(a_failure(), [evidence]))
 
     assert shown[1] == "  why      no operator for Deployment"
 
@@ -231,7 +231,7 @@ def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() ->
 def test_several_faults_of_one_object_count_as_one() -> None:
     faults = ("spec.replicas: -1", "spec.paused: expected boolean")
     refused = [
-        Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "Invalid", one) for one in faults
+        Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "Invalid", fault) for fault in faults
     ]
 
     course = told(*refused, ended(0, "invalid"))

@@ -79,8 +79,8 @@ def test_a_wait_that_is_over_in_a_moment_is_not_told() -> None:
 def test_a_wait_that_holds_is_told_with_its_reason_its_begin_and_its_end() -> None:
     events = [*applied(ONE, 0), waits(ONE, 10, WEB, "no pod yet"), *passed(ONE, 9_000)]
 
-    _, told, end = lines_of(events)
-    assert told == (
+    _, result, end = lines_of(events)
+    assert result == (
         "     1.0s  wave 1   waits for Deployment default/web: no pod yet"
         " (since 0.0s, at most until 600.0s)"
     )
@@ -91,17 +91,17 @@ def test_a_reason_that_changes_often_is_told_now_and_then() -> None:
     events = applied(ONE, 0)
     events += [waits(ONE, at * 1_000, WEB, f"{at} of 50 pods are ready") for at in range(50)]
 
-    told = [line for line in lines_of([*events, *passed(ONE, 50_000)]) if "waits" in line]
+    messages = [line for line in lines_of([*events, *passed(ONE, 50_000)]) if "waits" in line]
 
-    assert [line.split()[0] for line in told] == ["1.0s", "16.0s", "31.0s", "46.0s"]
+    assert [line.split()[0] for line in messages] == ["1.0s", "16.0s", "31.0s", "46.0s"]
 
 
 def test_a_long_wait_without_news_is_told_again_every_minute() -> None:
     events = [*applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"), *passed(ONE, 150_000)]
 
-    told = [line for line in lines_of(events) if "waits" in line]
+    messages = [line for line in lines_of(events) if "waits" in line]
 
-    assert [line.split()[0] for line in told] == ["1.0s", "61.0s", "121.0s"]
+    assert [line.split()[0] for line in messages] == ["1.0s", "61.0s", "121.0s"]
 
 
 def test_time_alone_brings_a_line() -> None:
@@ -119,10 +119,10 @@ def test_a_gate_that_waits_for_many_counts_most_of_them() -> None:
     step = a_step("wave 0", *refs)
     events = applied(step, 0) + [waits(step, 0, ref, "no pod yet") for ref in refs]
 
-    told = [line for line in lines_of([*events, *passed(step, 5_000)], step) if "waits" in line]
+    messages = [line for line in lines_of([*events, *passed(step, 5_000)], step) if "waits" in line]
 
-    assert len(told) == 4
-    assert told[-1].endswith("waits for 37 objects more")
+    assert len(messages) == 4
+    assert messages[-1].endswith("waits for 37 objects more")
 
 
 def test_steps_that_are_left_out_are_one_line() -> None:

@@ -138,9 +138,9 @@ def test_a_limit_is_told_in_round_figures() -> None:
 
 
 def test_the_words_that_say_that_something_is_waited_for_are_left_out() -> None:
-    said = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
+    text = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
 
-    assert shorten_wait_message(said) == "0 of 1 updated replicas are available"
+    assert shorten_wait_message(text) == "0 of 1 updated replicas are available"
 
 
 def test_many_objects_are_named_in_part() -> None:

@@ -64,37 +64,37 @@ async def living_with(*bodies: JsonObject) -> World:
 
 
 async def evidence_of(world: World, body: JsonObject, *hidden: str) -> Evidence:
-    (found,) = await collect_evidence(
+    (result,) = await collect_evidence(
         Dispatcher(world),
         [ClusterRef("", ref_of(body))],
         DiagnosisContext(redactor=Redactor(hidden)),
     )
-    return found
+    return result
 
 
 async def test_a_job_that_failed_has_its_pods_their_words_and_its_events() -> None:
     job = a_job_that(DIALS)
     world = await living_with(DATABASE, job)
 
-    found = await evidence_of(world, job)
+    evidence = await evidence_of(world, job)
 
-    (pod,) = found.pods
+    (pod,) = evidence.pods
     (container,) = pod.containers
     assert pod.phase == "Failed"
     assert (container.name, container.exit_code) == ("app", 1)
     assert container.message.startswith("Service default/db has no ready endpoints")
     assert container.log == ("dial tcp: lookup db: no endpoints",)
-    assert {note.reason for note in found.events} >= {"SuccessfulCreate", "BackoffLimitExceeded"}
+    assert {note.reason for note in evidence.events} >= {"SuccessfulCreate", "BackoffLimitExceeded"}
 
 
 async def test_a_deployment_has_some_pods_of_its_replica_set() -> None:
     deployment = a_deployment_that(NEEDS)
     world = await living_with(deployment)
 
-    found = await evidence_of(world, deployment)
+    evidence = await evidence_of(world, deployment)
 
-    assert len(found.pods) == 2
-    (container,) = found.pods[0].containers
+    assert len(evidence.pods) == 2
+    (container,) = evidence.pods[0].containers
     assert container.reason == "CreateContainerConfigError"
     assert "missing" in container.message
 
@@ -103,30 +103,30 @@ async def test_pods_that_are_gone_are_remembered_by_their_events() -> None:
     job = a_job_that(NEEDS, activeDeadlineSeconds=60)
     world = await living_with(job)
 
-    found = await evidence_of(world, job)
+    evidence = await evidence_of(world, job)
 
-    assert found.pods == ()
-    told = [(note.reason, note.message) for note in found.events]
-    assert ("Failed", 'Error: secret "missing" not found') in told
-    assert told[-1] == ("DeadlineExceeded", "Job was active longer than specified deadline")
+    assert evidence.pods == ()
+    messages = [(note.reason, note.message) for note in evidence.events]
+    assert ("Failed", 'Error: secret "missing" not found') in messages
+    assert messages[-1] == ("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
 async def test_pods_of_others_are_no_evidence() -> None:
     deployment, job = a_deployment_that(NEEDS), a_job_that({})
     world = await living_with(deployment, job)
 
-    found = await evidence_of(world, job)
+    evidence = await evidence_of(world, job)
 
-    assert found.pods == ()
+    assert evidence.pods == ()
 
 
 async def test_secrets_are_hidden_in_what_is_said() -> None:
     job = a_job_that(DIALS)
     world = await living_with(DATABASE, job)
 
-    found = await evidence_of(world, job, "lookup db")
+    evidence = await evidence_of(world, job, "lookup db")
 
-    (container,) = found.pods[0].containers
+    (container,) = evidence.pods[0].containers
     assert container.log == (f"dial tcp: {MASK}: no endpoints",)
 
 
@@ -134,14 +134,14 @@ async def test_what_has_no_pods_has_none_to_show() -> None:
     settings = a_config_map("settings")
     world = await living_with(settings)
 
-    found = await evidence_of(world, settings)
+    evidence = await evidence_of(world, settings)
 
-    assert found == Evidence(ref=ref_of(settings))
+    assert evidence == Evidence(ref=ref_of(settings))
 
 
 async def test_what_is_not_there_has_nothing_to_show() -> None:
     job = a_job_that({})
 
-    found = await evidence_of(await living_with(), job)
+    evidence = await evidence_of(await living_with(), job)
 
-    assert found == Evidence(ref=ref_of(job))
+    assert evidence == Evidence(ref=ref_of(job))

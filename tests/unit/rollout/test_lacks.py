@@ -40,8 +40,8 @@ async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ())
     world = await living_with(there)
     known = KindCatalog.from_rows(load_builtin_knowledge().rows)
     background = DiagnosisContext(plan=plan, catalogue=known, raw_world=world)
-    (found,) = await collect_evidence(Dispatcher(world), [ClusterRef("", ref)], background)
-    return found
+    (result,) = await collect_evidence(Dispatcher(world), [ClusterRef("", ref)], background)
+    return result
 
 
 async def living_with(bodies: Iterable[JsonObject]) -> World:
@@ -61,9 +61,9 @@ def told(found: Evidence) -> list[tuple[str, list[tuple[str, StepRelation]]]]:
 async def test_a_secret_that_an_operator_would_make_later_has_its_maker() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    found = await asked(a_plan(job, a_database()), there=[job])
+    result = await asked(a_plan(job, a_database()), there=[job])
 
-    assert told(found) == [
+    assert told(result) == [
         ("Secret default/shop-login", [("Database default/shop-db", StepRelation.AFTER)])
     ]
 
@@ -77,7 +77,7 @@ async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
     before = await asked(a_plan(settings, job), there=[job])
 
     name = "ConfigMap default/settings"
-    assert [told(one) for one in (behind, beside, before)] == [
+    assert [told(item) for item in (behind, beside, before)] == [
         [(name, [(name, StepRelation.AFTER)])],
         [(name, [(name, StepRelation.SAME_STEP)])],
         [(name, [(name, StepRelation.BEFORE)])],
@@ -87,9 +87,9 @@ async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
 async def test_what_nobody_makes_has_no_maker() -> None:
     job = a_job(reads("secretRef", "elsewhere"))
 
-    found = await asked(a_plan(job, a_database()), there=[job])
+    result = await asked(a_plan(job, a_database()), there=[job])
 
-    assert told(found) == [("Secret default/elsewhere", [])]
+    assert told(result) == [("Secret default/elsewhere", [])]
 
 
 async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
@@ -112,9 +112,9 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
     }
     job = an_object("batch/v1 Job", "migrate", spec={"template": {"spec": pod}})
 
-    found = await asked(a_plan(job), there=[job])
+    result = await asked(a_plan(job), there=[job])
 
-    assert [name for name, _ in told(found)] == [
+    assert [name for name, _ in told(result)] == [
         "ServiceAccount default/migrator",
         "PersistentVolumeClaim default/files",
     ]
@@ -123,25 +123,25 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
 async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    found = await asked(a_plan(job, a_database()))
+    result = await asked(a_plan(job, a_database()))
 
-    assert [name for name, _ in told(found)] == ["Secret default/shop-login"]
+    assert [name for name, _ in told(result)] == ["Secret default/shop-login"]
 
 
 async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
-    found = await asked(a_plan(a_database()), ref)
+    result = await asked(a_plan(a_database()), ref)
 
-    assert told(found) == [("DbInstance main", [])]
+    assert told(result) == [("DbInstance main", [])]
 
 
 async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    found = await asked(a_plan(a_database(), job), there=[job])
+    result = await asked(a_plan(a_database(), job), there=[job])
 
-    assert told(found) == [
+    assert told(result) == [
         ("Secret default/shop-login", [("Database default/shop-db", StepRelation.BEFORE)]),
         ("DbInstance main", []),
     ]
@@ -150,9 +150,9 @@ async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
 async def test_a_kind_that_nobody_serves_in_a_simulated_cluster_is_told_with_its_operator() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
-    found = await asked(a_plan(a_database()), ref)
+    result = await asked(a_plan(a_database()), ref)
 
-    assert found.not_served_reason == (
+    assert result.not_served_reason == (
         "no operator for Database: no workload here is known to run one for kinda.rocks;"
         " a scenario has it with `given: {operators: [db-operator]}`"
     )

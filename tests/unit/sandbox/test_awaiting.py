@@ -24,8 +24,8 @@ def a_smoke(script: str, **parts: Json) -> JsonObject:
 
 async def ended(stage: Stage) -> tuple[str, str]:
     """Phase, and what is said of its end."""
-    found = at(await stage.container("smoke"), "state", "terminated", "message")
-    return await stage.phase("smoke"), str(found or "")
+    result = at(await stage.container("smoke"), "state", "terminated", "message")
+    return await stage.phase("smoke"), str(result or "")
 
 
 async def test_it_waits_until_a_condition_is_there() -> None:
@@ -41,8 +41,8 @@ async def test_it_waits_until_a_condition_is_there() -> None:
 
     assert (before, await ended(stage)) == ("Running", ("Succeeded", ""))
     assert await stage.condition("Ready", "web") == "True"
-    (told,) = await stage.events("Assumed")
-    assert told.startswith("Pod shop/web: condition Ready is not True, and `kubectl` waits")
+    (event,) = await stage.events("Assumed")
+    assert event.startswith("Pod shop/web: condition Ready is not True, and `kubectl` waits")
 
 
 async def test_it_gives_up_when_its_time_is_up_and_prints_what_kubectl_prints() -> None:
@@ -86,8 +86,8 @@ async def test_what_is_not_there_is_not_waited_for_unless_it_is_asked_to_be_made
 
 async def test_it_waits_until_something_is_gone() -> None:
     stage = await a_stage()
-    own = a_container("app", "example/kubectl:1", args=["wait", "cm/x", "--for=delete"])
-    await stage.create(an_object(CONFIG_MAP, "x"), a_pod("smoke", own, restartPolicy="Never"))
+    container = a_container("app", "example/kubectl:1", args=["wait", "cm/x", "--for=delete"])
+    await stage.create(an_object(CONFIG_MAP, "x"), a_pod("smoke", container, restartPolicy="Never"))
     await stage.at(12)
     before = await stage.phase("smoke")
     await stage.desk.delete(Ref(CONFIG_MAP, "shop", "x"))

@@ -21,12 +21,12 @@ async def a_cluster(provisioning: Ms = Ms(2 * SECOND)) -> SmallCluster:
 
 
 def a_claim(**spec: Json) -> JsonObject:
-    wanted: Json = {
+    expected: Json = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "10Gi"}},
         **spec,
     }
-    return an_object("v1", "PersistentVolumeClaim", "disk", spec=wanted)
+    return an_object("v1", "PersistentVolumeClaim", "disk", spec=expected)
 
 
 def a_class(name: str = "fast", mode: str = "Immediate", **parts: Json) -> JsonObject:
@@ -97,13 +97,13 @@ async def test_a_claim_that_waits_for_its_first_consumer_is_bound_when_a_pod_com
     await cluster.create(a_class(mode="WaitForFirstConsumer"))
     await cluster.create(a_claim(storageClassName="fast"))
     await cluster.until(Ms(60 * SECOND))
-    before, told = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
+    before, result = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
 
     await cluster.create(a_pod())
     await cluster.until(Ms(63 * SECOND))
 
     assert before == {"phase": "Pending"}
-    assert told == ["WaitForFirstConsumer"]
+    assert result == ["WaitForFirstConsumer"]
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
@@ -123,13 +123,13 @@ async def test_a_claim_of_a_class_that_is_missing_says_so_and_is_met_when_the_cl
     cluster = await a_cluster()
     await cluster.create(a_claim(storageClassName="fast"))
     await cluster.until(Ms(30 * SECOND))
-    before, told = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
+    before, result = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
 
     await cluster.create(a_class())
     await cluster.until(Ms(33 * SECOND))
 
     assert before == {"phase": "Pending"}
-    assert told == ["ProvisioningFailed"]
+    assert result == ["ProvisioningFailed"]
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
@@ -191,7 +191,7 @@ async def test_a_volume_is_given_up_as_its_class_says(policy: str, phases: list[
     await cluster.desk.delete(claim)
     await cluster.until(Ms(6 * SECOND))
 
-    assert [get_text(one, "status", "phase") for one in await cluster.all_of(VOLUME)] == phases
+    assert [get_text(item, "status", "phase") for item in await cluster.all_of(VOLUME)] == phases
 
 
 async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:

@@ -72,7 +72,7 @@ async def test_a_job_that_runs_is_listed_as_active() -> None:
     await cluster.until(Ms(2 * MINUTE + SECOND))
 
     status = await cluster.status(CRON_JOB, "tidy")
-    assert [get_text(one, "name") for one in get_mappings(status, "active")] == [
+    assert [get_text(item, "name") for item in get_mappings(status, "active")] == [
         f"tidy-{FIRST + 1}",
         f"tidy-{FIRST + 2}",
     ]

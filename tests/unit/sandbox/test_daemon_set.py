@@ -22,11 +22,11 @@ def counts(view: ObjectReader) -> Json:
 
 
 def least_ready(stage: Stage) -> int:
-    return min(int(str(one[1])) for one in stage.samples if isinstance(one, list))
+    return min(int(str(sample[1])) for sample in stage.samples if isinstance(sample, list))
 
 
 def most_pods(stage: Stage) -> int:
-    return max(int(str(one[0])) for one in stage.samples if isinstance(one, list))
+    return max(int(str(sample[0])) for sample in stage.samples if isinstance(sample, list))
 
 
 def placed(stage: Stage) -> list[str]:

@@ -34,8 +34,8 @@ def alive_and_ready(view: ObjectReader) -> Json:
 def revisions(stage: Stage) -> dict[str, int]:
     """The size of each ReplicaSet, by its revision."""
     return {
-        annotation(own, REVISION): get_int(own.body, "spec", "replicas")
-        for own in stage.all_of(REPLICA_SET)
+        annotation(unit_resource, REVISION): get_int(unit_resource.body, "spec", "replicas")
+        for unit_resource in stage.all_of(REPLICA_SET)
     }
 
 
@@ -62,9 +62,9 @@ async def test_a_rollout_keeps_to_its_limits_at_every_moment(
     await stage.do(a_workload(WEB, replicas=replicas, strategy=strategy, template=SECOND_IMAGE))
     await stage.run(Ms(MINUTE))
 
-    counts = [one for one in stage.samples if isinstance(one, list)]
-    assert max(get_int({"": one[0]}, "") for one in counts) == most
-    assert min(get_int({"": one[1]}, "") for one in counts) == least
+    counts = [sample for sample in stage.samples if isinstance(sample, list)]
+    assert max(get_int({"": count[0]}, "") for count in counts) == most
+    assert min(get_int({"": count[1]}, "") for count in counts) == least
     assert stage.images() == ["2"] * replicas
 
 
@@ -137,14 +137,18 @@ async def test_going_back_reuses_the_old_replica_set_under_a_new_number() -> Non
     stage = await Stage().open()
     await stage.do(a_workload(WEB, replicas=2))
     await stage.run()
-    first = [own.ref.name for own in stage.all_of(REPLICA_SET)]
+    first = [unit_resource.ref.name for unit_resource in stage.all_of(REPLICA_SET)]
     await stage.do(a_workload(WEB, replicas=2, template=SECOND_IMAGE))
     await stage.run()
 
     await stage.do(a_workload(WEB, replicas=2))
     await stage.run()
 
-    again = [own for own in stage.all_of(REPLICA_SET) if own.ref.name in first]
+    again = [
+        unit_resource
+        for unit_resource in stage.all_of(REPLICA_SET)
+        if unit_resource.ref.name in first
+    ]
     assert revisions(stage) == {"2": 0, "3": 2}
     assert annotation(again[0], HISTORY) == "1"
     assert annotation(stage.all_of(DEPLOYMENT)[0], REVISION) == "3"
@@ -175,7 +179,7 @@ async def test_recreate_has_no_new_pod_beside_an_old_one() -> None:
     )
     await stage.run()
 
-    assert all(isinstance(one, list) and len(one) <= 1 for one in stage.samples)
+    assert all(isinstance(sample, list) and len(sample) <= 1 for sample in stage.samples)
     assert stage.images() == ["2"] * 3
 
 
@@ -196,14 +200,14 @@ async def test_a_pod_that_is_refused_is_told_of_and_made_once_it_may_be() -> Non
     await stage.do(a_workload(WEB, replicas=2, template=a_template(account="builder")))
     await stage.run(Ms(MINUTE))
     refused = stage.condition(WEB, "ReplicaFailure")
-    told = stage.events("FailedCreate")
+    result = stage.events("FailedCreate")
 
     await stage.do(an_account("builder"))
     await stage.run(Ms(2 * MINUTE))
 
     assert refused == "True FailedCreate"
-    assert len(told) == 1
-    assert 'serviceaccount "builder" not found' in told[0]
+    assert len(result) == 1
+    assert 'serviceaccount "builder" not found' in result[0]
     assert stage.condition(WEB, "ReplicaFailure") == ""
     assert stage.count(WEB, "availableReplicas") == 2
 

@@ -123,10 +123,10 @@ async def test_hosts_in_settings_count_too() -> None:
     stage = await a_stage(ENDPOINTS)
     reference: Json = {"secretKeyRef": {"name": "db", "key": "url"}}
     secret = an_object(SECRET, "db", data={"url": "cG9zdGdyZXM6Ly9kYi9zaG9w"})
-    one = a_task("one", env=[{"name": "URL", "valueFrom": reference}])
+    task = a_task("one", env=[{"name": "URL", "valueFrom": reference}])
     settings = an_object(CONFIG_MAP, "app", data={"DB_HOST": "db"})
     other = a_task("other", envFrom=[{"configMapRef": {"name": "app"}}])
-    await stage.create(secret, settings, one, other)
+    await stage.create(secret, settings, task, other)
 
     await stage.at(4)
 
@@ -164,8 +164,8 @@ async def test_a_command_that_waits_polls_until_somebody_answers(command: str) -
 
     assert waiting == "running"
     assert await stage.phase("migrate") == "Succeeded"
-    (told,) = await stage.events("Assumed")
-    assert told.endswith("and it waits; its command names it (assumed: dial-polls)")
+    (event,) = await stage.events("Assumed")
+    assert event.endswith("and it waits; its command names it (assumed: dial-polls)")
 
 
 async def test_what_waited_still_does_its_work_when_somebody_answers() -> None:
@@ -216,7 +216,7 @@ async def conditions_of(stage: Stage) -> dict[Json, Json]:
     outcome = await stage.desk.get(await stage.desk.ref(a_job(1)))
     conditions = at(body_of(outcome), "status", "conditions")
     listed = conditions if isinstance(conditions, list) else []
-    return {one["type"]: one["status"] for one in listed if isinstance(one, dict)}
+    return {item["type"]: item["status"] for item in listed if isinstance(item, dict)}
 
 
 @pytest.mark.parametrize(("limit", "verdict"), [(1, "Failed"), (6, "Complete")])
@@ -232,8 +232,8 @@ async def test_a_migration_that_is_applied_with_its_slow_database(limit: int, ve
     await stage.at(900)
 
     assert (await conditions_of(stage)).get(verdict) == "True"
-    (told,) = {*await stage.events("Assumed")}
-    assert "and its call fails; the variable DATABASE_URL names it (assumed: dial-fails)" in told
+    (result,) = {*await stage.events("Assumed")}
+    assert "and its call fails; the variable DATABASE_URL names it (assumed: dial-fails)" in result
 
 
 async def test_a_job_that_mounts_what_comes_too_late_spends_its_deadline_and_no_retry() -> None:

@@ -49,8 +49,8 @@ async def the_slice(cluster: SmallCluster) -> JsonObject:
 def readiness(slice_: JsonObject) -> dict[str, bool]:
     """By pod, whether it takes requests."""
     return {
-        get_text(one, "targetRef", "name"): get_value(one, "conditions", "ready") is True
-        for one in get_mappings(slice_, "endpoints")
+        get_text(endpoint, "targetRef", "name"): get_value(endpoint, "conditions", "ready") is True
+        for endpoint in get_mappings(slice_, "endpoints")
     }
 
 
@@ -79,7 +79,7 @@ async def test_pods_that_are_ready_are_ready_endpoints() -> None:
     slice_ = await the_slice(cluster)
     assert readiness(slice_) == {"a": True, "b": True}
     assert slice_["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
-    assert [one["addresses"] for one in get_mappings(slice_, "endpoints")] == [
+    assert [endpoint["addresses"] for endpoint in get_mappings(slice_, "endpoints")] == [
         ["10.0.0.1"],
         ["10.0.0.2"],
     ]
@@ -132,7 +132,9 @@ async def test_a_named_port_is_looked_up_in_each_pod() -> None:
     await a_pod(cluster, "bb", "10.0.0.2")
     await cluster.until(Ms(cluster.elapsed + 500))
 
-    ports = [get_mappings(one, "ports")[0]["port"] for one in await cluster.all_of(ENDPOINT_SLICE)]
+    ports = [
+        get_mappings(item, "ports")[0]["port"] for item in await cluster.all_of(ENDPOINT_SLICE)
+    ]
     assert sorted(str(port) for port in ports) == ["8001", "8002"]
 
 

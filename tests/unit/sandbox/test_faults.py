@@ -195,16 +195,16 @@ def test_a_fault_that_is_added_at_the_end_changes_nothing_before_it() -> None:
 
     calls = [(a_call(), Ms(0))] * 50
 
-    assert effects(alone, calls) == [found[:-1] for found in effects(followed, calls)]
+    assert effects(alone, calls) == [effect[:-1] for effect in effects(followed, calls)]
 
 
 def test_calls_outside_the_window_are_neither_hit_nor_counted() -> None:
     often = Frequency(every=2, start=Ms(100), until=Ms(200))
     faults = FaultInjector([CallFault(SLOW, frequency=often)], start=Ms(1_000))
 
-    found = [hits(faults, 1, now=now) for now in (1_099, 1_100, 1_199, 1_199, 1_200, 1_200)]
+    result = [hits(faults, 1, now=now) for now in (1_099, 1_100, 1_199, 1_199, 1_200, 1_200)]
 
-    assert found == [[], [], [1], [], [], []]
+    assert result == [[], [], [1], [], [], []]
 
 
 def test_a_call_may_meet_many_faults_in_the_order_of_the_file() -> None:
@@ -216,9 +216,9 @@ def test_a_call_may_meet_many_faults_in_the_order_of_the_file() -> None:
         ]
     )
 
-    found = faults.effects_for_call(a_call(), Ms(0))
+    result = faults.effects_for_call(a_call(), Ms(0))
 
-    assert found == (SLOW, ResponseLoss(is_performed=True), Rejection(CONFLICT))
+    assert result == (SLOW, ResponseLoss(is_performed=True), Rejection(CONFLICT))
 
 
 def test_a_cluster_that_is_down_answers_nobody_and_counts_nothing() -> None:
@@ -231,9 +231,9 @@ def test_a_cluster_that_is_down_answers_nobody_and_counts_nothing() -> None:
     )
     call = a_call(cluster="prod")
 
-    found = [faults.effects_for_call(call, Ms(now)) for now in (1_010, 1_019, 1_020)]
+    result = [faults.effects_for_call(call, Ms(now)) for now in (1_010, 1_019, 1_020)]
 
-    assert found == [(Rejection(UNREACHABLE),), (Rejection(UNREACHABLE),), (SLOW,)]
+    assert result == [(Rejection(UNREACHABLE),), (Rejection(UNREACHABLE),), (SLOW,)]
     assert faults.effects_for_call(a_call(cluster="staging"), Ms(1_015)) == ()
 
 

@@ -44,10 +44,10 @@ def test_elements_of_an_unknown_kind_are_dropped() -> None:
 
 
 def test_keys_are_the_same_in_any_order() -> None:
-    one = parse_fields_v1({'k:{"port":80,"protocol":"TCP"}': {}})
+    fields_v1 = parse_fields_v1({'k:{"port":80,"protocol":"TCP"}': {}})
     other = parse_fields_v1({'k:{"protocol": "TCP", "port": 80}': {}})
 
-    assert one == other
+    assert fields_v1 == other
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def with_pod(job: JsonObject, **parts: Json) -> JsonObject:
 
 def conditions(status: JsonObject) -> list[str]:
     return [
-        f"{get_text(one, 'type')} {get_text(one, 'status')} {get_text(one, 'reason')}"
-        for one in get_mappings(status, "conditions")
+        " ".join(get_text(condition, key) for key in ("type", "status", "reason"))
+        for condition in get_mappings(status, "conditions")
     ]
 
 
@@ -42,7 +42,7 @@ async def births(cluster: SmallCluster) -> list[int]:
     """At which seconds pods were made."""
     pods = await cluster.all_of(POD)
     made = [get_text(pod, "metadata", "creationTimestamp") for pod in pods]
-    return sorted(int(one[14:16]) * 60 + int(one[17:19]) for one in made)
+    return sorted(int(item[14:16]) * 60 + int(item[17:19]) for item in made)
 
 
 async def test_a_job_is_complete_a_second_after_its_last_pod() -> None:
@@ -285,5 +285,5 @@ async def test_the_pods_of_an_indexed_job_know_their_index() -> None:
     assert [get_text(pod, "metadata", "labels", INDEX) for pod in pods] == ["0", "1"]
     assert [get_text(pod, "spec", "hostname") for pod in pods] == ["load-0", "load-1"]
     variables = get_mappings(get_mappings(pods[0], "spec", "containers")[0], "env")
-    assert [get_text(one, "name") for one in variables] == ["JOB_COMPLETION_INDEX"]
+    assert [get_text(variable, "name") for variable in variables] == ["JOB_COMPLETION_INDEX"]
     assert (await cluster.status(JOB, "load"))["completedIndexes"] == "0,1"

@@ -94,8 +94,8 @@ async def test_a_pod_for_which_there_is_no_room_waits() -> None:
     await stage.at(60)
 
     assert await stage.condition("PodScheduled") == "False"
-    told = "0/1 nodes are available: 1 Insufficient cpu."
-    assert await stage.events("FailedScheduling") == [told]
+    message = "0/1 nodes are available: 1 Insufficient cpu."
+    assert await stage.events("FailedScheduling") == [message]
 
 
 async def test_a_container_prints_what_it_is_said_to_each_time_it_starts() -> None:
@@ -181,7 +181,7 @@ def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, wo
 def test_every_effect_can_be_read() -> None:
     needed = {"crashes": "after: 1s", "flaps": "every: 1s", "slow": "by: 1s", "prints": "lines: a"}
 
-    names = [one.__struct_config__.tag for one in get_args(BehaviourSpec)]
+    names = [arg.__struct_config__.tag for arg in get_args(BehaviourSpec)]
     rules = [rule_of(f"effect: {name}, {needed.get(name, '')}") for name in names]
 
     assert all(rule.changes for rule in rules)

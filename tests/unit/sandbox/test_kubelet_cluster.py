@@ -118,7 +118,7 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
 
     assert isinstance(outcome, Success)
     pods = [
-        body_of(Success(one)) for one in items_of(await stage.desk.page(Selection(POD, "shop")))
+        body_of(Success(item)) for item in items_of(await stage.desk.page(Selection(POD, "shop")))
     ]
     images = [at(pod, "status", "containerStatuses") for pod in pods]
     assert len(pods) == 2
@@ -139,8 +139,12 @@ async def test_a_start_that_outlasts_the_deadline_is_late_first_and_then_well(
 
     conditions = await told(stage, DEPLOYMENT, "api", "status", "conditions")
     assert isinstance(conditions, list)
-    found = {one["type"]: one["status"] for one in conditions if isinstance(one, dict)}
-    assert found["Progressing"] == progressing
+    by_name = {
+        condition["type"]: condition["status"]
+        for condition in conditions
+        if isinstance(condition, dict)
+    }
+    assert by_name["Progressing"] == progressing
 
 
 async def test_a_namespace_that_is_out_of_quota_gets_no_more_pods() -> None:

@@ -21,9 +21,9 @@ ENDED = "ended-by-signal"
 
 
 async def marks_of(stage: Stage, name: str = "web") -> list[str]:
-    told = at(await stage.pod(name), "metadata", "annotations", ASSUMED_ANNOTATION)
-    assert isinstance(told, str)
-    return told.split(",")
+    result = at(await stage.pod(name), "metadata", "annotations", ASSUMED_ANNOTATION)
+    assert isinstance(result, str)
+    return result.split(",")
 
 
 def a_task(*command: str, **parts: Json) -> JsonObject:
@@ -45,7 +45,7 @@ def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -
     }
 
     # How far durations vary is about none of its pods.
-    assert {*marked, "spread"} == {one.name for one in default_profile().assumptions}
+    assert {*marked, "spread"} == {assumption.name for assumption in default_profile().assumptions}
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ async def test_a_container_that_a_probe_ends_says_so() -> None:
 
     await stage.at(9)
 
-    told = "killed by its liveness probe (assumed: probes-follow-ready, killed-by-probe)"
+    message = "killed by its liveness probe (assumed: probes-follow-ready, killed-by-probe)"
     ended = at(await stage.container(), "lastState", "terminated", "message")
     now = at(await stage.container(), "state", "terminated", "message")
-    assert told in (ended, now)
-    assert await stage.events("Assumed") == [told]
+    assert message in (ended, now)
+    assert await stage.events("Assumed") == [message]
     assert await marks_of(stage) == ["durations", "killed-by-probe", "probes-follow-ready"]
 
 
@@ -113,8 +113,8 @@ async def test_a_server_that_goes_on_without_a_service_says_so_once() -> None:
 
     await stage.at(60)
 
-    (told,) = await stage.events("Assumed")
-    assert told.endswith(
+    (event,) = await stage.events("Assumed")
+    assert event.endswith(
         "and it goes on without; the variable DB_HOST names it (assumed: servers-wait)"
     )
 

@@ -123,8 +123,8 @@ async def test_a_pod_without_its_volumes_is_held_before_any_container(
 
     assert await stage.state() == "ContainerCreating"
     assert await stage.condition("PodReadyToStartContainers") == "False"
-    said = f'MountVolume.SetUp failed for volume "settings" : {told}'
-    assert await stage.events("FailedMount") == [said]
+    text = f'MountVolume.SetUp failed for volume "settings" : {told}'
+    assert await stage.events("FailedMount") == [text]
 
 
 async def test_a_pod_whose_volume_comes_later_pulls_its_image_then() -> None:
@@ -147,8 +147,8 @@ async def test_an_item_that_a_volume_lacks_is_named() -> None:
 
     await stage.at(5)
 
-    (told,) = await stage.events("FailedMount")
-    assert told.endswith("references non-existent secret key: url")
+    (event,) = await stage.events("FailedMount")
+    assert event.endswith("references non-existent secret key: url")
 
 
 def a_claim() -> JsonObject:

@@ -14,9 +14,11 @@ from tidegate.sandbox.node.profile import ContainerProfile, Profile
 def seen(container: JsonObject, up: int | None) -> tuple[int | None, int | None, int | None]:
     """Started, ready and killed, in seconds after the beginning."""
     moment = None if up is None else Ms(1_000 * SECOND + up * SECOND)
-    found: ProbeTimes = predict_probes(container, Ms(1_000 * SECOND), moment)
-    moments = (found.started, found.ready, found.killed)
-    started, ready, killed = (None if one is None else one // SECOND - 1_000 for one in moments)
+    result: ProbeTimes = predict_probes(container, Ms(1_000 * SECOND), moment)
+    moments = (result.started, result.ready, result.killed)
+    started, ready, killed = (
+        None if moment is None else moment // SECOND - 1_000 for moment in moments
+    )
     return started, ready, killed
 
 
@@ -76,8 +78,8 @@ async def test_a_container_whose_probe_gives_up_is_killed_and_restarted(probe: s
     assert (alive, killed, again) == ("running", "Error", "running")
     assert at(await stage.container(), "lastState", "terminated", "exitCode") == 137
     word = probe.removesuffix("Probe")
-    told = [f"Container app failed {word} probe, will be restarted"]
-    assert await stage.events("Killing") == told
+    result = [f"Container app failed {word} probe, will be restarted"]
+    assert await stage.events("Killing") == result
 
 
 async def test_a_container_that_needs_longer_than_its_probe_allows_never_gets_there() -> None:

@@ -54,8 +54,8 @@ async def test_there_is_no_run_before_the_first() -> None:
 
     await stage.at(4)
 
-    told = 'previous terminated container "app" in pod "web" not found'
-    assert await logs(stage, previous=True) == Invalid(told)
+    message = 'previous terminated container "app" in pod "web" not found'
+    assert await logs(stage, previous=True) == Invalid(message)
 
 
 async def test_a_container_that_waits_to_be_started_again_shows_its_last_run() -> None:
@@ -73,8 +73,8 @@ async def test_a_container_that_has_not_begun_has_no_log() -> None:
 
     await stage.at(60)
 
-    told = 'container "app" in pod "web" is waiting to start: trying and failing to pull image'
-    assert await logs(stage) == Invalid(told)
+    message = 'container "app" in pod "web" is waiting to start: trying and failing to pull image'
+    assert await logs(stage) == Invalid(message)
 
 
 async def test_a_pod_of_the_same_name_has_a_new_log() -> None:
@@ -103,8 +103,8 @@ async def test_another_image_in_place_ends_the_container_and_starts_it_anew() ->
     assert at(after, "image") == "registry.example/app:2"
     assert (at(after, "ready"), at(after, "restartCount")) == (True, 1)
     assert at(after, "lastState", "terminated", "exitCode") == 143
-    told = ["Container app definition changed, will be restarted"]
-    assert await stage.events("Killing") == told
+    result = ["Container app definition changed, will be restarted"]
+    assert await stage.events("Killing") == result
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])

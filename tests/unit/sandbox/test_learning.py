@@ -65,14 +65,14 @@ def a_certificate(ready: str, **metadata: Json) -> JsonObject:
 def learned(folder: Path, *bodies: JsonObject) -> tuple[dict[str, Json], tuple[str, ...]]:
     dump = folder / "dump.json"
     dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": bodies}))
-    found = learn_from_file(dump)
-    return found.document, found.notes
+    result = learn_from_file(dump)
+    return result.document, result.notes
 
 
 def likely(document: dict[str, Json], part: str) -> Json:
     durations = document.get("durations")
-    found = durations.get(part) if isinstance(durations, dict) else None
-    return found.get("likely") if isinstance(found, dict) else None
+    result = durations.get(part) if isinstance(durations, dict) else None
+    return result.get("likely") if isinstance(result, dict) else None
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_readiness_is_told_by_containers_that_have_a_probe(tmp_path: Path) -> No
     probed, _ = learned(tmp_path, a_pod(readinessProbe=PROBE))
     restarted, _ = learned(tmp_path, a_pod(readinessProbe=PROBE, restarts=2))
 
-    found = [likely(one, "ready") for one in (without, probed, restarted)]
-    assert found == [None, "9s", None]
+    matches = [likely(item, "ready") for item in (without, probed, restarted)]
+    assert matches == [None, "9s", None]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(
 
 
 def test_a_range_is_told_from_three_measurements_on(tmp_path: Path) -> None:
-    few, _ = learned(tmp_path, *(a_pod(f"web-{one}") for one in range(2)))
-    many, _ = learned(tmp_path, *(a_pod(f"web-{one}") for one in range(3)))
+    few, _ = learned(tmp_path, *(a_pod(f"web-{item}") for item in range(2)))
+    many, _ = learned(tmp_path, *(a_pod(f"web-{item}") for item in range(3)))
 
     assert few["durations"] == {"pull": {"likely": "5s", "source": "2 pulls"}}
     spread = {"likely": "5s", "optimistic": "5s", "pessimistic": "5s", "source": "3 pulls"}
@@ -159,7 +159,7 @@ def test_an_image_that_takes_longer_has_a_rule_without_its_tag(tmp_path: Path) -
 
     rules = document["rules"]
     assert isinstance(rules, list)
-    assert {"image": "r:5000/web:*"} in [one["when"] for one in rules if isinstance(one, dict)]
+    assert {"image": "r:5000/web:*"} in [rule["when"] for rule in rules if isinstance(rule, dict)]
 
 
 def test_an_operator_takes_from_when_all_was_there_until_the_object_was_ready(
@@ -172,12 +172,12 @@ def test_an_operator_takes_from_when_all_was_there_until_the_object_was_ready(
 
     when: Json = {"kind": "Certificate", "group": "cert-manager.io", "stage": "issued"}
     spans = [
-        one["after"]
+        stage["after"]
         for document in (alone, behind)
-        for one in document["stages"]  # type: ignore[union-attr]
-        if isinstance(one, dict) and one["when"] == when
+        for stage in document["stages"]  # type: ignore[union-attr]
+        if isinstance(stage, dict) and stage["when"] == when
     ]
-    assert spans == [{"likely": one, "source": "1 object"} for one in ("15s", "9s")]
+    assert spans == [{"likely": name, "source": "1 object"} for name in ("15s", "9s")]
 
 
 def test_what_became_ready_a_day_later_became_so_again(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ async def test_a_new_cluster_has_namespaces_with_accounts_a_node_and_a_class_of_
     desk = a_cluster()
 
     refs = [await desk.ref(body) for body in load_base_objects()]
-    found = [str(live_of(await desk.get(ref)).ref) for ref in refs]
+    matches = [str(live_of(await desk.get(ref)).ref) for ref in refs]
 
-    assert found == [
+    assert matches == [
         "Namespace default",
         "Namespace kube-node-lease",
         "Namespace kube-public",

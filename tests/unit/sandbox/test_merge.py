@@ -29,9 +29,9 @@ def names_in(body: Json) -> str:
     assert isinstance(body, dict)
     spec = body["spec"]
     assert isinstance(spec, dict)
-    found = spec["map"]
-    assert isinstance(found, list)
-    return "".join(str(item["name"]) for item in found if isinstance(item, dict))
+    result = spec["map"]
+    assert isinstance(result, list)
+    return "".join(str(item["name"]) for item in result if isinstance(item, dict))
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_items_come_in_the_order_of_the_intent_and_the_others_keep_their_place(
 ) -> None:
     body: Json = {"spec": {"map": items(live)}}
 
-    found = merge(body, {"spec": {"map": items(intent)}}, gate_shape())
+    result = merge(body, {"spec": {"map": items(intent)}}, gate_shape())
 
-    assert names_in(found) == merged
+    assert names_in(result) == merged
 
 
 def test_an_intent_that_says_what_is_there_gives_the_live_value_itself() -> None:

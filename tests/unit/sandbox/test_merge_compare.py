@@ -102,10 +102,10 @@ def test_an_intent_names_leaves_items_and_free_names(value: Json, fields: Writte
 
 
 def test_a_whole_value_has_its_containers_too() -> None:
-    found = collect_all_fields({"spec": {"set": ["x"]}}, get_layout(gate_shape()))
+    all_fields = collect_all_fields({"spec": {"set": ["x"]}}, get_layout(gate_shape()))
 
-    assert isinstance(found, FieldSet)
-    assert to_fields_v1(found) == {
+    assert isinstance(all_fields, FieldSet)
+    assert to_fields_v1(all_fields) == {
         ".": {},
         "f:spec": {".": {}, "f:set": {".": {}, 'v:"x"': {}}},
     }

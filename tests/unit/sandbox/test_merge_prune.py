@@ -38,11 +38,11 @@ def applied_to(
     """What an apply prunes: the merged object, what was named last, and all that is named now."""
     if held is None or step.deed is not Deed.APPLY:
         return None
-    wanted = (step.by, "Apply", step.subresource)
+    expected = (step.by, "Apply", step.subresource)
     last = [
         entry
         for entry in held.managed_fields
-        if (entry.manager, entry.operation, entry.subresource) == wanted
+        if (entry.manager, entry.operation, entry.subresource) == expected
     ]
     if not last:
         return None
@@ -81,13 +81,13 @@ def test_a_field_below_a_place_that_nobody_names_goes_with_it() -> None:
 def in_three_walks(merged: Json, last: FieldSet, now: tuple[FieldSet, ...], shape: Shape) -> Json:
     """Take out what was named; put back what is named; put back what nobody named."""
     layout = get_layout(shape)
-    wanted = EMPTY
+    expected = EMPTY
     for fields in now:
-        wanted |= fields
+        expected |= fields
     gone = with_named(last, layout)
     there = with_named(fields_of(merged, shape), layout)
     left = with_named(fields_of(without(merged, gone, layout), shape), layout)
-    unnamed = there - (left | with_named(wanted, layout))
+    unnamed = there - (left | with_named(expected, layout))
     left = with_named(fields_of(without(merged, unnamed, layout), shape), layout)
     return without(merged, (there - left) & gone, layout)
 
@@ -98,9 +98,9 @@ def with_named(fields: FieldSet, layout: Layout) -> FieldSet:
     for element, inner in fields.children.items():
         name = element.removeprefix(FIELD_PREFIX)
         is_field = element.startswith(FIELD_PREFIX)
-        found = with_named(inner, layout.children[name] if is_field else layout.items)
+        result = with_named(inner, layout.children[name] if is_field else layout.items)
         is_named = is_field and name in layout.shape.fields
-        below[element] = FieldSet(found.is_member or is_named, found.children)
+        below[element] = FieldSet(result.is_member or is_named, result.children)
     return FieldSet(fields.is_member, below)
 
 
@@ -119,7 +119,9 @@ def without(value: Json, fields: FieldSet, layout: Layout) -> Json:
             if not fields.children.get(FIELD_PREFIX + name, EMPTY).is_member
         }
         return {**left} or None
-    found = [
+    matches = [
         (item, fields.children.get(element_for_item(item, layout) or "", EMPTY)) for item in value
     ]
-    return [without(item, gone, layout.items) for item, gone in found if not gone.is_member] or None
+    return [
+        without(item, gone, layout.items) for item, gone in matches if not gone.is_member
+    ] or None

@@ -51,7 +51,7 @@ async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_
     widget = await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
     alone = await stage.status(widget)
-    told = stage.unserved()
+    result = stage.unserved()
 
     await stage.operate(WIDGETS)
     await stage.wait(Ms(5 * SECOND))
@@ -60,7 +60,7 @@ async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_
 
     why = "no operator for Widget: no workload here is known to run one for widgets.example.com"
     assert (alone, early) == ({}, {})
-    assert told == [("Widget shop/it", why)]
+    assert result == [("Widget shop/it", why)]
     assert (await stage.condition(widget, "Ready"))["status"] == "True"
     assert stage.unserved() == []
 
@@ -247,7 +247,7 @@ async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
     await stage.wait(Ms(MINUTE))
     events = items_of(await stage.desk.page(Selection(EVENT, "shop")))
 
-    assert [msgspec.json.decode(one.body)["reason"] for one in events] == ["StatusRefused"]
+    assert [msgspec.json.decode(event.body)["reason"] for event in events] == ["StatusRefused"]
 
 
 async def test_a_kind_without_a_status_of_its_own_gets_one_all_the_same() -> None:
@@ -309,8 +309,8 @@ rows:
 @pytest.mark.parametrize("kind", [SEALED, WIDGET], ids=["one that is shipped", "a new one"])
 async def test_a_row_of_a_user_is_played_in_the_place_of_any_other(kind: Kind) -> None:
     text = OWN.format(group=kind.group, kind=kind.name, version=kind.version)
-    own = parse_knowledge(text.encode(), "rows.yaml")
-    stage = await OperatorStage(load_builtin_knowledge().merged_with(own).rows).begin(kind)
+    knowledge = parse_knowledge(text.encode(), "rows.yaml")
+    stage = await OperatorStage(load_builtin_knowledge().merged_with(knowledge).rows).begin(kind)
     await stage.operate(an_operator("ours"))
 
     made = await stage.make(kind, "it", {})

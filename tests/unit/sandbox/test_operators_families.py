@@ -91,7 +91,7 @@ async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -
     await stage.wait(Ms(5 * SECOND))
 
     begun = await stage.status(cluster)
-    services = [await stage.exists(SERVICE, f"db-{one}") for one in ("rw", "ro", "r")]
+    services = [await stage.exists(SERVICE, f"db-{name}") for name in ("rw", "ro", "r")]
     answers_early = await stage.exists(SLICE, "db-rw-simulated")
     await stage.wait(Ms(MINUTE))
     healthy = await stage.status(cluster)
@@ -235,7 +235,9 @@ async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> Non
         assert isinstance(parents[0], dict)
         conditions = parents[0]["conditions"]
         assert isinstance(conditions, list)
-        seen.append([one["reason"] for one in conditions if isinstance(one, dict)])
+        seen.append(
+            [condition["reason"] for condition in conditions if isinstance(condition, dict)]
+        )
 
     assert seen == [
         ["NoMatchingParent"],

@@ -95,11 +95,11 @@ def test_a_crd_takes_any_spec_and_has_the_names_of_its_kind() -> None:
     }
     assert (spec["scope"], get_mapping(other, "spec")["scope"]) == ("Cluster", "Namespaced")
     versions = get_mappings(spec, "versions")
-    assert [(one["name"], one["served"], one["storage"]) for one in versions] == [
+    assert [(version["name"], version["served"], version["storage"]) for version in versions] == [
         ("v1", True, True),
         ("v1beta1", True, False),
     ]
-    assert all(one["subresources"] == {"status": {}} for one in versions)
+    assert all(version["subresources"] == {"status": {}} for version in versions)
 
 
 def test_a_kind_may_have_a_plural_of_its_own_and_no_status_subresource() -> None:
@@ -134,7 +134,9 @@ def test_a_plural_is_the_english_one(kind: str, plural: str) -> None:
 def test_every_row_is_served_by_a_workload_of_its_operator(row: KindRow) -> None:
     workloads = OPERATORS[row.operator].workloads
 
-    assert any(selects_workload(row.served_by, workload_body(one, "there")) for one in workloads)
+    assert any(
+        selects_workload(row.served_by, workload_body(workload, "there")) for workload in workloads
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,15 +156,15 @@ def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operat
 
 
 def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
-    own: JsonObject = {**a_namespace("shop"), "spec": {}}
+    unit_resource: JsonObject = {**a_namespace("shop"), "spec": {}}
     crd: JsonObject = {
         **an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")
     }
     web = an_object(DEPLOYMENT, "web")
 
-    bodies = merge_objects([a_namespace("shop"), web], [crd, own])
+    bodies = merge_objects([a_namespace("shop"), web], [crd, unit_resource])
 
-    assert bodies == [own, crd, web]
+    assert bodies == [unit_resource, crd, web]
 
 
 async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_left_to_do() -> None:
@@ -173,11 +175,13 @@ async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_l
 
     await wait(sandbox, Ms(5 * MINUTE))
 
-    assert len(before) == sum(len(one.workloads) for one in load_builtin_knowledge().operators)
+    assert len(before) == sum(
+        len(operator.workloads) for operator in load_builtin_knowledge().operators
+    )
     assert all(is_available(workload) for workload in before)
     assert workloads_of(sandbox) == before
     assert view.list_objects(SLICE) == slices
-    assert all(get_mappings(one.body, "endpoints") for one in slices)
+    assert all(get_mappings(item.body, "endpoints") for item in slices)
 
 
 async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None:
@@ -186,15 +190,15 @@ async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None
     (catalogue,) = await Desk(Dispatcher(ResilientWorld(sandbox))).ask(Discover())
 
     assert isinstance(catalogue, ApiResources)
-    found = {
+    by_name = {
         (served.kind.version, served.kind.name): served.namespaced
         for served in catalogue.kinds
         if served.kind.group == "gateway.networking.k8s.io"
     }
-    assert found["v1", "GatewayClass"] is False
-    assert found["v1beta1", "HTTPRoute"] is True
-    assert found["v1alpha2", "TCPRoute"] is True
-    assert ("v1", "TCPRoute") not in found
+    assert by_name["v1", "GatewayClass"] is False
+    assert by_name["v1beta1", "HTTPRoute"] is True
+    assert by_name["v1alpha2", "TCPRoute"] is True
+    assert ("v1", "TCPRoute") not in by_name
 
 
 async def test_an_operator_can_live_in_another_namespace() -> None:

@@ -79,10 +79,12 @@ def test_a_wrong_hold_is_told_with_its_line() -> None:
     with pytest.raises(ExceptionGroup) as caught:
         parse_knowledge(b"holds:\n- name: x\n", "rows.yaml")
 
-    errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
-    assert {(one.code, str(one.location)) for one in errors} == {
+    errors = [
+        exception for exception in caught.value.exceptions if isinstance(exception, TidegateError)
+    ]
+    assert {(error.code, str(error.location)) for error in errors} == {
         ("file.missing", "rows.yaml:2:3 (holds[0])")
     }
-    assert [one.problem for one in errors] == [
+    assert [error.problem for error in errors] == [
         f"an entry of `holds` needs `{key}`" for key in ("source", "pods", "reason", "until_jobs")
     ]

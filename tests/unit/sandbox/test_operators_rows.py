@@ -27,7 +27,7 @@ KINDS = [
     pytest.param(row, Kind(row.group, row.versions[0], kind), id=f"{kind}.{row.group}")
     for row, kind in ROWS
 ]
-INSIDE = [one for one, (row, _) in zip(KINDS, ROWS, strict=True) if not row.served_by.outside]
+INSIDE = [item for item, (row, _) in zip(KINDS, ROWS, strict=True) if not row.served_by.outside]
 OPERATORS = {operator.name: operator for operator in load_builtin_knowledge().operators}
 ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
 GATEWAY = Kind("gateway.networking.k8s.io", "v1", "Gateway")
@@ -79,7 +79,7 @@ async def test_a_kind_without_its_operator_never_gets_a_status(row: KindRow, kin
     await stage.wait(LONGEST)
 
     assert await stage.status(ref) == {}
-    assert [told for told, _ in stage.unserved()] == [str(ref)]
+    assert [result for result, _ in stage.unserved()] == [str(ref)]
     assert row.source
 
 
@@ -91,7 +91,7 @@ def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: KindRow
 
     waiting = [need.unmet for need in row.needs if need.unmet]
 
-    assert not any(status_matches(cast("Json", one), cast("Json", last)) for one in waiting)
+    assert not any(status_matches(cast("Json", item), cast("Json", last)) for item in waiting)
 
 
 def test_no_kind_has_two_rows() -> None:

@@ -21,8 +21,8 @@ def test_conditions_keep_their_time_until_their_status_changes() -> None:
         ],
     }
 
-    wanted = stage_status(template, {})
-    written = fill_times(wanted, old, Ms(0))
+    expected = stage_status(template, {})
+    written = fill_times(expected, old, Ms(0))
 
     new = "1970-01-01T00:00:00Z"
     assert written == {

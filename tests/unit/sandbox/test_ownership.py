@@ -232,9 +232,11 @@ def test_new_times_alone_do_not_count() -> None:
 def test_what_a_write_cannot_change_it_does_not_own(
     kind: Kind, subresource: str, *, is_custom: bool, paths: list[list[str]]
 ) -> None:
-    found = get_reset_fields(kind, subresource=subresource, has_status=True, is_custom=is_custom)
+    reset_fields = get_reset_fields(
+        kind, subresource=subresource, has_status=True, is_custom=is_custom
+    )
 
-    assert found == field_set_from_paths(paths)
+    assert reset_fields == field_set_from_paths(paths)
 
 
 def test_a_kind_without_a_status_resets_nothing() -> None:
@@ -277,7 +279,7 @@ def test_a_blank_object_has_its_structs_and_the_lists_that_are_never_left_out() 
 def test_an_intent_that_does_not_fit_its_schema_says_where(
     spec: JsonObject, field: str, problem: str
 ) -> None:
-    found = find_typed_problems({"spec": spec}, gate_shape())
+    typed_problems = find_typed_problems({"spec": spec}, gate_shape())
 
-    assert [cause.field for cause in found] == [f"spec.{field}"]
-    assert found[0].message.startswith(problem)
+    assert [cause.field for cause in typed_problems] == [f"spec.{field}"]
+    assert typed_problems[0].message.startswith(problem)

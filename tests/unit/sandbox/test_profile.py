@@ -49,12 +49,14 @@ def course_in(profile: Profile, image: str) -> ContainerProfile:
 
 
 def test_the_shipped_profile_can_be_read_and_names_its_assumptions() -> None:
-    names = [one.name for one in default_profile().assumptions]
+    names = [assumption.name for assumption in default_profile().assumptions]
 
     assert default_profile().name == "typical"
     assert {DIAL_FAILS, DIAL_POLLS} <= set(names)
     assert len(names) == len(set(names))
-    assert all(one.claim and one.source for one in default_profile().assumptions)
+    assert all(
+        assumption.claim and assumption.source for assumption in default_profile().assumptions
+    )
 
 
 def test_the_shipped_profile_gives_databases_more_time() -> None:
@@ -206,7 +208,7 @@ def test_the_page_on_physics_lists_every_assumption() -> None:
     shown = rows(PHYSICS, "assumption | of")
 
     listed = {name for cell in shown for name in re.findall(r"`([a-z-]+)`", cell)}
-    assert listed == {one.name for one in default_profile().assumptions}
+    assert listed == {assumption.name for assumption in default_profile().assumptions}
 
 
 def ranges(body: Json) -> Iterator[Json]:
@@ -218,11 +220,11 @@ def ranges(body: Json) -> Iterator[Json]:
 
 def test_every_time_of_the_shipped_profile_has_a_range_and_a_source() -> None:
     (document,) = read_documents(DEFAULT_PROFILE_FILE.read_bytes(), DEFAULT_PROFILE_FILE.name)
-    found = [*ranges(document.body)]
+    result = [*ranges(document.body)]
 
-    assert len(found) >= len(DURATIONS)
-    for one in found:
-        assert set(get_mapping(one)) == {"likely", "optimistic", "pessimistic", "source"}
+    assert len(result) >= len(DURATIONS)
+    for item in result:
+        assert set(get_mapping(item)) == {"likely", "optimistic", "pessimistic", "source"}
 
 
 @pytest.mark.parametrize(
@@ -239,14 +241,14 @@ def test_every_time_of_the_shipped_profile_has_a_range_and_a_source() -> None:
 def test_what_is_expected_decides_which_end_of_a_range_counts(
     text: str, spans: tuple[int, int, int]
 ) -> None:
-    found = tuple(
+    result = tuple(
         read_profile(
-            text.encode(), "p.yaml", base=default_profile(one), estimate=one
+            text.encode(), "p.yaml", base=default_profile(item), estimate=item
         ).durations.pull
-        for one in DurationEstimate
+        for item in DurationEstimate
     )
 
-    assert found == spans
+    assert result == spans
 
 
 def test_a_call_takes_a_second_however_optimistic_one_is() -> None:

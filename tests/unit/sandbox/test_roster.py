@@ -111,7 +111,7 @@ class Overlooked:
 
     def __init__(self, controllers: tuple[Controller, ...]) -> None:
         self._asked_about = index_by_kind(controllers)
-        self._picky = [one for one in controllers if one.kinds]
+        self._picky = [controller for controller in controllers if controller.kinds]
         self.found: dict[tuple[str, str], None] = {}
         self.asked: dict[str, None] = {}
 

@@ -308,7 +308,7 @@ def test_an_operator_of_a_user_is_known_beside_those_that_are_shipped() -> None:
 
     given = read_scenario(text, "s.yaml", operators=["ours"]).given
 
-    assert [one.name for one in given.operators] == ["ours", "strimzi"]
+    assert [operator.name for operator in given.operators] == ["ours", "strimzi"]
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def effects(part: str) -> dict[str, set[str]]:
 def forms(union: UnionType) -> dict[str, set[str]]:
     """The effects that can be read, each with its own keys."""
     return {
-        str(one.__struct_config__.tag): set(one.__struct_encode_fields__) - {"when"}
-        for one in get_args(union)
+        str(arg.__struct_config__.tag): set(arg.__struct_encode_fields__) - {"when"}
+        for arg in get_args(union)
     }
 
 
@@ -50,8 +50,8 @@ def forms(union: UnionType) -> dict[str, set[str]]:
 def test_an_example_can_be_read(example: str) -> None:
     scenario = read_scenario(example.encode(), "page.md")
 
-    told = (scenario.faults, scenario.behaviours, scenario.edits, scenario.commits)
-    assert any(told) or scenario.given != GivenCluster()
+    result = (scenario.faults, scenario.behaviours, scenario.edits, scenario.commits)
+    assert any(result) or scenario.given != GivenCluster()
 
 
 def test_there_are_examples() -> None:

@@ -35,7 +35,7 @@ async def a_pod(cluster: SmallCluster, name: str, **metadata: Json) -> Ref:
 
 
 def an_api_service(**spec: Json) -> JsonObject:
-    wanted: Json = {
+    expected: Json = {
         "group": "metrics.example.com",
         "version": "v1",
         "groupPriorityMinimum": 100,
@@ -43,14 +43,14 @@ def an_api_service(**spec: Json) -> JsonObject:
         **spec,
     }
     return an_object(
-        "apiregistration.k8s.io/v1", "APIService", "v1.metrics.example.com", spec=wanted
+        "apiregistration.k8s.io/v1", "APIService", "v1.metrics.example.com", spec=expected
     )
 
 
 def said(status: JsonObject) -> list[str]:
     return [
-        f"{get_text(one, 'type')} {get_text(one, 'status')} {get_text(one, 'reason')}"
-        for one in get_mappings(status, "conditions")
+        " ".join(get_text(condition, key) for key in ("type", "status", "reason"))
+        for condition in get_mappings(status, "conditions")
     ]
 
 

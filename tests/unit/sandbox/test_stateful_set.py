@@ -78,14 +78,18 @@ async def test_pods_are_replaced_from_the_last_to_the_first_one_at_a_time() -> N
     await stage.run()
 
     new = get_text(stage.body(DB), "status", "updateRevision")
-    whole = [one for one in stage.samples if isinstance(one, list) and one.count("") == 0]
-    assert [key for key, _ in groupby(one for one in whole if len(one) == 3)] == [
+    whole = [
+        sample for sample in stage.samples if isinstance(sample, list) and sample.count("") == 0
+    ]
+    assert [key for key, _ in groupby(item for item in whole if len(item) == 3)] == [
         [old, old, old],
         [old, old, new],
         [old, new, new],
         [new, new, new],
     ]
-    assert all(isinstance(one, list) and len(one) - one.count("") >= 2 for one in stage.samples)
+    assert all(
+        isinstance(sample, list) and len(sample) - sample.count("") >= 2 for sample in stage.samples
+    )
 
 
 async def test_a_pod_below_the_partition_comes_back_with_the_old_template() -> None:
@@ -194,13 +198,13 @@ async def test_a_refused_pod_is_told_of_and_tried_again() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=1, template=a_template(account="keeper")))
     await stage.run(Ms(MINUTE))
-    told = stage.events("FailedCreate")
+    result = stage.events("FailedCreate")
 
     await stage.do(an_account("keeper"))
     await stage.run(Ms(2 * MINUTE))
 
-    assert len(told) == 1
-    assert told[0].startswith("Create Pod db-0 in StatefulSet db failed error: ")
+    assert len(result) == 1
+    assert result[0].startswith("Create Pod db-0 in StatefulSet db failed error: ")
     assert stage.count(DB, "readyReplicas") == 1
 
 

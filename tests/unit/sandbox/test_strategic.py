@@ -60,7 +60,7 @@ def test_the_order_is_the_one_that_is_said() -> None:
     made = spec({"$setElementOrder/containers": order, "containers": [{"name": "c", "image": "c"}]})
 
     items = cast("list[dict[str, Json]]", made["containers"])
-    assert [one["name"] for one in items] == ["c", "b", "a"]
+    assert [item["name"] for item in items] == ["c", "b", "a"]
 
 
 def test_of_a_union_only_what_is_retained_stays() -> None:

@@ -242,10 +242,10 @@ async def test_a_call_that_meets_a_fault_is_done_or_not_as_the_fault_says(
     )
 
     answers = await send_requests(Dispatcher(sandbox), a_creation())
-    found = await send_requests(Dispatcher(sandbox), Get(WEB))
+    result = await send_requests(Dispatcher(sandbox), Get(WEB))
 
     assert answers == (outcome,)
-    assert isinstance(found[0], Success) is is_there
+    assert isinstance(result[0], Success) is is_there
 
 
 async def test_a_slow_answer_comes_later_by_as_much_as_asked() -> None:
@@ -329,11 +329,11 @@ async def test_what_is_given_is_there_before_anything_else() -> None:
     gate["metadata"] = {"name": "north", "namespace": "shop"}
 
     sandbox.preload([a_namespace("shop"), definition, gate])
-    found = await send_requests(
+    result = await send_requests(
         Dispatcher(sandbox), Get(Ref(Kind("example.org", "v1", "Gate"), "shop", "north"))
     )
 
-    assert isinstance(found[0], Success)
+    assert isinstance(result[0], Success)
 
 
 async def test_what_cannot_be_given_is_a_clear_error() -> None:

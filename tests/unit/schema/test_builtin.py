@@ -158,8 +158,8 @@ def test_the_file_is_not_read_before_it_is_needed() -> None:
         "print(b._read_file.cache_info().currsize)"
     )
 
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
 
-    assert told.stdout.split() == ["0", "1"]
+    assert result.stdout.split() == ["0", "1"]

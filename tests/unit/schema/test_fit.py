@@ -50,13 +50,13 @@ def kind_of(body: JsonObject) -> Kind:
 def misfit_of(
     body: JsonObject, definition: bytes = b"", *, applied: bool = True
 ) -> SchemaViolations:
-    found = find_schema_violations(kind_of(body), body, crd=definition, applied=applied)
-    assert found is not None
-    return found
+    schema_violations = find_schema_violations(kind_of(body), body, crd=definition, applied=applied)
+    assert schema_violations is not None
+    return schema_violations
 
 
 def fields(misfit: SchemaViolations) -> tuple[list[str], list[str]]:
-    return [one.field for one in misfit.unreadable], [one.field for one in misfit.invalid]
+    return [item.field for item in misfit.unreadable], [item.field for item in misfit.invalid]
 
 
 def with_spec(body: JsonObject, **spec: Json) -> JsonObject:

@@ -25,11 +25,11 @@ KEYED: Schema = {
 
 def field_shape(schema: Schema) -> Shape:
     """The shape of a field with this schema."""
-    found = find_child_shape(
+    child_shape = find_child_shape(
         shape_from_schema({"type": "object", "properties": {"field": schema}}), "field"
     )
-    assert found is not None
-    return found
+    assert child_shape is not None
+    return child_shape
 
 
 def test_every_version_has_its_own_shape() -> None:

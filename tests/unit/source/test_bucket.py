@@ -59,7 +59,7 @@ def a_source(url: str, **more: str | bool) -> BucketSource:
         url.removeprefix("http://"),
         str(words.pop("name", "platform")),
         plain_http=True,
-        **{name: str(one) for name, one in words.items()},
+        **{name: str(item) for name, item in words.items()},
     )
 
 
@@ -105,9 +105,9 @@ async def test_nothing_is_fetched_again_where_nothing_has_changed(tmp_path: Path
     async with listening(server.app()) as url:
         source, access = a_source(url), an_access(tmp_path)
         first = await fetch(source, access)
-        asked = len(server.asked)
+        request = len(server.asked)
         second = await fetch(source, access)
-        assert (second, len(server.asked)) == (first, asked)
+        assert (second, len(server.asked)) == (first, request)
 
         server.objects["infra/c.yaml"] = b"c: 4\n"
         third = await fetch(source, access)

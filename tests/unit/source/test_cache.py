@@ -33,7 +33,7 @@ def ages(cache: Cache, *, seconds: int) -> None:
 
 
 def held(cache: Cache) -> dict[CacheEntryKind, CacheStats]:
-    return {one.kind: one for one in cache.stats()}
+    return {stat.kind: stat for stat in cache.stats()}
 
 
 def files_below(place: Path) -> list[Path]:
@@ -43,20 +43,20 @@ def files_below(place: Path) -> list[Path]:
 async def test_a_tree_is_found_again_by_its_name(tmp_path: Path) -> None:
     made = await Cache(tmp_path).store("shop", writes(a="1", b="2"), source_name="shop")
 
-    found = Cache(tmp_path).find("shop")
+    result = Cache(tmp_path).find("shop")
 
-    assert found == made
-    assert found.files == ("a", "b")
-    assert found.size == 2
+    assert result == made
+    assert result.files == ("a", "b")
+    assert result.size == 2
 
 
 async def test_the_same_content_is_kept_once(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    one = await cache.store("one", writes(a="1"), source_name="one")
+    item = await cache.store("one", writes(a="1"), source_name="one")
     two = await cache.store("two", writes(a="1"), source_name="two")
 
-    assert one.root == two.root
+    assert item.root == two.root
     assert held(cache)[CacheEntryKind.SOURCES].count == 1
 
 
@@ -98,7 +98,7 @@ async def test_what_was_used_least_recently_goes_first(tmp_path: Path) -> None:
     assert second.find("old") is None
     assert second.find("used") is not None
     assert second.find("new") is not None
-    assert sum(one.size for one in held(second).values()) <= 2500
+    assert sum(item.size for item in held(second).values()) <= 2500
 
 
 async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_a_tree_in_use_stays(tmp_path: Path) -> None:
 
     assert kept == "1"
     assert not tree.root.exists()
-    assert all(one.size == 0 for one in held(Cache(tmp_path)).values())
+    assert all(item.size == 0 for item in held(Cache(tmp_path)).values())
 
 
 async def test_what_a_killed_process_left_half_made_is_removed(tmp_path: Path) -> None:
@@ -143,18 +143,20 @@ async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
     await cache.store("web", writes(a="12345"), source_name="web", kind=CacheEntryKind.CHARTS)
     cache.renders.write("web", b"1234567")
 
-    found = held(cache)
+    result = held(cache)
 
     sizes = {
-        kind: (one.count, one.size) for kind, one in found.items() if kind != CacheEntryKind.ANSWERS
+        kind: (item.count, item.size)
+        for kind, item in result.items()
+        if kind != CacheEntryKind.ANSWERS
     }
     assert sizes == {
         CacheEntryKind.SOURCES: (1, 3),
         CacheEntryKind.CHARTS: (1, 5),
         CacheEntryKind.RENDERS: (1, 7),
     }
-    assert found[CacheEntryKind.ANSWERS].count == 2
-    assert 0 < found[CacheEntryKind.CHARTS].oldest_use == found[CacheEntryKind.CHARTS].last_used
+    assert result[CacheEntryKind.ANSWERS].count == 2
+    assert 0 < result[CacheEntryKind.CHARTS].oldest_use == result[CacheEntryKind.CHARTS].last_used
 
 
 async def test_one_kind_can_be_cleared_and_the_others_stay(tmp_path: Path) -> None:

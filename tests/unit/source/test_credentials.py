@@ -26,9 +26,9 @@ from tidegate.source.credentials import (
 def test_a_token_is_found_by_its_host() -> None:
     keys = EnvironmentCredentials({"TIDEGATE_TOKEN_GIT_EXAMPLE_COM": "abc"})
 
-    found = keys.find("https://git.example.com")
+    result = keys.find("https://git.example.com")
 
-    assert found == Credentials(username="git", password=SecretValue("abc"))
+    assert result == Credentials(username="git", password=SecretValue("abc"))
     assert keys.find("https://example.com") == NO_CREDENTIALS
     assert keys.find("https://git-example.com") == NO_CREDENTIALS
 

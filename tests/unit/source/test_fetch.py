@@ -46,11 +46,11 @@ async def test_a_directory_is_all_that_is_in_it(tmp_path: Path) -> None:
     (place / "circle").symlink_to("circle")
     (place / "too-long").symlink_to("x" * 300)
 
-    found = await fetch(LocalSource(str(place)), an_access(tmp_path))
+    result = await fetch(LocalSource(str(place)), an_access(tmp_path))
 
-    assert found.files == ("app/web.yaml", "inside")
-    assert found.escaping_links == ("outside",)
-    assert found.root == place
+    assert result.files == ("app/web.yaml", "inside")
+    assert result.escaping_links == ("outside",)
+    assert result.root == place
 
 
 async def test_in_a_checkout_ignored_files_do_not_count_and_new_ones_do(tmp_path: Path) -> None:
@@ -62,17 +62,17 @@ async def test_in_a_checkout_ignored_files_do_not_count_and_new_ones_do(tmp_path
     (repo.path / "new.yaml").touch()
     (repo.path / "gone.yaml").unlink()
 
-    found = await fetch(LocalSource(str(repo.path)), an_access(tmp_path))
+    result = await fetch(LocalSource(str(repo.path)), an_access(tmp_path))
 
-    assert found.files == (".gitignore", "a.yaml", "new.yaml")
+    assert result.files == (".gitignore", "a.yaml", "new.yaml")
 
 
 async def test_an_archive_on_disk_is_unpacked(tmp_path: Path) -> None:
     (tmp_path / "shop.tgz").write_bytes(TarMaker().add("a.yaml", b"x").gz())
 
-    found = await fetch(LocalSource(str(tmp_path / "shop.tgz")), an_access(tmp_path))
+    result = await fetch(LocalSource(str(tmp_path / "shop.tgz")), an_access(tmp_path))
 
-    assert found.files == ("a.yaml",)
+    assert result.files == ("a.yaml",)
 
 
 @pytest.mark.parametrize("name", ["none", "file.txt"])
@@ -91,13 +91,13 @@ async def test_a_checkout_knows_its_remotes_and_its_branch(tmp_path: Path) -> No
     await repo.git("remote", "add", "origin", "git@example.com:acme/shop.git")
     await repo.git("remote", "add", "fork", "https://example.com/ann/shop")
 
-    found = await find_checkouts(repo.path / "a", an_access(tmp_path))
+    checkouts = await find_checkouts(repo.path / "a", an_access(tmp_path))
 
-    assert {checkout.url for checkout in found} == {
+    assert {checkout.url for checkout in checkouts} == {
         "git@example.com:acme/shop.git",
         "https://example.com/ann/shop",
     }
-    assert {(checkout.path, checkout.branch) for checkout in found} == {(repo.path, "main")}
+    assert {(checkout.path, checkout.branch) for checkout in checkouts} == {(repo.path, "main")}
     assert await find_checkouts(tmp_path, an_access(tmp_path)) == ()
 
 
@@ -109,10 +109,10 @@ async def test_our_own_repository_is_the_working_tree(tmp_path: Path) -> None:
     checkouts = await find_checkouts(repo.path, an_access(tmp_path))
     source = GitSource(OURS, GitRef(GitRefKind.ANY, "main"))
 
-    found = await fetch(source, an_access(tmp_path, checkouts=checkouts, offline=True))
+    result = await fetch(source, an_access(tmp_path, checkouts=checkouts, offline=True))
 
-    assert (found.root / "a.yaml").read_text() == "changed"
-    assert found.source == source
+    assert (result.root / "a.yaml").read_text() == "changed"
+    assert result.source == source
 
 
 async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ async def test_a_map_counts_for_every_revision(tmp_path: Path) -> None:
     checkout = read_repository_map(f"https://example.com/x={tmp_path / 'tree'}")
     source = GitSource("git@example.com:x.git", GitRef(GitRefKind.TAG, "v9"))
 
-    found = await fetch(source, an_access(tmp_path, checkouts=(checkout,)))
+    result = await fetch(source, an_access(tmp_path, checkouts=(checkout,)))
 
-    assert found.files == ("a.yaml",)
+    assert result.files == ("a.yaml",)
 
 
 @pytest.mark.parametrize("text", ["", "https://example.com/x", "=path", "url="])
@@ -251,10 +251,10 @@ async def test_a_map_also_stands_for_charts_and_artifacts(
         for url in ("https://charts.example.com", "oci://registry.example.com/shop")
     )
 
-    found = await fetch(source, an_access(tmp_path, offline=True, checkouts=maps))
+    result = await fetch(source, an_access(tmp_path, offline=True, checkouts=maps))
 
-    assert found.source == source
-    assert found.root == tmp_path / "here" / path
+    assert result.source == source
+    assert result.root == tmp_path / "here" / path
 
 
 @pytest.mark.parametrize("chart", ["../secret", "web/../../secret", "/etc", ""])

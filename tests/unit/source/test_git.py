@@ -24,12 +24,12 @@ async def test_head_is_the_default_branch(tmp_path: Path) -> None:
     repo = await Repository.create(tmp_path / "shop")
     commit = await repo.commit(app__web_yaml="kind: Service\n", run_sh="true\n")
 
-    found = await fetch_git(GitSource(repo.url), an_access(tmp_path))
+    git = await fetch_git(GitSource(repo.url), an_access(tmp_path))
 
-    assert str(found.revision) == f"main@sha1:{commit}"
-    assert found.files == ("app/web.yaml", "run.sh")
-    assert (found.root / "app/web.yaml").read_text() == "kind: Service\n"
-    assert not (found.root / ".git").exists()
+    assert str(git.revision) == f"main@sha1:{commit}"
+    assert git.files == ("app/web.yaml", "run.sh")
+    assert (git.root / "app/web.yaml").read_text() == "kind: Service\n"
+    assert not (git.root / ".git").exists()
 
 
 async def test_every_way_to_name_a_commit_finds_it(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ async def test_every_way_to_name_a_commit_finds_it(tmp_path: Path) -> None:
     await repo.git("branch", "feature/x")
     await repo.git("tag", "v2.0.0-rc.1")
     access = an_access(tmp_path)
-    wanted = {
+    expected = {
         GitRef(GitRefKind.BRANCH, "feature/x"): ("feature/x", third),
         GitRef(GitRefKind.TAG, "v1.2.0"): ("v1.2.0", first),
         GitRef(GitRefKind.NAME, "refs/heads/feature/x"): ("refs/heads/feature/x", third),
@@ -58,12 +58,12 @@ async def test_every_way_to_name_a_commit_finds_it(tmp_path: Path) -> None:
         GitRef(GitRefKind.ANY, ""): ("main", third),
     }
 
-    found = {}
-    for at in wanted:
+    result = {}
+    for at in expected:
         revision = (await fetch_git(GitSource(repo.url, at), access)).revision
-        found[at] = (revision.name, revision.hex)
+        result[at] = (revision.name, revision.hex)
 
-    assert found == wanted
+    assert result == expected
 
 
 async def test_a_short_commit_that_no_ref_points_to_is_found_in_the_history(tmp_path: Path) -> None:
@@ -72,19 +72,19 @@ async def test_a_short_commit_that_no_ref_points_to_is_found_in_the_history(tmp_
     middle = await repo.commit(a_yaml="two")
     await repo.commit(a_yaml="three")
 
-    found = await fetch_git(
+    git = await fetch_git(
         GitSource(repo.url, GitRef(GitRefKind.ANY, middle[:9])), an_access(tmp_path)
     )
 
-    assert found.revision.hex == middle
-    assert (found.root / "a.yaml").read_text() == "two"
+    assert git.revision.hex == middle
+    assert (git.root / "a.yaml").read_text() == "two"
 
 
 async def test_a_ref_that_is_not_there_is_told(tmp_path: Path) -> None:
     repo = await Repository.create(tmp_path / "shop")
     await repo.commit(a_yaml="one")
     access = an_access(tmp_path)
-    wanted = (
+    expected = (
         GitRef(GitRefKind.BRANCH, "nowhere"),
         GitRef(GitRefKind.RANGE, "^7"),
         GitRef(GitRefKind.COMMIT, "dead" * 10),
@@ -93,12 +93,12 @@ async def test_a_ref_that_is_not_there_is_told(tmp_path: Path) -> None:
     )
 
     codes = []
-    for at in wanted:
+    for at in expected:
         with pytest.raises(SourceError) as caught:
             await fetch_git(GitSource(repo.url, at), access)
         codes.append(caught.value.code)
 
-    assert codes == ["source.git.ref.missing"] * len(wanted)
+    assert codes == ["source.git.ref.missing"] * len(expected)
 
 
 async def test_a_repository_with_long_names_of_commits_is_read_too(tmp_path: Path) -> None:
@@ -106,12 +106,12 @@ async def test_a_repository_with_long_names_of_commits_is_read_too(tmp_path: Pat
     first = await repo.commit(a_yaml="one")
     await repo.commit(a_yaml="two")
 
-    found = await fetch_git(
+    git = await fetch_git(
         GitSource(repo.url, GitRef(GitRefKind.COMMIT, first[:10])), an_access(tmp_path)
     )
 
-    assert str(found.revision) == f"sha256:{first}"
-    assert (found.root / "a.yaml").read_text() == "one"
+    assert str(git.revision) == f"sha256:{first}"
+    assert (git.root / "a.yaml").read_text() == "one"
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
             origin, Credentials(username="git", password=SecretValue("open sesame"))
         )
 
-        found = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
+        git = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
-    assert found.files == ("a.yaml",)
+    assert git.files == ("a.yaml",)
     assert not any("sesame" in path for path in server.asked)
 
 
@@ -215,10 +215,10 @@ async def test_a_server_that_only_gives_files_is_read_too(tmp_path: Path) -> Non
     app = web.Application()
     app.router.add_static("/", repo.path)
     async with listening(app) as origin:
-        found = await fetch_git(GitSource(f"{origin}/.git"), an_access(tmp_path))
+        git = await fetch_git(GitSource(f"{origin}/.git"), an_access(tmp_path))
 
-    assert found.revision.hex == commit
-    assert found.files == ("a.yaml",)
+    assert git.revision.hex == commit
+    assert git.files == ("a.yaml",)
 
 
 async def test_ssh_runs_the_command_that_the_environment_names(tmp_path: Path) -> None:
@@ -229,11 +229,11 @@ async def test_ssh_runs_the_command_that_the_environment_names(tmp_path: Path) -
     script.chmod(0o755)
     variables = {"GIT_SSH_COMMAND": str(script), "GIT_SSH_VARIANT": "ssh"}
 
-    found = await fetch_git(
+    git = await fetch_git(
         GitSource(f"git@example.com:{repo.path}"), an_access(tmp_path, environment=variables)
     )
 
-    assert found.files == ("a.yaml",)
+    assert git.files == ("a.yaml",)
 
 
 async def test_a_repository_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -301,9 +301,9 @@ async def test_hooks_and_filters_of_the_repository_do_not_run(tmp_path: Path) ->
     await repo.git("add", "--all")
     await repo.git("commit", "--quiet", "--message=x")
 
-    found = await fetch_git(GitSource(repo.url), an_access(tmp_path))
+    git = await fetch_git(GitSource(repo.url), an_access(tmp_path))
 
-    assert found.files == (".gitattributes", "a.yaml")
+    assert git.files == (".gitattributes", "a.yaml")
 
 
 async def test_offline_knows_what_was_fetched_before_and_nothing_else(tmp_path: Path) -> None:

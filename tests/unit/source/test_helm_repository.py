@@ -65,10 +65,10 @@ async def test_the_highest_version_in_the_range_is_unpacked(tmp_path: Path) -> N
         ("1.2.0", "no.tgz", ""),
     )
     async with listening(shelf.app()) as origin:
-        found = await fetch_chart(ChartSource(f"{origin}/charts", "web", "^1"), an_access(tmp_path))
+        chart = await fetch_chart(ChartSource(f"{origin}/charts", "web", "^1"), an_access(tmp_path))
 
-    assert found.revision == Revision("1.4.0")
-    assert found.files == ("Chart.yaml", "templates/service.yaml")
+    assert chart.revision == Revision("1.4.0")
+    assert chart.files == ("Chart.yaml", "templates/service.yaml")
 
 
 async def test_a_chart_with_another_digest_is_refused(tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ async def test_an_index_can_send_on_to_a_registry(tmp_path: Path) -> None:
     async with listening(registry.app()) as other, listening(shelf.app()) as origin:
         host = other.removeprefix("http://")
         shelf.lists(("1.0.0", f"oci://{host}/charts/web:1.0.0", ""))
-        found = await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
+        chart = await fetch_chart(ChartSource(f"{origin}/charts", "web"), an_access(tmp_path))
 
-    assert found.revision.name == "1.0.0"
-    assert "Chart.yaml" in found.files
+    assert chart.revision.name == "1.0.0"
+    assert "Chart.yaml" in chart.files
 
 
 async def test_offline_uses_the_index_and_the_chart_of_before(tmp_path: Path) -> None:

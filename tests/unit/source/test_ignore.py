@@ -27,10 +27,10 @@ def ignored(lines: list[str], paths: list[str]) -> list[str]:
 def test_every_set_of_rules_leaves_out_what_the_library_leaves_out() -> None:
     recorded = msgspec.json.decode(RECORDED.read_bytes(), type=Recorded)
 
-    found = [ignored(lines, recorded.paths) for lines, _ in recorded.ignored]
+    matches = [ignored(lines, recorded.paths) for lines, _ in recorded.ignored]
 
-    assert found == [[recorded.paths[at] for at in wanted] for _, wanted in recorded.ignored]
-    assert len(found) > 200
+    assert matches == [[recorded.paths[at] for at in expected] for _, expected in recorded.ignored]
+    assert len(matches) > 200
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ async def test_usual_rules_mean_what_they_mean_to_git(tmp_path: Path, lines: lis
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
 
-    asked = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    listed = await run_git(*asked, cwd=tmp_path, variables=AUTHOR)
+    request = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    listed = await run_git(*request, cwd=tmp_path, variables=AUTHOR)
 
     by_git = {path for path in listed.decode().split("\0") if path} - {".gitignore"}
     assert set(ignored(lines, paths)) == by_git

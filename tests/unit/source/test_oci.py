@@ -32,11 +32,11 @@ async def test_a_chart_is_found_by_a_range_over_pages_of_tags(tmp_path: Path) ->
         registry.push(tag, a_chart(version=tag), CHART_LAYER)
     async with listening(registry.app()) as origin:
         source = ChartSource(address(origin, "/charts"), "web", "~1")
-        found = await fetch_oci_chart(source, an_access(tmp_path))
+        oci_chart = await fetch_oci_chart(source, an_access(tmp_path))
 
-    assert found.revision.name == "1.2.0+build.7"
-    assert found.source == source
-    assert found.files == ("Chart.yaml", "templates/service.yaml")
+    assert oci_chart.revision.name == "1.2.0+build.7"
+    assert oci_chart.source == source
+    assert oci_chart.files == ("Chart.yaml", "templates/service.yaml")
 
 
 async def test_a_version_in_full_is_a_tag(tmp_path: Path) -> None:
@@ -44,9 +44,9 @@ async def test_a_version_in_full_is_a_tag(tmp_path: Path) -> None:
     digest = registry.push("1.0.0", a_chart(), CHART_LAYER)
     async with listening(registry.app()) as origin:
         source = ChartSource(address(origin, "/charts"), "web", "1.0.0")
-        found = await fetch_oci_chart(source, an_access(tmp_path))
+        oci_chart = await fetch_oci_chart(source, an_access(tmp_path))
 
-    assert str(found.revision) == f"1.0.0@{digest}"
+    assert str(oci_chart.revision) == f"1.0.0@{digest}"
     assert not any("tags" in path for path, _ in registry.asked)
 
 
@@ -57,9 +57,9 @@ async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> Non
         keys = OriginCredentials(
             origin, Credentials(username="ann", password=SecretValue("sesame"))
         )
-        found = await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
+        oci = await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
-    assert found.files == ("app.yaml",)
+    assert oci.files == ("app.yaml",)
     assert any("scope=repository:charts/web:pull" in path for path, _ in registry.asked)
 
 
@@ -106,9 +106,9 @@ async def test_a_layer_can_be_chosen_and_kept_as_a_file(tmp_path: Path) -> None:
     registry.push("latest", b"plain text", "text/plain")
     async with listening(registry.app()) as origin:
         source = OciSource(address(origin), media_type="text/plain", copies_layer=True)
-        found = await fetch_oci(source, an_access(tmp_path))
+        oci = await fetch_oci(source, an_access(tmp_path))
 
-    assert (found.root / "layer").read_text() == "plain text"
+    assert (oci.root / "layer").read_text() == "plain text"
 
 
 async def test_tags_can_be_filtered_before_the_range(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ async def test_tags_can_be_filtered_before_the_range(tmp_path: Path) -> None:
     registry.push("1.1.0-rc.1", TREE, TREE_LAYER)
     async with listening(registry.app()) as origin:
         source = OciSource(address(origin), range=">=1.0.0-0", filter="^[0-9.]+$")
-        found = await fetch_oci(source, an_access(tmp_path))
+        oci = await fetch_oci(source, an_access(tmp_path))
 
-    assert found.revision.name == "1.0.0"
+    assert oci.revision.name == "1.0.0"
 
 
 async def test_a_layer_that_is_not_what_its_digest_says_is_refused(tmp_path: Path) -> None:

@@ -93,9 +93,9 @@ async def test_a_secret_opens_a_repository_over_http(tmp_path: Path) -> None:
     async with listening(server.app()) as origin:
         keys = credentials_from_secret(entries, origin, name="Secret a/b")
 
-        found = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
+        git = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
-    assert found.files == ("a.yaml",)
+    assert git.files == ("a.yaml",)
 
 
 async def test_a_secret_opens_a_repository_over_ssh(
@@ -112,12 +112,12 @@ async def test_a_secret_opens_a_repository_over_ssh(
     keys = credentials_from_secret(entries, "ssh://example.com", name="Secret a/b")
 
     source = GitSource(f"ssh://git@example.com{repo.path}")
-    found = await fetch_git(source, an_access(tmp_path, keyring=keys))
+    git = await fetch_git(source, an_access(tmp_path, keyring=keys))
 
     words = log.read_text().splitlines()
     identity, known = tmp_path / "log.identity", tmp_path / "log.known"
     gone = tmp_path / words[words.index("-i") + 1]
-    assert found.files == ("a.yaml",)
+    assert git.files == ("a.yaml",)
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes"} <= {*words}
     assert (identity.read_text(), identity.stat().st_mode & 0o777) == ("the key\n", 0o600)
     assert known.read_text() == "example.com ssh-ed25519 AAAA\n"

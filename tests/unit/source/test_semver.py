@@ -25,11 +25,13 @@ def test_every_range_takes_what_the_library_takes() -> None:
 
     taken: dict[str, list[int] | None] = {}
     for text in recorded.taken:
-        wanted = read_range(text)
+        expected = read_range(text)
         taken[text] = (
             None
-            if wanted is None
-            else [at for at, version in enumerate(versions) if version and wanted.matches(version)]
+            if expected is None
+            else [
+                at for at, version in enumerate(versions) if version and expected.matches(version)
+            ]
         )
 
     assert taken == recorded.taken
@@ -46,10 +48,10 @@ def test_prereleases_are_ordered_number_before_word_and_before_the_release() -> 
 
 
 def test_the_highest_is_picked_among_what_is_a_version() -> None:
-    found = pick_highest(require_range("^1.2"), ["latest", "v1.10.0", "v1.9.0", "2.0.0", "main"])
+    result = pick_highest(require_range("^1.2"), ["latest", "v1.10.0", "v1.9.0", "2.0.0", "main"])
 
-    assert found is not None
-    assert found.text == "v1.10.0"
+    assert result is not None
+    assert result.text == "v1.10.0"
 
 
 def test_nothing_is_picked_where_nothing_fits() -> None:

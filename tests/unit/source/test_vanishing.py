@@ -16,8 +16,8 @@ def test_a_file_that_has_gone_since_it_was_listed_is_told(tmp_path: Path) -> Non
     entries = walk_tree(tmp_path)
     file.unlink()
 
-    with pytest.raises(SourceError, match=r"source\.local.*cannot be read") as told:
+    with pytest.raises(SourceError, match=r"source\.local.*cannot be read") as result:
         digest_entries(tmp_path, entries)
 
-    assert told.value.location is not None
-    assert told.value.location.name == str(file)
+    assert result.value.location is not None
+    assert result.value.location.name == str(file)

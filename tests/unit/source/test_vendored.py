@@ -26,8 +26,8 @@ def write_chart(place: Path, name: str, version: str, more: str = "") -> Path:
 
 def found_in(root: Path) -> list[tuple[str, str, str]]:
     return [
-        (one.name, one.version, one.path.relative_to(root).as_posix())
-        for one in charts_of(root).charts
+        (chart.name, chart.version, chart.path.relative_to(root).as_posix())
+        for chart in charts_of(root).charts
     ]
 
 
@@ -105,9 +105,9 @@ def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None
         VendoredChart("valkey", "20.0.0", Path("other")),
     ]
 
-    found = pick_vendored(charts, ChartSource(CHARTS, "redis", wanted))
+    result = pick_vendored(charts, ChartSource(CHARTS, "redis", wanted))
 
-    assert (str(found.path) if found else None) == path
+    assert (str(result.path) if result else None) == path
 
 
 def having(tmp_path: Path, checkouts: tuple[Checkout, ...] = ()) -> FetchOptions:
@@ -126,9 +126,9 @@ async def test_a_chart_that_cannot_be_fetched_is_the_one_of_the_repository(
     place = write_chart(tmp_path / "redis", "redis", "17.0.1")
     access = having_all(tmp_path)
 
-    found = await fetch(ChartSource(repository, "redis", "^17"), access)
+    result = await fetch(ChartSource(repository, "redis", "^17"), access)
 
-    assert (found.root, found.files) == (place, ("Chart.yaml",))
+    assert (result.root, result.files) == (place, ("Chart.yaml",))
     with pytest.raises(SourceError) as caught:
         await fetch(ChartSource(repository, "redis", "^18"), access)
     assert caught.value.code == "source.offline"
@@ -138,9 +138,9 @@ async def test_a_packed_chart_is_its_own_directory(tmp_path: Path) -> None:
     (tmp_path / "web-1.0.0.tgz").write_bytes(a_chart())
     access = having_all(tmp_path)
 
-    found = await fetch(ChartSource(CHARTS, "web"), access)
+    result = await fetch(ChartSource(CHARTS, "web"), access)
 
-    assert found.files == ("Chart.yaml", "templates/service.yaml")
+    assert result.files == ("Chart.yaml", "templates/service.yaml")
 
 
 def mapped(path: Path, version: str = "", url: str = CHARTS) -> Checkout:
@@ -169,9 +169,9 @@ async def test_a_map_of_one_chart_counts_where_its_version_fits(
         mapped(oci, "17.0.1", "oci://ghcr.io/acme"),
     )
 
-    found = await fetch(source, having(tmp_path, checkouts=maps))
+    result = await fetch(source, having(tmp_path, checkouts=maps))
 
-    assert (found.source, found.root) == (source, tmp_path / path)
+    assert (result.source, result.root) == (source, tmp_path / path)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,10 @@ async def test_what_is_mapped_and_is_no_chart_is_told(tmp_path: Path) -> None:
 async def test_of_several_maps_the_first_that_fits_counts(tmp_path: Path) -> None:
     whole = Checkout(CHARTS, tmp_path / "flag", is_override=True)
     write_chart(tmp_path / "flag" / "redis", "redis", "1.0.0")
-    own = mapped(write_chart(tmp_path / "own", "redis", "1.0.0"))
+    unit_resource = mapped(write_chart(tmp_path / "own", "redis", "1.0.0"))
 
-    found = await fetch(ChartSource(CHARTS, "redis"), having(tmp_path, checkouts=(whole, own)))
+    result = await fetch(
+        ChartSource(CHARTS, "redis"), having(tmp_path, checkouts=(whole, unit_resource))
+    )
 
-    assert found.root == tmp_path / "flag" / "redis"
+    assert result.root == tmp_path / "flag" / "redis"

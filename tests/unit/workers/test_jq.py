@@ -110,9 +110,9 @@ def test_what_is_ignored_is_what_jq_deletes(expression: str) -> None:
 
 
 def test_expressions_of_an_object_are_asked_together_and_both_bodies_at_once(jq: Jq) -> None:
-    wanted, live = jq.paths_for(ITEM)((".a", ".b[]?"), ({"a": 1}, {"b": [2, 3]}))
+    expected, live = jq.paths_for(ITEM)((".a", ".b[]?"), ({"a": 1}, {"b": [2, 3]}))
 
-    assert wanted == (("a",),)
+    assert expected == (("a",),)
     assert live == (("b", 0), ("b", 1))
 
 
@@ -129,9 +129,9 @@ def test_an_expression_that_ends_with_an_error_leads_nowhere_and_the_others_do(j
 )
 def test_the_environment_is_out_of_reach(jq: Jq, expression: str) -> None:
     """A path that ends in a name of the environment's would tell that it is there."""
-    told = f"if ([{expression} | select(. != null)] == []) then .deep else .data end"
+    message = f"if ([{expression} | select(. != null)] == []) then .deep else .data end"
 
-    assert found(jq, told) == (("deep",),)
+    assert found(jq, message) == (("deep",),)
 
 
 def test_files_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

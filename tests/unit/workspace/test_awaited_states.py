@@ -67,9 +67,9 @@ async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
 
     assert (run.result is RolloutOutcome.PASSED) is passes
     if not passes:
-        told = [event.message for event in run.events]
+        messages = [event.message for event in run.events]
         reason = "it is still there" if said.endswith("@absent") else "it is not there yet"
-        assert any(reason in one for one in told)
+        assert any(reason in item for item in messages)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,9 @@ async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_d
     run = await play_object(tmp_path, said)
 
     applied = {
-        one.ref.name for one in run.events if one.type is EventType.OBJECT_WRITTEN and one.ref
+        event.ref.name
+        for event in run.events
+        if event.type is EventType.OBJECT_WRITTEN and event.ref
     }
     assert (run.result is RolloutOutcome.PASSED) is passes
     assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})

@@ -46,10 +46,10 @@ async def test_a_cluster_says_its_version_and_its_kinds() -> None:
 async def test_what_the_user_gives_wins_over_what_the_cluster_says(tmp_path: Path) -> None:
     chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
     setting = RenderSettings(cache=Cache(tmp_path / "cache"))
-    asked = unit_for_path(str(chart), name="shop", kube_version="v1.33.0")
+    request = unit_for_path(str(chart), name="shop", kube_version="v1.33.0")
     open_to_all = unit_for_path(str(chart), name="shop")
 
-    meant, usual = await render_all([(asked, CLUSTER), (open_to_all, CLUSTER)], setting)
+    meant, usual = await render_all([(request, CLUSTER), (open_to_all, CLUSTER)], setting)
 
     assert isinstance(meant, RenderResult)
     assert isinstance(usual, RenderResult)

@@ -138,16 +138,18 @@ def test_what_a_server_says_of_an_application_is_said_once(
     spec: dict[str, Json], told: str
 ) -> None:
     whole = {"project": "default", "destination": {}, **spec}
-    kept = {name: one for name, one in whole.items() if one is not None}
+    kept = {name: item for name, item in whole.items() if item is not None}
     text = APPLICATION + "".join(
-        f"  {name}: {to_json(one).decode()}\n" for name, one in kept.items()
+        f"  {name}: {to_json(item).decode()}\n" for name, item in kept.items()
     )
 
-    found = [
-        f"{one.code.split('.')[1]} at {one.location.field}" for one in check(text) if one.location
+    matches = [
+        f"{item.code.split('.')[1]} at {item.location.field}"
+        for item in check(text)
+        if item.location
     ]
 
-    assert sum(one.startswith(told) for one in found) == 1, found
+    assert sum(item.startswith(told) for item in matches) == 1, matches
 
 
 def test_text_that_yaml_reads_as_a_number_is_to_be_put_in_quotes() -> None:

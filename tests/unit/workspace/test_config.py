@@ -24,9 +24,9 @@ def test_a_destination_is_found_by_its_name_and_by_its_server(tmp_path: Path) ->
 
     config = config_of(tmp_path, text)
 
-    asked = ("prod", "https://prod", "https://prod/", "https://odd", "test", "", "in-cluster")
-    found = [one.name if one else None for one in map(config.find_cluster, asked)]
-    assert found == ["prod", "prod", "prod", "https://odd", "test", None, None]
+    request = ("prod", "https://prod", "https://prod/", "https://odd", "test", "", "in-cluster")
+    matches = [item.name if item else None for item in map(config.find_cluster, request)]
+    assert matches == ["prod", "prod", "prod", "https://odd", "test", None, None]
     assert config.contexts == (("prod", "eu"), ("https://odd", "https://odd"), ("test", "test"))
 
 

@@ -25,9 +25,9 @@ def test_the_nearest_file_is_found(files: list[str], near: str) -> None:
         nearest.add("name", file, number)
         nearest.add("other", f"{near}/{file}", number)
 
-    found = nearest.find("name", near)
+    result = nearest.find("name", near)
 
     spot = min(((apart(file, near), file) for file in files), default=None)
     last = {file: number for number, file in enumerate(files)}
-    assert found == (None if spot is None else (spot, last[spot[1]]))
+    assert result == (None if spot is None else (spot, last[spot[1]]))
     assert nearest.find("nobody", near) is None

@@ -129,20 +129,20 @@ def test_a_tree_reaches_to_the_root_of_its_repository(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "web" / "prod").mkdir(parents=True)
 
-    (wanted,) = unit_for_path(str(tmp_path / "web" / "prod")).sources
+    (source,) = unit_for_path(str(tmp_path / "web" / "prod")).sources
 
-    assert wanted.source == LocalSource(str(tmp_path.resolve()))
-    assert isinstance(wanted.request, ToolDetection)
-    assert wanted.request.path == "web/prod"
+    assert source.source == LocalSource(str(tmp_path.resolve()))
+    assert isinstance(source.request, ToolDetection)
+    assert source.request.path == "web/prod"
 
 
 def test_values_are_files_wherever_they_lie_or_addresses(tmp_path: Path) -> None:
     values = (str(tmp_path / "v.yaml"), "https://host/v.yaml")
 
-    (wanted,) = unit_for_path(str(tmp_path), values=values, parameters=(("a", "1"),)).sources
+    (source,) = unit_for_path(str(tmp_path), values=values, parameters=(("a", "1"),)).sources
 
-    assert isinstance(wanted.request, ToolDetection)
-    file, address, *_ = wanted.request.chart.layers
+    assert isinstance(source.request, ToolDetection)
+    file, address, *_ = source.request.chart.layers
     assert file == ValuesFile(str((tmp_path / "v.yaml").resolve()), root="/")
     assert address == ValuesUrl("https://host/v.yaml")
 

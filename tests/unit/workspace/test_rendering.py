@@ -42,7 +42,7 @@ def setting(tmp_path: Path) -> RenderSettings:
 
 
 def kept(setting: RenderSettings) -> int:
-    return next(one.count for one in setting.cache.stats() if one.kind is CacheEntryKind.RENDERS)
+    return next(stat.count for stat in setting.cache.stats() if stat.kind is CacheEntryKind.RENDERS)
 
 
 def is_gone(place: str) -> bool:
@@ -72,9 +72,9 @@ async def test_what_may_not_be_kept_is_not(setting: RenderSettings, tmp_path: Pa
 async def test_a_directory_is_read_each_time(setting: RenderSettings, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 
-    found = await rendered(Directory(root=tmp_path), setting)
+    result = await rendered(Directory(root=tmp_path), setting)
 
-    assert len(found.documents) == 1
+    assert len(result.documents) == 1
     assert kept(setting) == 0
 
 
@@ -95,9 +95,9 @@ async def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
     setting = RenderSettings(cache=Cache(tmp_path / "cache", limit=0), offline=True)
     write_chart(tmp_path / "web")
 
-    found = await rendered(a_release("web", root=tmp_path), setting)
+    result = await rendered(a_release("web", root=tmp_path), setting)
 
-    assert len(found.documents) == 1
+    assert len(result.documents) == 1
     assert kept(setting) == 0
 
 
@@ -115,11 +115,11 @@ async def test_generator_inputs_are_open_only_in_a_private_place_that_is_gone_af
 
     await build(Overlay(root=tree), tool=Builder((str(program),)), decrypt=unsealing.decrypt_input)
 
-    found = json.loads(report.read_bytes())
-    assert (found["mode"], found["token"]) == (0o700, CANARY)
-    assert is_gone(found["place"])
+    document = json.loads(report.read_bytes())
+    assert (document["mode"], document["token"]) == (0o700, CANARY)
+    assert is_gone(document["place"])
     if sys.platform == "linux":
-        assert found["place"].startswith("/dev/shm/")  # noqa: S108  (nothing is written there)
+        assert document["place"].startswith("/dev/shm/")  # noqa: S108  (nothing is written there)
     assert unsealing.has_encrypted_inputs
     assert CANARY not in repr(unsealing)
 
@@ -145,9 +145,9 @@ async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
     )
 
     async with RenderContext(setting) as workshop:
-        found = await render_request(Overlay(root=tree), workshop, keys=key.keys)
+        request = await render_request(Overlay(root=tree), workshop, keys=key.keys)
 
-    hidden = dict(zip(names_of(found.documents), found.secret_fields, strict=True))
+    hidden = dict(zip(names_of(request.documents), request.secret_fields, strict=True))
     assert hidden == {
         "ConfigMap web": (("data", "motto"),),
         "ConfigMap other": (("data", "copy"),),
@@ -173,9 +173,9 @@ async def test_what_stands_in_or_was_changed_by_hand_is_not_applied(
 
     require_deployable(sound)
     require_deployable(changed, ignore_sops_mac=True)
-    for one, code in ((locked, "render.sops.key"), (changed, "render.sops.mac")):
+    for item, code in ((locked, "render.sops.key"), (changed, "render.sops.mac")):
         with pytest.raises(RenderError) as caught:
-            require_deployable(one)
+            require_deployable(item)
         assert caught.value.code == code
 
 
@@ -185,11 +185,11 @@ async def test_what_could_not_be_had_is_not_applied_without(
     far = "dependencies:\n- {name: db, version: 1.x, repository: 'https://charts.example.com'}\n"
     write_chart(tmp_path / "web", chart=far)
 
-    found = await rendered(a_release("web", root=tmp_path), setting)
+    result = await rendered(a_release("web", root=tmp_path), setting)
 
-    assert len(found.documents) == 1
+    assert len(result.documents) == 1
     with pytest.raises(SourceError) as caught:
-        require_deployable(found)
+        require_deployable(result)
     assert caught.value.code == "source.offline"
 
 

@@ -95,15 +95,15 @@ def test_a_throttled_call_rests_as_long_as_the_server_asks() -> None:
 def test_rests_grow_and_differ_by_ticket_but_not_by_run() -> None:
     def rests(ticket: int, seed: int) -> list[int]:
         courier = sent_once(a_get(ticket), seed=seed)
-        now, found = NOW, []
+        now, result = NOW, []
         for _ in range(5):
             courier.handle_outcome(RequestId(ticket), NOT_SENT, now)
             alarm = courier.next_retry()
             assert alarm is not None
-            found.append(alarm - now)
+            result.append(alarm - now)
             now = alarm
             courier.pop_ready(now)
-        return found
+        return result
 
     assert rests(1, seed=7) == rests(1, seed=7)
     assert rests(1, seed=7) != rests(2, seed=7)

@@ -59,11 +59,11 @@ async def waits_of(party: Client, log: list[str], name: str, *, until: Ms | None
 
 async def test_a_fact_goes_to_whoever_asked() -> None:
     world = ScriptedWorld()
-    one, other = (exchange := Dispatcher(world)).client(), exchange.client()
-    first, second = one.submit(GET), other.submit(GET)
+    item, other = (exchange := Dispatcher(world)).client(), exchange.client()
+    first, second = item.submit(GET), other.submit(GET)
     world.tell(Response(second, Success()), Response(first, Success(a_live())))
 
-    heard = await one.wait(None)
+    heard = await item.wait(None)
     elsewhere = await other.wait(None)
 
     assert first != second
@@ -96,13 +96,13 @@ async def test_facts_that_nobody_asked_for_are_dropped() -> None:
 async def test_of_a_call_that_is_cancelled_nothing_is_heard_though_its_answer_was_there() -> None:
     world = ScriptedWorld()
     exchange = Dispatcher(world)
-    one, other = exchange.client(), exchange.client()
-    cancelled, kept, theirs = one.submit(GET), one.submit(GET), other.submit(GET)
+    item, other = exchange.client(), exchange.client()
+    cancelled, kept, theirs = item.submit(GET), item.submit(GET), other.submit(GET)
     world.tell(*(Response(ticket, Success()) for ticket in (theirs, cancelled, kept)))
     await other.wait(None)
 
-    one.cancel(cancelled)
-    facts = await one.wait(None)
+    item.cancel(cancelled)
+    facts = await item.wait(None)
 
     assert world.cancelled == [cancelled]
     assert facts == (Response(kept, Success()),)

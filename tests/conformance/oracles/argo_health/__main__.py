@@ -61,20 +61,20 @@ def build(folder: str) -> Path:
 
 
 def main(program: Path | None = None) -> None:
-    asked = bodies()
+    request = bodies()
     with tempfile.TemporaryDirectory() as folder:
         run = [str(program or build(folder))]
-        told = subprocess.run(run, input=b"\n".join(asked), stdout=subprocess.PIPE, check=True)
-    answers = told.stdout.splitlines()
+        result = subprocess.run(run, input=b"\n".join(request), stdout=subprocess.PIPE, check=True)
+    answers = result.stdout.splitlines()
     rows = (
         b'{"body":' + body + b',"answer":' + answer + b"}\n"
-        for (body, shape), answer in zip(asked.items(), answers, strict=True)
+        for (body, shape), answer in zip(request.items(), answers, strict=True)
         if is_kept(shape, answer)
     )
     ANSWERS.parent.mkdir(parents=True, exist_ok=True)
     ANSWERS.write_bytes(gzip.compress(b"".join(rows), mtime=0))
     patterns = shipped.patterns(shipped.folder())
-    shipped.PATTERNS.write_text("".join(f"{one}\n" for one in patterns))
+    shipped.PATTERNS.write_text("".join(f"{pattern}\n" for pattern in patterns))
 
 
 if __name__ == "__main__":

@@ -331,7 +331,12 @@ def argo() -> list[Shape]:
             group,
             "Experiment",
             40,
-            {**run, "status.phase": [one for one in RUN_PHASES if one != "Inconclusive"]},
+            {
+                **run,
+                "status.phase": [
+                    run_phase for run_phase in RUN_PHASES if run_phase != "Inconclusive"
+                ],
+            },
         ),
         Shape(
             group,

@@ -104,7 +104,7 @@ def _odd(values: list[object]) -> list[object]:
     """A value of the same type that is none of these."""
     of_type = {str: "Odd", int: 5}
     types = {type(value) for value in values}
-    return [of_type[one] for one in types if len(types) == 1 and one in of_type]
+    return [of_type[type_] for type_ in types if len(types) == 1 and type_ in of_type]
 
 
 def _condition(name: str, rng: Random) -> dict[str, Json]:
@@ -124,8 +124,8 @@ def _put(body: Json, path: tuple[PathStep, ...], value: Json) -> None:
         case (dict(), (str(name), following, *_)):
             _put(body.setdefault(name, [] if isinstance(following, tuple) else {}), path[1:], value)
         case (list(), ((key, said), *_)):
-            known = (one for one in body if isinstance(one, dict))
-            chosen = next((one for one in known if one.get(key) == said), None)
+            known = (item for item in body if isinstance(item, dict))
+            chosen = next((item for item in known if item.get(key) == said), None)
             if chosen is None:
                 chosen = {key: as_json(said)}
                 body.append(chosen)
@@ -149,9 +149,9 @@ class RowShape(Shape):
     def body(self, rng: Random) -> dict[str, Json]:
         """One that we take for a state, chosen by chance, so that rare states are asked for."""
         states = sorted({case.health for _, case in _cases(self.row) if case.health})
-        wanted = rng.choice(states)
+        expected = rng.choice(states)
         made = (self.any_body(rng) for _ in range(TRIES))
-        fitting = (body for body in made if judge_by_health_row(body, self.row).health is wanted)
+        fitting = (body for body in made if judge_by_health_row(body, self.row).health is expected)
         return next(fitting, self.any_body(rng))
 
     def any_body(self, rng: Random) -> dict[str, Json]:
@@ -167,7 +167,7 @@ class RowShape(Shape):
         if rng.random() < 0.5:
             among, case = rng.choice(list(_cases(self.row)))
             _steer(made, among, case)
-            _agree(made, [one for _, one in _cases(self.row) if one is not case])
+            _agree(made, [case_ for _, case_ in _cases(self.row) if case_ is not case])
         if rng.random() < 0.05:
             made.pop("status", None)
         body: dict[str, Json] = {"apiVersion": self.api_version, "kind": self.kind, "spec": {}}
@@ -202,9 +202,9 @@ def _agree(body: dict[str, Json], others: list[HealthCase]) -> None:
     """Make equal what other cases hope to differ: generations, states."""
     for check in (check for case in others for check in case.when):
         if check.equals and check.negated and not check.path.startswith("item"):
-            found = find_value(body, check.path)
-            _put(body, parse_path(check.path), 2 if found is None else found)
-            _put(body, parse_path(check.equals), 2 if found is None else found)
+            value = find_value(body, check.path)
+            _put(body, parse_path(check.path), 2 if value is None else value)
+            _put(body, parse_path(check.equals), 2 if value is None else value)
 
 
 def rows() -> list[Shape]:
@@ -215,6 +215,6 @@ def rows() -> list[Shape]:
 
 
 def _shape(row: HealthRow, kind: str) -> Shape:
-    asked = EACH * sum(1 + len(case.first) for case in row.cases)
-    amount = max(FEWEST, min(MOST, asked))
+    request = EACH * sum(1 + len(case.first) for case in row.cases)
+    amount = max(FEWEST, min(MOST, request))
     return RowShape(f"{row.group.replace('*', 'any')}/v1", kind, amount, row=row)

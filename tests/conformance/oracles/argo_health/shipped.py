@@ -24,8 +24,8 @@ def folder() -> Path:
 
 
 def patterns(scripts: Path) -> list[str]:
-    found = (file.parent.relative_to(scripts).as_posix() for file in scripts.rglob("health.lua"))
-    return sorted(re.sub(r"(^|/)_", r"\1*", pattern) for pattern in found)
+    matches = (file.parent.relative_to(scripts).as_posix() for file in scripts.rglob("health.lua"))
+    return sorted(re.sub(r"(^|/)_", r"\1*", pattern) for pattern in matches)
 
 
 def cases(scripts: Path, pattern: str) -> Iterator[tuple[str, dict[str, Json], str]]:
@@ -35,8 +35,8 @@ def cases(scripts: Path, pattern: str) -> Iterator[tuple[str, dict[str, Json], s
     """
     place = scripts / pattern.replace("*", "_")
     (tests,) = read_documents((place / "health_test.yaml").read_bytes(), pattern)
-    for one in get_mappings(tests.body, "tests"):
-        case: dict[str, Json] = {key.lower(): value for key, value in one.items()}
+    for test in get_mappings(tests.body, "tests"):
+        case: dict[str, Json] = {key.lower(): value for key, value in test.items()}
         name = get_text(case, "inputpath")
         body = read_documents((place / name).read_bytes(), name)[0].body
         state = get_text(case, "healthstatus", "status", default="Unknown")

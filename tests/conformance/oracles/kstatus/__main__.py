@@ -22,13 +22,13 @@ def ask(asked: list[Question]) -> list[Answer]:
         environment = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
         build = ["go", "build", "-o", str(oracle), "."]
         subprocess.run(build, check=True, cwd=HERE, env=environment)
-        told = subprocess.run([oracle], check=True, input=lines, stdout=subprocess.PIPE)
-    return [msgspec.json.decode(line, type=Answer) for line in told.stdout.splitlines()]
+        result = subprocess.run([oracle], check=True, input=lines, stdout=subprocess.PIPE)
+    return [msgspec.json.decode(line, type=Answer) for line in result.stdout.splitlines()]
 
 
 def main() -> None:
-    asked = list(questions())
-    write_answers(asked, ask(asked))
+    request = list(questions())
+    write_answers(request, ask(request))
 
 
 if __name__ == "__main__":

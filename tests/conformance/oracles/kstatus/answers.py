@@ -28,8 +28,8 @@ def digest_of(question: Question) -> int:
 
 def write_answers(questions: list[Question], answers: list[Answer]) -> None:
     rows = [
-        msgspec.json.encode((digest_of(asked), told.status, told.reason, told.message))
-        for asked, told in zip(questions, answers, strict=True)
+        msgspec.json.encode((digest_of(request), result.status, result.reason, result.message))
+        for request, result in zip(questions, answers, strict=True)
     ]
     FILE.parent.mkdir(parents=True, exist_ok=True)
     FILE.write_bytes(b"\n".join([*rows, b""]))

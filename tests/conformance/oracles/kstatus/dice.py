@@ -58,7 +58,7 @@ class Dice:
 
     def conditions(self, *drawn: JsonObject) -> Field:
         """Some of these in any order, or no list at all."""
-        kept: list[Json] = [one for one in drawn if self.happens(0.75)]
+        kept: list[Json] = [item for item in drawn if self.happens(0.75)]
         self._random.shuffle(kept)
         return kept if kept or self.happens(0.5) else self.one_of(ABSENT, None)
 

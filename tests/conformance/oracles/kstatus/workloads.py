@@ -40,19 +40,19 @@ def standard(dice: Dice, share: float = 0.06) -> list[JsonObject]:
 
 def deployment(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "extensions/v1beta1"), "Deployment")
-    wanted = dice.among(0, 3)
+    expected = dice.among(0, 3)
     spec: dict[str, Field] = {
-        "replicas": wanted if wanted != 1 else dice.one_of(1, ABSENT),
+        "replicas": expected if expected != 1 else dice.one_of(1, ABSENT),
         "progressDeadlineSeconds": dice.one_of(600, 600, ABSENT, 2147483647, "600"),
         "selector": {"matchLabels": {"app": "web"}},
     }
     progress = ("NewReplicaSetAvailable",) * 4 + ("ReplicaSetUpdated", "ProgressDeadlineExceeded")
     status: dict[str, Field] = {
         "observedGeneration": observed(dice, body),
-        "replicas": dice.near(wanted, share=0.9),
-        "updatedReplicas": dice.near(wanted, share=0.9),
-        "availableReplicas": dice.near(wanted, share=0.9),
-        "readyReplicas": dice.near(wanted, share=0.9),
+        "replicas": dice.near(expected, share=0.9),
+        "updatedReplicas": dice.near(expected, share=0.9),
+        "availableReplicas": dice.near(expected, share=0.9),
+        "readyReplicas": dice.near(expected, share=0.9),
         "conditions": dice.conditions(
             dice.condition("Progressing", reasons=progress, share=0.85),
             dice.condition("Available", reasons=("MinimumReplicasAvailable",), share=0.85),
@@ -64,22 +64,22 @@ def deployment(dice: Dice) -> JsonObject:
 
 def stateful_set(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "apps/v1beta2"), "StatefulSet")
-    wanted = dice.among(0, 3)
+    expected = dice.among(0, 3)
     strategy: dict[str, Field] = {
         "type": dice.one_of(*["RollingUpdate"] * 8, "OnDelete", ABSENT),
         "rollingUpdate": {"partition": dice.among(-1, 2)} if dice.happens(0.4) else ABSENT,
     }
     spec: dict[str, Field] = {
-        "replicas": wanted if wanted != 1 else dice.one_of(1, ABSENT),
+        "replicas": expected if expected != 1 else dice.one_of(1, ABSENT),
         "updateStrategy": built(strategy),
         "selector": {"matchLabels": {"app": "web"}},
     }
     status: dict[str, Field] = {
         "observedGeneration": observed(dice, body),
-        "replicas": dice.near(wanted, share=0.9),
-        "readyReplicas": dice.near(wanted, share=0.9),
-        "currentReplicas": dice.near(wanted, share=0.85),
-        "updatedReplicas": dice.near(wanted, share=0.4),
+        "replicas": dice.near(expected, share=0.9),
+        "readyReplicas": dice.near(expected, share=0.9),
+        "currentReplicas": dice.near(expected, share=0.85),
+        "updatedReplicas": dice.near(expected, share=0.4),
         "currentRevision": dice.one_of("web-1", "web-1", ABSENT),
         "updateRevision": dice.one_of("web-1", "web-1", "web-2", ABSENT),
         "conditions": dice.conditions(*standard(dice)),
@@ -89,14 +89,14 @@ def stateful_set(dice: Dice) -> JsonObject:
 
 def daemon_set(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "extensions/v1beta1"), "DaemonSet")
-    wanted = dice.among(0, 3)
+    expected = dice.among(0, 3)
     status: dict[str, Field] = {
         "observedGeneration": observed(dice, body),
-        "desiredNumberScheduled": wanted if dice.happens(0.9) else dice.one_of(ABSENT, -1),
-        "currentNumberScheduled": dice.near(wanted, share=0.9),
-        "updatedNumberScheduled": dice.near(wanted, share=0.85),
-        "numberAvailable": dice.near(wanted, share=0.85),
-        "numberReady": dice.near(wanted, share=0.8),
+        "desiredNumberScheduled": expected if dice.happens(0.9) else dice.one_of(ABSENT, -1),
+        "currentNumberScheduled": dice.near(expected, share=0.9),
+        "updatedNumberScheduled": dice.near(expected, share=0.85),
+        "numberAvailable": dice.near(expected, share=0.85),
+        "numberReady": dice.near(expected, share=0.8),
         "conditions": dice.conditions(*standard(dice)),
     }
     return {**body, "spec": {"selector": {}}, "status": built(status)}
@@ -104,17 +104,17 @@ def daemon_set(dice: Dice) -> JsonObject:
 
 def replica_set(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "extensions/v1beta1"), "ReplicaSet")
-    wanted = dice.among(0, 3)
+    expected = dice.among(0, 3)
     status: dict[str, Field] = {
         "observedGeneration": observed(dice, body),
-        "replicas": dice.near(wanted, share=0.85),
-        "fullyLabeledReplicas": dice.near(wanted, share=0.85),
-        "availableReplicas": dice.near(wanted, share=0.85),
-        "readyReplicas": dice.near(wanted, share=0.85),
+        "replicas": dice.near(expected, share=0.85),
+        "fullyLabeledReplicas": dice.near(expected, share=0.85),
+        "availableReplicas": dice.near(expected, share=0.85),
+        "readyReplicas": dice.near(expected, share=0.85),
         "conditions": dice.conditions(*standard(dice), *_replica_failure(dice)),
     }
     spec: dict[str, Field] = {
-        "replicas": wanted if wanted != 1 else dice.one_of(1, ABSENT),
+        "replicas": expected if expected != 1 else dice.one_of(1, ABSENT),
         "selector": {"matchLabels": {"app": "web"}},
     }
     return {**body, "spec": built(spec), "status": built(status)}

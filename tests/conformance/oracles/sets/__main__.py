@@ -24,11 +24,11 @@ def main() -> int:
         program = Path(folder) / "oracle"
         build = ["nice", "go", "build", "-o", str(program), "."]
         subprocess.run(build, check=True, cwd=HERE)
-        asked = b"\n".join([*questions, b""])
-        said = subprocess.run([program], input=asked, check=True, capture_output=True)
+        request = b"\n".join([*questions, b""])
+        result = subprocess.run([program], input=request, check=True, capture_output=True)
     lines = [
         b'{"asked":%s,"answer":%s}' % (question, answer)
-        for question, answer in zip(questions, said.stdout.splitlines(), strict=True)
+        for question, answer in zip(questions, result.stdout.splitlines(), strict=True)
     ]
     ANSWERS.parent.mkdir(parents=True, exist_ok=True)
     ANSWERS.write_bytes(gzip.compress(b"\n".join([*lines, b""]), mtime=0))

@@ -216,14 +216,14 @@ class Dice:
     def list(self) -> JsonObject:
         elements: list[Json] = []
         for _ in range(self.random.randrange(4)):
-            one: JsonObject = {"name": self.random.choice(TEXTS)}
+            item: JsonObject = {"name": self.random.choice(TEXTS)}
             if self.random.random() < 0.7:
-                one["env"] = self.random.choice(["dev", "prod"])
+                item["env"] = self.random.choice(["dev", "prod"])
             if self.random.random() < 0.2:
-                one["values"] = {"x": "y"}
+                item["values"] = {"x": "y"}
             if self.is_go and self.random.random() < 0.5:
-                one |= {"replicas": 2, "list": ["a", 1], "tier": {"level": 1.5}}
-            elements.append(one)
+                item |= {"replicas": 2, "list": ["a", 1], "tier": {"level": 1.5}}
+            elements.append(item)
         made: JsonObject = {"elements": elements}
         if self.random.random() < 0.15:
             made["elementsYaml"] = "- {name: yaml, env: prod}\n- name: more\n"
@@ -232,21 +232,21 @@ class Dice:
         return {"list": made}
 
     def directories(self) -> JsonObject:
-        wanted: list[Json] = [
+        desired: list[Json] = [
             {
                 "path": self.random.choice(DIRECTORIES),
                 "exclude": at > 0 and self.random.random() < 0.5,
             }
             for at in range(self.random.choice([1, 2]))
         ]
-        return {"git": self._git({"directories": wanted})}
+        return {"git": self._git({"directories": desired})}
 
     def files(self) -> JsonObject:
-        wanted: list[Json] = [
+        desired: list[Json] = [
             {"path": self.random.choice(PATTERNS), "exclude": at > 0 and self.random.random() < 0.5}
             for at in range(self.random.choice([1, 2]))
         ]
-        return {"git": self._git({"files": wanted})}
+        return {"git": self._git({"files": desired})}
 
     def _git(self, more: JsonObject) -> JsonObject:
         made: JsonObject = {"repoURL": URL, "revision": "HEAD", **more}

@@ -32,13 +32,13 @@ def oracles() -> Iterator[dict[str, Oracle]]:
 
 def main(wanted: list[str]) -> int:
     surprises = 0
-    with oracles() as asked:
+    with oracles() as request:
         for shape in wanted or shapes():
             folder = RECORDED / shape
             folder.mkdir(parents=True, exist_ok=True)
             for old in folder.glob("*.json"):
                 old.unlink()
-            for unit, answer in walk(shape, asked):
+            for unit, answer in walk(shape, request):
                 if answer.error:
                     surprises += not unit.unknown
                     mark = " " if unit.unknown else "!"

@@ -54,12 +54,12 @@ class Oracle:
             # A copy, since controllers write into what they have fetched.
             root = Path(folder).resolve() / "repository"
             shutil.copytree(REPOS / shape, root, symlinks=True)
-            asked = {"root": str(root), "url": URL, "unit": unit, "cluster": cluster}
-            self.process.stdin.write(msgspec.json.encode(asked) + b"\n")
+            request = {"root": str(root), "url": URL, "unit": unit, "cluster": cluster}
+            self.process.stdin.write(msgspec.json.encode(request) + b"\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline().replace(f"{folder}/".encode(), b"")
-        told = msgspec.json.decode(line)
-        return Answer(told["objects"] or [], told.get("error", ""))
+        document = msgspec.json.decode(line)
+        return Answer(document["objects"] or [], document.get("error", ""))
 
     def generate(self, shape: str, body: JsonObject) -> list[JsonObject]:
         """The Applications of a set."""
@@ -71,12 +71,12 @@ class Oracle:
             for path in root.rglob("*")
             if path.is_file()
         }
-        asked = {"set": body, "files": files, "secrets": []}
-        self.process.stdin.write(msgspec.json.encode(asked) + b"\n")
+        request = {"set": body, "files": files, "secrets": []}
+        self.process.stdin.write(msgspec.json.encode(request) + b"\n")
         self.process.stdin.flush()
-        told = msgspec.json.decode(self.process.stdout.readline())
+        document = msgspec.json.decode(self.process.stdout.readline())
         names = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
-        return [{**names, **one} for one in told["applications"] or []]
+        return [{**names, **application} for application in document["applications"] or []]
 
 
 def kept(objects: list[JsonObject]) -> str:

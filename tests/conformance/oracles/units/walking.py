@@ -39,17 +39,17 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
         if unit.parent is None:
             # Somebody applies the file by hand, and all that is in it.
             brought[unit.of, ""] = _in_file(shape, (unit.place or "").split(":")[0])
-            cluster |= {identity(one): one for one in brought[unit.of, ""]}
+            cluster |= {identity(item): item for item in brought[unit.of, ""]}
         body = _own_object(unit, brought[unit.of, unit.parent or ""])
         answer = oracles[str(body["kind"])].ask(shape, body, list(cluster.values()))
         if body["kind"] == "Application":
             answer = Answer(_applied(answer.objects, unit.namespace), answer.error)
         brought[unit.of, unit.id] = [
             each
-            for one in answer.objects
-            for each in (_as_stored(one), *_generated(shape, one, oracles))
+            for item in answer.objects
+            for each in (_as_stored(item), *_generated(shape, item, oracles))
         ]
-        cluster |= {identity(one): one for one in brought[unit.of, unit.id]}
+        cluster |= {identity(item): item for item in brought[unit.of, unit.id]}
         yield unit, answer
 
 
@@ -63,24 +63,24 @@ def _generated(shape: str, body: JsonObject, oracles: Mapping[str, Oracle]) -> l
 def _in_file(shape: str, name: str) -> list[JsonObject]:
     if not name:
         return []
-    return [one.body for one in read_documents((REPOS / shape / name).read_bytes(), name)]
+    return [document.body for document in read_documents((REPOS / shape / name).read_bytes(), name)]
 
 
 def _own_object(unit: Expected, among: list[JsonObject]) -> JsonObject:
     if unit.id.count("/") < 2:
         return PLAIN
-    found = [one for one in among if identity(one) == unit.id]
-    if not found:
+    matches = [item for item in among if identity(item) == unit.id]
+    if not matches:
         raise LookupError(f"{unit.id} is not brought by {unit.parent or unit.place}")
-    return found[-1]
+    return matches[-1]
 
 
 def _applied(objects: list[JsonObject], namespace: str | None) -> list[JsonObject]:
     """What Argo CD's controller keeps: the last of what stands there several times."""
     last: dict[tuple[str, str], JsonObject] = {}
-    for one in objects:
-        group = str(one["apiVersion"]).rpartition("/")[0]
-        last[group, identity(one).replace("/None/", f"/{namespace}/")] = one
+    for item in objects:
+        group = str(item["apiVersion"]).rpartition("/")[0]
+        last[group, identity(item).replace("/None/", f"/{namespace}/")] = item
     return list(last.values())
 
 

@@ -51,21 +51,21 @@ def test_what_is_an_application_s_own_stays_missing_unless_a_scenario_gives_it(
 def test_a_plain_kind_of_a_version_that_is_gone_is_never_assumed(tmp_path: Path) -> None:
     text = "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: web}\n"
 
-    code, told, aside = tidegate("simulate", tmp_path, text)
+    code, result, aside = tidegate("simulate", tmp_path, text)
 
     assert code == 3
-    assert "assumed" not in told
+    assert "assumed" not in result
     assert "the cluster does not serve `extensions/v1beta1 Ingress`" in aside
 
 
 def test_a_sync_on_a_simulated_cluster_tells_what_it_assumes_beside_the_rollout(
     tmp_path: Path,
 ) -> None:
-    code, told, aside = tidegate("sync", tmp_path, CLUSTER_WIDE, "--sandbox")
+    code, result, aside = tidegate("sync", tmp_path, CLUSTER_WIDE, "--sandbox")
 
-    assert code == 0, told + aside
+    assert code == 0, result + aside
     assert "  operators: [cert-manager, external-secrets]  # for " in aside
-    assert "assumed" not in told
+    assert "assumed" not in result
 
 
 def test_the_same_is_assumed_in_every_run(tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_the_same_is_assumed_in_every_run(tmp_path: Path) -> None:
     ],
 )
 def test_an_odd_text_is_answered_and_nothing_odd_is_assumed(text: str, tmp_path: Path) -> None:
-    code, told, aside = tidegate("simulate", tmp_path, text, "--until", "30m")
+    code, result, aside = tidegate("simulate", tmp_path, text, "--until", "30m")
 
-    assert code in (0, 3, 4), told + aside
-    given = told.partition("given:")[2].partition("\n\n")[0]
+    assert code in (0, 3, 4), result + aside
+    given = result.partition("given:")[2].partition("\n\n")[0]
     assert not any(odd in given for odd in ("Encrypt", "Odd", "Not_A", "V1/"))
 
 
@@ -113,16 +113,16 @@ def test_a_version_that_a_definition_does_not_have_is_a_fault_of_the_text(tmp_pa
     text = WEBHOOK.format(note="").partition("---")[0]
     text += "---\napiVersion: example.com/v2\nkind: Widget\nmetadata: {name: a}\n"
 
-    code, told, _ = tidegate("simulate", tmp_path, text)
+    code, result, _ = tidegate("simulate", tmp_path, text)
 
     assert code == 3
-    assert "example.com/v2" not in told.partition("given:")[2].partition("\n\n")[0]
+    assert "example.com/v2" not in result.partition("given:")[2].partition("\n\n")[0]
 
 
 def test_an_operator_that_nobody_recognizes_is_not_put_over_what_is_brought(tmp_path: Path) -> None:
     text = API.replace("name: api}", "name: cert-manager, namespace: cert-manager}", 2) + ISSUED
 
-    code, told, _ = tidegate("simulate", tmp_path, text)
+    code, result, _ = tidegate("simulate", tmp_path, text)
 
-    assert code == 0, told
-    assert "operators:" not in told
+    assert code == 0, result
+    assert "operators:" not in result

@@ -33,19 +33,19 @@ spec: {replicas: 1}
 
 def endings(told: str) -> list[dict[str, object]]:
     documents = [json.loads(line) for line in told.splitlines()]
-    return [one for one in documents if one["event"] == "engine.ended"]
+    return [document for document in documents if document["event"] == "engine.ended"]
 
 
 def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None:
     words = ("--spread", "--engine", "tidegate,argocd", "-o", "json", "--seed", "3")
 
-    code, told, _ = tidegate("simulate", tmp_path, API + ISSUED, *words)
+    code, result, _ = tidegate("simulate", tmp_path, API + ISSUED, *words)
 
-    found = [(one["engine"], one["expecting"]) for one in endings(told)]
+    matches = [(ending["engine"], ending["expecting"]) for ending in endings(result)]
     kinds = ("optimistic", "likely", "pessimistic")
-    assert code == 0, told
-    assert found == [(engine, one) for engine in ("tidegate", "argocd") for one in kinds]
-    short, likely, long = (one["lasted"] for one in endings(told)[:3])
+    assert code == 0, result
+    assert matches == [(engine, kind) for engine in ("tidegate", "argocd") for kind in kinds]
+    short, likely, long = (ending["lasted"] for ending in endings(result)[:3])
     assert isinstance(short, int)
     assert isinstance(likely, int)
     assert isinstance(long, int)
@@ -57,11 +57,11 @@ def test_the_likely_run_of_a_range_is_the_run_without_one(tmp_path: Path) -> Non
     _, spread, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json", "--spread")
 
     likely = [
-        {key: value for key, value in one.items() if key != "expecting"}
-        for one in map(json.loads, spread.splitlines())
-        if one.get("expecting") == "likely"
+        {key: value for key, value in item.items() if key != "expecting"}
+        for item in map(json.loads, spread.splitlines())
+        if item.get("expecting") == "likely"
     ]
-    assert likely == [one for one in map(json.loads, alone.splitlines()) if "engine" in one]
+    assert likely == [item for item in map(json.loads, alone.splitlines()) if "engine" in item]
 
 
 def test_the_same_seed_gives_the_same_range(tmp_path: Path) -> None:
@@ -74,19 +74,19 @@ def test_the_same_seed_gives_the_same_range(tmp_path: Path) -> None:
 
 
 def test_a_deadline_that_is_too_short_for_a_bad_day_is_told(tmp_path: Path) -> None:
-    code, told, _ = tidegate("simulate", tmp_path, TIGHT, "--spread")
+    code, result, _ = tidegate("simulate", tmp_path, TIGHT, "--spread")
 
     assert code == 4
-    assert "tidegate, likely: passed after" in told
-    assert "tidegate, pessimistic: failed after" in told
+    assert "tidegate, likely: passed after" in result
+    assert "tidegate, pessimistic: failed after" in result
 
 
 def test_what_is_only_slow_passes_on_a_bad_day_too(tmp_path: Path) -> None:
-    code, told, aside = tidegate("simulate", tmp_path, PROMETHEUS, "--spread", "-o", "json")
+    code, result, aside = tidegate("simulate", tmp_path, PROMETHEUS, "--spread", "-o", "json")
 
     assert code == 0, aside
-    outcomes = [(one["expecting"], one["outcome"]) for one in endings(told)]
-    assert outcomes == [(one, "passed") for one in ("optimistic", "likely", "pessimistic")]
+    outcomes = [(ending["expecting"], ending["outcome"]) for ending in endings(result)]
+    assert outcomes == [(name, "passed") for name in ("optimistic", "likely", "pessimistic")]
 
 
 def learn(*words: str) -> tuple[int, str, str]:
@@ -110,7 +110,7 @@ def test_what_was_learned_is_what_a_simulation_takes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [(), (str(DUMP), "--context", "a"), ("--kubeconfig", "x")])
 def test_a_dump_or_a_cluster_is_asked_for(words: tuple[str, ...]) -> None:
-    code, told, aside = learn(*words)
+    code, result, aside = learn(*words)
 
-    assert (code, told) == (2, "")
+    assert (code, result) == (2, "")
     assert "--context" in aside

@@ -17,7 +17,7 @@ from tidegate.cli.main import cli
 from tidegate.documents import read_documents
 
 HERE = Path(__file__).parent
-CASES = sorted(one.name for one in (HERE / "cases").iterdir())
+CASES = sorted(path.name for path in (HERE / "cases").iterdir())
 LACKS = cast(
     "dict[str, list[str] | None]",
     read_documents((HERE / "greenfield.yaml").read_bytes(), "greenfield.yaml")[0].body,
@@ -56,7 +56,9 @@ def simulate(place: Path, case: str, *words: str) -> tuple[int, str]:
 def lacks_of(told: str) -> list[str]:
     documents = [json.loads(line) for line in told.splitlines()]
     return [
-        f"{one['lacking']} {one['name']}" for one in documents if one["event"] == "cluster.lacks"
+        f"{document['lacking']} {document['name']}"
+        for document in documents
+        if document["event"] == "cluster.lacks"
     ]
 
 
@@ -69,27 +71,27 @@ def test_there_are_enough_of_them() -> None:
 def test_a_part_of_a_repository_is_answered(
     case: str, place: Path, pytestconfig: pytest.Config
 ) -> None:
-    code, told = simulate(place, case)
+    code, result = simulate(place, case)
     golden = HERE / "expected" / f"{case}.txt"
     if pytestconfig.getoption("--golden"):
         golden.parent.mkdir(exist_ok=True)
-        golden.write_text(told)
+        golden.write_text(result)
 
-    assert told == golden.read_text()
+    assert result == golden.read_text()
     assert code == (3 if case in (*FAULTS, *FAR, *UNSEEN) else 4 if case in FAILURES else 0)
 
 
-@pytest.mark.parametrize("case", [one for one in CASES if one not in FAR])
+@pytest.mark.parametrize("case", [case_ for case_ in CASES if case_ not in FAR])
 def test_an_empty_cluster_lacks_exactly_this(case: str, place: Path) -> None:
-    _, told = simulate(place, case, "--greenfield", "-o", "json")
+    _, result = simulate(place, case, "--greenfield", "-o", "json")
 
-    assert lacks_of(told) == LACKS[case]
+    assert lacks_of(result) == LACKS[case]
 
 
 @pytest.mark.parametrize("case", ASSUMING)
 def test_what_is_assumed_can_be_pasted_as_a_scenario(case: str, place: Path) -> None:
-    code, told = simulate(place, case)
-    head, _, rest = told.partition("\ngiven:\n")
+    code, result = simulate(place, case)
+    head, _, rest = result.partition("\ngiven:\n")
     lines, _, story = f"given:\n{rest}".partition("\n\n")
     (place / "pasted.yaml").write_text(f"{lines}\n")
 

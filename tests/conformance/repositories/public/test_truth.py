@@ -71,10 +71,10 @@ def tidegate(verb: str, folder: Path, text: str, *words: str) -> tuple[int, str,
 def test_a_job_that_calls_a_service_which_is_not_there_does_not_pass(
     container: str, tmp_path: Path
 ) -> None:
-    code, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
+    code, result, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
 
     assert code == 4
-    assert "Service default/api has no ready endpoints, and its call fails; " in told
+    assert "Service default/api has no ready endpoints, and its call fails; " in result
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_job_that_calls_a_service_which_is_not_there_does_not_pass(
     ],
 )
 def test_a_call_says_what_names_it(container: str, why: str, tmp_path: Path) -> None:
-    _, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
+    _, result, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
 
-    assert f"{why} names it (assumed: dial-fails)" in told
+    assert f"{why} names it (assumed: dial-fails)" in result
 
 
 @pytest.mark.parametrize(
@@ -102,17 +102,17 @@ def test_a_call_says_what_names_it(container: str, why: str, tmp_path: Path) -> 
     ],
 )
 def test_a_name_on_a_certificate_or_in_a_comment_is_no_call(container: str, tmp_path: Path) -> None:
-    code, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
+    code, result, _ = tidegate("simulate", tmp_path, JOB.format(container=container))
 
-    assert code == 0, told
+    assert code == 0, result
 
 
 def test_a_script_that_waits_goes_on_when_somebody_answers(tmp_path: Path) -> None:
     container = f"{{name: a, image: curl, command: [sh, /scripts/wait.sh], {MOUNTS}}}"
 
-    code, told, _ = tidegate("simulate", tmp_path, JOB.format(container=container) + API)
+    code, result, _ = tidegate("simulate", tmp_path, JOB.format(container=container) + API)
 
-    assert code == 0, told
+    assert code == 0, result
 
 
 CLUSTER_WIDE = """
@@ -137,9 +137,9 @@ metadata: {name: worker}
 
 
 def test_a_kind_that_rows_know_as_cluster_wide_is_planned_in_no_namespace(tmp_path: Path) -> None:
-    _, told, _ = tidegate("plan", tmp_path, CLUSTER_WIDE, "-o", "json", "--namespace", "shop")
+    _, result, _ = tidegate("plan", tmp_path, CLUSTER_WIDE, "-o", "json", "--namespace", "shop")
 
-    refs = json.loads(told)["objects"]
+    refs = json.loads(result)["objects"]
     assert len(refs) == 4
     assert [ref["namespace"] for ref in refs] == [""] * 4
 
@@ -197,9 +197,9 @@ spec: {secretName: serving, dnsNames: [api], issuerRef: {name: own}}
 def test_a_webhook_is_trusted_as_soon_as_somebody_has_said_whom_to_trust(
     note: str, more: str, tmp_path: Path
 ) -> None:
-    code, told, _ = tidegate("simulate", tmp_path, WEBHOOK.format(note=note) + API + more)
+    code, result, _ = tidegate("simulate", tmp_path, WEBHOOK.format(note=note) + API + more)
 
-    assert code == 0, told
+    assert code == 0, result
 
 
 def test_a_webhook_that_waits_for_a_certificate_which_is_not_there_is_not_trusted(
@@ -207,21 +207,19 @@ def test_a_webhook_that_waits_for_a_certificate_which_is_not_there_is_not_truste
 ) -> None:
     note = "cert-manager.io/inject-ca-from: default/forgotten"
 
-    code, told, _ = tidegate("simulate", tmp_path, WEBHOOK.format(note=note) + API + ISSUED)
+    code, result, _ = tidegate("simulate", tmp_path, WEBHOOK.format(note=note) + API + ISSUED)
 
     assert code == 4
-    assert "tls: failed to verify certificate: x509: " in told
+    assert "tls: failed to verify certificate: x509: " in result
 
 
 def test_a_script_of_argo_cd_s_that_is_not_played_is_told(tmp_path: Path) -> None:
     text = "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: a}\n"
 
-    _, told, _ = tidegate("simulate", tmp_path, text, "--engine", "argocd")
+    _, result, _ = tidegate("simulate", tmp_path, text, "--engine", "argocd")
 
-    said = (
-        "Argo CD has a health script for InferenceService; what its operator writes is not played"
-    )
-    assert said in told
+    raw = "Argo CD has a health script for InferenceService; what its operator writes is not played"
+    assert raw in result
 
 
 def test_a_null_in_the_status_of_a_custom_object_is_not_looked_at(tmp_path: Path) -> None:
@@ -233,9 +231,11 @@ def test_a_null_in_the_status_of_a_custom_object_is_not_looked_at(tmp_path: Path
     text = text.replace("    served: true", "    served: true\n    subresources: {status: {}}")
     widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n"
 
-    code, told, _ = tidegate("simulate", tmp_path, f"{text}---\n{widget}status: {{phase: null}}\n")
+    code, result, _ = tidegate(
+        "simulate", tmp_path, f"{text}---\n{widget}status: {{phase: null}}\n"
+    )
 
-    assert code == 0, told
+    assert code == 0, result
 
 
 FLUX = """
@@ -260,9 +260,9 @@ def test_a_source_of_flux_s_becomes_healthy_or_names_its_secret(tmp_path: Path) 
     ran = CliRunner().invoke(cli, [*words, "--until", "30s"], standalone_mode=False)
 
     lines = ran.stdout.splitlines()
-    assert any("flux-system/open" in one and "Ready=True" in one for one in lines), lines
-    assert any("ArtifactInStorage=True" in one for one in lines if "flux-system/open" in one)
-    assert any("flux-system/closed" in one and "Ready=False" in one for one in lines)
+    assert any("flux-system/open" in line and "Ready=True" in line for line in lines), lines
+    assert any("ArtifactInStorage=True" in line for line in lines if "flux-system/open" in line)
+    assert any("flux-system/closed" in line and "Ready=False" in line for line in lines)
 
 
 def test_what_lies_elsewhere_is_opaque_and_what_it_would_bring_is_assumed(tmp_path: Path) -> None:
@@ -281,12 +281,12 @@ spec: {selfSigned: {}}
 """
     (tmp_path / "kustomization.yaml").write_text("resources: [all.yaml]\n")
 
-    code, told, aside = tidegate("simulate", tmp_path, text)
+    code, result, aside = tidegate("simulate", tmp_path, text)
 
-    assert code == 0, told + aside
+    assert code == 0, result + aside
     assert "warning[units.weakened]: not all of it is known: 1 unit could not be" in aside
     assert "warning[units.opaque]: `HelmRelease/cert-manager/cert-manager` is opaque" in aside
-    assert "  operators: [cert-manager]  # for ClusterIssuer own\n" in told
+    assert "  operators: [cert-manager]  # for ClusterIssuer own\n" in result
 
 
 SET = """
@@ -309,11 +309,11 @@ spec:
 def test_a_set_whose_repository_is_elsewhere_is_told_and_alone_proves_nothing(
     tmp_path: Path,
 ) -> None:
-    code, told, aside = tidegate("simulate", tmp_path / "a", SET, "--offline")
+    code, result, aside = tidegate("simulate", tmp_path / "a", SET, "--offline")
     empty, _, refused = tidegate("simulate", tmp_path / "b", SET, "--offline", "--greenfield")
 
-    assert code == 3, told + aside
-    assert "passed after 0.0s, as far as it is known" in told
+    assert code == 3, result + aside
+    assert "passed after 0.0s, as far as it is known" in result
     assert "error[units.weakened]: not all of it is known: 1 unit could not be" in aside
     assert "warning[argo.set-far]: what ApplicationSet `argocd/teams` generates" in aside
     assert (empty, "error[argo.set-far]" in refused) == (3, True)

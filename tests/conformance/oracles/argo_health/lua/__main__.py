@@ -50,15 +50,15 @@ def build(folder: str) -> Path:
 
 
 def main(program: Path | None = None) -> None:
-    asked = list(cases())
-    lines = [msgspec.json.encode({"data": data, "body": body}) for _, data, body in asked]
+    request = list(cases())
+    lines = [msgspec.json.encode({"data": data, "body": body}) for _, data, body in request]
     with tempfile.TemporaryDirectory() as folder:
         run = [str(program or build(folder))]
-        told = subprocess.run(run, input=b"\n".join(lines), stdout=subprocess.PIPE, check=True)
-    answers = [msgspec.json.decode(line) for line in told.stdout.splitlines()]
+        result = subprocess.run(run, input=b"\n".join(lines), stdout=subprocess.PIPE, check=True)
+    answers = [msgspec.json.decode(line) for line in result.stdout.splitlines()]
     rows = (
         msgspec.json.encode({"name": name, "data": data, "body": body, **answer}) + b"\n"
-        for (name, data, body), answer in zip(asked, answers, strict=True)
+        for (name, data, body), answer in zip(request, answers, strict=True)
     )
     ANSWERS.write_bytes(b"".join(rows))
 

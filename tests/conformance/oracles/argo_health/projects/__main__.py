@@ -205,13 +205,15 @@ def build(folder: str) -> Path:
 
 
 def main() -> None:
-    asked = list(questions())
+    request = list(questions())
     with tempfile.TemporaryDirectory() as folder:
-        lines = b"\n".join(map(msgspec.json.encode, asked))
-        told = subprocess.run([str(build(folder))], input=lines, stdout=subprocess.PIPE, check=True)
+        lines = b"\n".join(map(msgspec.json.encode, request))
+        result = subprocess.run(
+            [str(build(folder))], input=lines, stdout=subprocess.PIPE, check=True
+        )
     rows = (
-        msgspec.json.encode({"asked": one, "told": msgspec.json.decode(line)}) + b"\n"
-        for one, line in zip(asked, told.stdout.splitlines(), strict=True)
+        msgspec.json.encode({"asked": item, "told": msgspec.json.decode(line)}) + b"\n"
+        for item, line in zip(request, result.stdout.splitlines(), strict=True)
     )
     ANSWERS.parent.mkdir(exist_ok=True)
     ANSWERS.write_bytes(gzip.compress(b"".join(rows), mtime=0))
