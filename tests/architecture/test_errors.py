@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "errors.md"
 CODE = re.compile(r"^[a-z]+(\.[a-z][a-z-]*)+$")
-MAKERS = re.compile(r"(?<!Generator)Error$|(ErrorInfo|_error|GitTrouble)$")
+MAKERS = re.compile(r"(?<!Generator)Error$|(ErrorInfo|_error|GitErrorPattern)$")
 """What makes an error. A GeneratorError becomes a finding."""
 
 

@@ -304,8 +304,8 @@ def test_differences_that_argo_cd_ignores_everywhere_are_none(tmp_path: Path) ->
         "pointers": ["/spec/replicas"],
         "managers": ["scaler"],
     }
-    assert units["web"]["ignores"] == [expected]
-    assert units["other"]["ignores"] == [expected]
+    assert units["web"]["ignore_differences"] == [expected]
+    assert units["other"]["ignore_differences"] == [expected]
 
 
 def test_health_takes_a_config_and_a_script(tmp_path: Path) -> None:

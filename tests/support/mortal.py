@@ -124,7 +124,9 @@ class Mortal:
             self._sent[call.request_id] = (self._realm.send(self, call), call)
 
     def cancel(self, request_id: RequestId) -> bool:
-        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != request_id]
+        self._facts = [
+            fact for fact in self._facts if getattr(fact, "request_id", None) != request_id
+        ]
         sent = self._sent.pop(request_id, None)
         return sent is not None and self._realm.cancel(sent[0])
 

@@ -167,6 +167,11 @@ def _text_problems(value: str, rules: Rules, path: str) -> Iterator[Cause]:
         yield causes.invalid(path, value, f"{path} in body should match '{rules.pattern}'")
 
 
+def can_check_pattern(pattern: str) -> bool:
+    """Return whether a pattern can be checked here, or only by a server."""
+    return _compile_pattern(pattern) is not None
+
+
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str] | None:
     """Return a pattern in the syntax of Go, or None if Python cannot compile it."""

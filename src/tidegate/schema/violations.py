@@ -15,16 +15,24 @@ import msgspec
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.builtin import find_shape, object_meta_shape
-from tidegate.schema.crd_validation import find_crd_problems
+from tidegate.schema.crd_validation import can_check_pattern, find_crd_problems
 from tidegate.schema.defaulting import drop_nulls, fill_defaults, list_unknown_fields, prune
 from tidegate.schema.shape import Shape
-from tidegate.schema.structural import shapes_from_crd
+from tidegate.schema.structural import (
+    INT_OR_STRING,
+    Schema,
+    get_version_schema,
+    shapes_from_crd,
+)
 from tidegate.schema.types import find_decode_problem, find_typed_problems
-from tidegate.schema.validation.definitions import find_definition_problems
+from tidegate.schema.validation.definitions import find_definition_problems, list_schema_nodes
 from tidegate.schema.validation.requirements import find_requirement_problems
 from tidegate.world.messages import Cause
 
 CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+SERVER_CHECKED_KEYWORDS = ("x-kubernetes-validations", "allOf", "oneOf", "not", "multipleOf")
+"""Keywords of a CRD schema that only a server checks."""
+CHECKED_FORMATS = frozenset({"", "date-time", "double", "float", "int32", "int64", "password"})
 MAX_CACHED_CRDS = 256
 """How many CRDs are cached; a plan with more of them reads some twice."""
 
@@ -36,6 +44,13 @@ class SchemaViolations(msgspec.Struct, frozen=True):
     """Why the object cannot be decoded as its kind."""
     invalid: tuple[Cause, ...] = ()
     """Missing and invalid values."""
+    is_incomplete: bool = False
+    """Whether the CRD has rules that only a server checks."""
+
+    @property
+    def needs_server(self) -> bool:
+        """Whether a dry run is needed: to confirm a violation, or for what was not checked."""
+        return bool(self.unreadable or self.invalid or self.is_incomplete)
 
 
 def find_schema_violations(
@@ -53,29 +68,31 @@ def find_schema_violations(
         return SchemaViolations(
             unreadable, () if unreadable else _find_builtin_problems(kind, body)
         )
-    shape = read_crd(crd).get(kind) if crd else None
-    if shape is None:
+    served_kind = read_crd(crd).get(kind) if crd else None
+    if served_kind is None:
         return None
+    shape, is_incomplete = served_kind
     unreadable = _find_decode_problems(
         body, shape, body.get("metadata"), object_meta_shape(), applied=applied
     )
     invalid = (
         () if unreadable else find_custom_resource_problems(kind, body, shape, applied=applied)
     )
-    return SchemaViolations(unreadable, invalid)
+    return SchemaViolations(unreadable, invalid, is_incomplete)
 
 
 @lru_cache(maxsize=MAX_CACHED_CRDS)
-def read_crd(crd: bytes) -> Mapping[Kind, Shape]:
-    """Return the shapes of the kinds that a CRD serves."""
+def read_crd(crd: bytes) -> Mapping[Kind, tuple[Shape, bool]]:
+    """Return the shapes of the kinds that a CRD serves, and whether only a server checks some."""
     spec = get_mapping(msgspec.json.decode(crd), "spec")
     shapes = shapes_from_crd(spec)
-    kinds: dict[Kind, Shape] = {}
+    kinds: dict[Kind, tuple[Shape, bool]] = {}
     for version in get_mappings(spec, "versions"):
         name = get_text(version, "name")
         if version.get("served") is True and name in shapes:
             kind = Kind(get_text(spec, "group"), name, get_text(spec, "names", "kind"))
-            kinds[kind] = shapes[name]
+            schema = get_mapping(get_version_schema(version))
+            kinds[kind] = shapes[name], _has_server_checked_rules(schema)
     return kinds
 
 
@@ -112,3 +129,19 @@ def find_custom_resource_problems(
 def _without_status(body: JsonObject) -> JsonObject:
     """Return the object without its status, which is not written with the object."""
     return {name: part for name, part in body.items() if name != "status"}
+
+
+def _has_server_checked_rules(schema: Schema) -> bool:
+    return bool(get_mapping(schema, "properties", "metadata", "properties")) or any(
+        _is_server_checked(node) for node, _ in list_schema_nodes(schema, "")
+    )
+
+
+def _is_server_checked(schema: Schema) -> bool:
+    has_alternatives = "anyOf" in schema and schema.get(INT_OR_STRING) is not True
+    return (
+        has_alternatives
+        or str(schema.get("format", "")) not in CHECKED_FORMATS
+        or not can_check_pattern(str(schema.get("pattern", "")))
+        or any(keyword in schema for keyword in SERVER_CHECKED_KEYWORDS)
+    )

@@ -27,7 +27,7 @@ from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.units.chart_request import LOOKUP_NOT_FOUND, LookupResult
 from tidegate.model.units.release_history import KnownRelease, ReleaseSpec
 from tidegate.model.units.unit import Unit
-from tidegate.render.helm.render import read_rendered_text
+from tidegate.render.helm.chart_renderer import read_rendered_text
 from tidegate.workers.rendering import ClusterDataResult
 from tidegate.workspace.rendering.sources import decode_data
 from tidegate.world.dispatcher import Dispatcher

@@ -209,7 +209,7 @@ from tidegate.external.worker import Workers
 
 async def main():
     async with Workers(Command(argv=(sys.executable, "-I", "-c", sys.argv[1]))) as workers:
-        await workers.ask(b"child " + sys.argv[2].encode())
+        await workers.request(b"child " + sys.argv[2].encode())
 
 asyncio.run(main())
 """

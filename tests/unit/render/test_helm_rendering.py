@@ -258,7 +258,7 @@ async def test_without_the_sdk_the_error_says_what_to_install() -> None:
     script = (
         "import asyncio, sys, importlib.util as u\n"
         "found = u.find_spec\n"
-        "import tidegate.render.helm.render as r\n"
+        "import tidegate.render.helm.chart_renderer as r\n"
         "r.find_spec = lambda name: None if name == 'helm_python' else found(name)\n"
         "async def main():\n"
         "    async with r.helm_workers(): pass\n"

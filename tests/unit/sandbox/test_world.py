@@ -300,7 +300,7 @@ async def test_history_that_is_compacted_expires_versions_and_unfinished_lists()
 
     desk.watch(EVERYWHERE, since="1")
     ended = await desk.until(lambda fact: isinstance(fact, WatchEnded))
-    rest = await desk.page(EVERYWHERE, limit=1, resume=getattr(page, "resume", ""))
+    rest = await desk.page(EVERYWHERE, limit=1, resume=getattr(page, "continue_token", ""))
 
     last = ended[-1]
     assert isinstance(last, WatchEnded)

@@ -149,13 +149,15 @@ def test_a_status_is_not_asked_for_what_it_lacks() -> None:
     assert misfit_of(gate, a_definition()) == SchemaViolations()
 
 
-SCHEMAS: dict[str, JsonObject] = {
+SERVER_CHECKED: dict[str, JsonObject] = {
     "a rule": {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]},
     "alternatives": {"type": "string", "anyOf": [{"minLength": 1}, {"pattern": "^a"}]},
     "a multiple": {"type": "integer", "multipleOf": 5},
     "a format": {"type": "string", "format": "ipv4"},
     "a pattern that is none of Python's": {"type": "string", "pattern": r"^\p{L}+$"},
     "a rule of items": {"type": "array", "items": {"type": "string", "not": {"pattern": "a"}}},
+}
+CHECKED_HERE: dict[str, JsonObject] = {
     "a plain text": TEXT,
     "a number or a text": {
         "x-kubernetes-int-or-string": True,
@@ -166,8 +168,17 @@ SCHEMAS: dict[str, JsonObject] = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_a_missing_optional_field_is_valid_whatever_its_schema_asks_for(name: str) -> None:
-    violations = misfit_of(a_gate({"color": "red"}), a_definition(more=SCHEMAS[name]))
+@pytest.mark.parametrize("name", SERVER_CHECKED)
+def test_rules_that_only_a_server_checks_make_the_result_incomplete(name: str) -> None:
+    violations = misfit_of(a_gate({"color": "red"}), a_definition(more=SERVER_CHECKED[name]))
+
+    assert violations == SchemaViolations(is_incomplete=True)
+    assert violations.needs_server
+
+
+@pytest.mark.parametrize("name", CHECKED_HERE)
+def test_rules_that_are_checked_here_leave_nothing_to_the_server(name: str) -> None:
+    violations = misfit_of(a_gate({"color": "red"}), a_definition(more=CHECKED_HERE[name]))
 
     assert violations == SchemaViolations()
+    assert not violations.needs_server

@@ -65,6 +65,8 @@ class EventDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     until: Ms = Ms(0)
     field: str = ""
     where: str = ""
+    failed_object: ObjectIdentity | None = None
+    """The object because of which a step failed or is tried again."""
 
 
 def event_document(event: Event) -> EventDocument:
@@ -88,6 +90,7 @@ def event_document(event: Event) -> EventDocument:
         until=event.until,
         field=event.field,
         where=location_text(event.location),
+        failed_object=ObjectIdentity.from_ref(event.failed_object) if event.failed_object else None,
     )
 
 
@@ -108,6 +111,7 @@ def event_from_document(document: EventDocument, units: Mapping[str, UnitId]) ->
         location=document.where,
         operation=document.operation,
         fields=document.fields,
+        failed_object=document.failed_object.ref if document.failed_object else None,
     )
 
 

@@ -6,7 +6,7 @@ async with helm_workers() as workers:
     documents = await render(request, workers)
 """
 
-from tidegate.render.helm.render import helm_workers, render
+from tidegate.render.helm.chart_renderer import helm_workers, render
 from tidegate.render.helm.value_files import (
     RemoteValuesError,
     ValueFiles,

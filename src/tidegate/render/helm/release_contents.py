@@ -14,7 +14,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.release_history import ReleaseContents, ReleaseHook
-from tidegate.render.helm.render import (
+from tidegate.render.helm.chart_renderer import (
     NOTES,
     TEST_EVENTS,
     hook_events,

@@ -29,7 +29,7 @@ from tidegate.model.units.chart_request import (
     InlineValues,
     ValuesFile,
 )
-from tidegate.render.helm.render import print_manifest
+from tidegate.render.helm.chart_renderer import print_manifest
 from tidegate.render.kustomize.helm_shim import CHUNK, SOCKET
 
 COMMANDS = ("version", "template", "pull")

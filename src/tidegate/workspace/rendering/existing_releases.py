@@ -17,7 +17,7 @@ from tidegate.model.units.chart_request import ChartRequest
 from tidegate.model.units.release_history import CrdPolicy, KnownRelease, ReleaseAction, ReleaseSpec
 from tidegate.model.units.rendering import FluxDetails
 from tidegate.model.units.unit import Unit
-from tidegate.render.helm.render import is_included
+from tidegate.render.helm.chart_renderer import is_included
 from tidegate.render.helm.worker.files import relative_to_source
 from tidegate.render.prescan import SearchPattern, chart_may_contain
 from tidegate.source.vendored import read_chart

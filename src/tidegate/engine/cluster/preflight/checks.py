@@ -231,7 +231,8 @@ class PreflightChecker(msgspec.Struct):
         may_be_mutated = any(rule.mutates for rule in (*current_rules, *future_rules))
         needs_own_dry_run = (
             self.mode is PreflightMode.SERVER
-            or violations != NO_VIOLATIONS
+            or violations is None
+            or violations.needs_server
             or compared.replaces
             or current_rules
         )
