@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tests.support.builders import a_config_map, a_unit, an_object
+from tests.support.builders import make_config_map, make_object, make_unit
 from tidegate.graph.build import build_graph
 from tidegate.graph.cycles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
@@ -54,7 +54,7 @@ def a_workload(name: str, following: str) -> JsonObject:
     }
     template: Json = {"metadata": {"labels": {"app": name}}, "spec": pod}
     spec: Json = {"selector": {"matchLabels": {"app": name}}, "template": template}
-    return an_object("apps/v1 Deployment", name, spec=spec)
+    return make_object("apps/v1 Deployment", name, spec=spec)
 
 
 def an_app(number: int, of: int) -> Manifests:
@@ -66,17 +66,17 @@ def an_app(number: int, of: int) -> Manifests:
         "data": [{"secretKey": "password", "remoteRef": {"key": name}}],
     }
     first = (
-        an_object("v1 ServiceAccount", name),
-        an_object("v1 Secret", name, stringData={"token": "simulated"}),
-        an_object("v1 Service", name, spec=service),
-        an_object(RESOURCE, name, spec=made),
+        make_object("v1 ServiceAccount", name),
+        make_object("v1 Secret", name, stringData={"token": "simulated"}),
+        make_object("v1 Service", name, spec=service),
+        make_object(RESOURCE, name, spec=made),
         *(
-            a_config_map(f"{name}-{part}", text=f"url: http://{following}.default.svc:80/")
+            make_config_map(f"{name}-{part}", text=f"url: http://{following}.default.svc:80/")
             for part in range(PER_APP - 5)
         ),
     )
     waits = (f"app-{number - 1}",) if number % PER_APP else ()
-    return a_unit(first, (a_workload(name, following),), name=name, after=waits)
+    return make_unit(first, (a_workload(name, following),), name=name, after=waits)
 
 
 def repository(apps: int) -> tuple[list[Manifests], Plan]:

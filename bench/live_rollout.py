@@ -23,7 +23,7 @@ from typing import TextIO
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.cli.options import Flags
 from tidegate.cli.rollout_display import show_rollout
 from tidegate.cli.screen.screen import Screen
@@ -136,7 +136,7 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     unit = unit_for_path(str(folder), namespace=NAME)
     on_terminal = TimedScreen.for_stream(stream, TERMINAL)
     async with on_terminal as screen, open_session(target, user_render_settings()) as session:
-        plan = (await make_plan([await a_family(unit, session)], session)).plan
+        plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.set_title(NAME)
         output: Flags = {"pace": None, "timeout": None}

@@ -12,7 +12,7 @@ import time
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
-from tests.support.builders import a_config_map, a_plan, a_unit, an_object
+from tests.support.builders import make_config_map, make_object, make_plan_from, make_unit
 from tests.support.rollout_runs import roll_out
 from tidegate.clusters.connect import open_world
 from tidegate.engine.context import RolloutSettings
@@ -93,25 +93,25 @@ def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[JsonObj
     role: JsonObject = {"apiGroup": RBAC, "kind": "Role", "name": name}
     account: JsonObject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     first = (
-        an_object("v1 ServiceAccount", name),
-        an_object("v1 Secret", name, stringData={"password": "secret"}),
-        a_config_map(name, text="x" * 500),
-        an_object(f"{RBAC}/v1 Role", name, rules=[rights]),
-        an_object(f"{RBAC}/v1 RoleBinding", name, roleRef=role, subjects=[account]),
+        make_object("v1 ServiceAccount", name),
+        make_object("v1 Secret", name, stringData={"password": "secret"}),
+        make_config_map(name, text="x" * 500),
+        make_object(f"{RBAC}/v1 Role", name, rules=[rights]),
+        make_object(f"{RBAC}/v1 RoleBinding", name, roleRef=role, subjects=[account]),
     )
     budget: JsonObject = {"selector": selector, "maxUnavailable": 1 + unit_resource}
     second = (
-        an_object("apps/v1 Deployment", name, spec={"selector": selector, "template": template}),
-        an_object("v1 Service", name, spec={"selector": labels, "ports": ports}),
+        make_object("apps/v1 Deployment", name, spec={"selector": selector, "template": template}),
+        make_object("v1 Service", name, spec={"selector": labels, "ports": ports}),
     )
     third = (
-        an_object("policy/v1 PodDisruptionBudget", name, spec=budget),
-        an_object(
+        make_object("policy/v1 PodDisruptionBudget", name, spec=budget),
+        make_object(
             "networking.k8s.io/v1 NetworkPolicy",
             name,
             spec={"podSelector": selector, "ingress": [incoming]},
         ),
-        an_object("batch/v1 CronJob", name, spec=nightly),
+        make_object("batch/v1 CronJob", name, spec=nightly),
     )
     return tuple(
         tuple(_placed(body, namespace) for body in wave) for wave in (first, second, third)
@@ -128,7 +128,7 @@ def _placed(body: JsonObject, namespace: str) -> JsonObject:
 def a_fleet(namespace: str, *, by_hand: bool) -> Plan:
     apps = [an_app(number, namespace, by_hand=by_hand) for number in range(APPS)]
     waves = (tuple(body for wave in parts for body in wave) for parts in zip(*apps, strict=True))
-    return a_plan(a_unit(*waves, name=namespace))
+    return make_plan_from(make_unit(*waves, name=namespace))
 
 
 async def run(bench: Bench, namespace: str, *, by_hand: bool) -> dict[str, float]:

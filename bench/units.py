@@ -12,7 +12,13 @@ import cProfile
 import time
 from dataclasses import dataclass, field
 
-from tests.support.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
+from tests.support.builders import (
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_plan_from,
+    make_unit,
+)
 from tests.support.rollout_runs import roll_out
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import JsonObject, Ref
@@ -36,21 +42,25 @@ def an_app(number: int) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]
     name = f"app-{number}"
     service: JsonObject = {"selector": {"app": name}, "ports": [{"port": 80}]}
     first = (
-        an_object("v1 ServiceAccount", name),
-        an_object("v1 Secret", name, stringData={"password": "simulated"}),
-        an_object("v1 Service", name, spec=service),
-        *(a_config_map(f"{name}-{part}", text="x" * 500) for part in range(PER_APP - 4)),
+        make_object("v1 ServiceAccount", name),
+        make_object("v1 Secret", name, stringData={"password": "simulated"}),
+        make_object("v1 Service", name, spec=service),
+        *(make_config_map(f"{name}-{part}", text="x" * 500) for part in range(PER_APP - 4)),
     )
-    return first, (a_deployment(name),)
+    return first, (make_deployment(name),)
 
 
 def one_unit(apps: int) -> Plan:
     waves = zip(*map(an_app, range(apps)), strict=True)
-    return a_plan(a_unit(*(tuple(body for app in wave for body in app) for wave in waves)))
+    return make_plan_from(
+        make_unit(*(tuple(body for app in wave for body in app) for wave in waves))
+    )
 
 
 def many_units(apps: int) -> Plan:
-    return a_plan(*(a_unit(*an_app(number), name=f"unit-{number}") for number in range(apps)))
+    return make_plan_from(
+        *(make_unit(*an_app(number), name=f"unit-{number}") for number in range(apps))
+    )
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
 from tidegate.kube.credentials import make_auth_source
@@ -131,7 +131,7 @@ async def run(target: KubeTarget) -> tuple[list[Lap], list[Lap]]:
             "kind": "Namespace",
             "metadata": {"name": NAMESPACE},
         }
-        live_of(await Desk(Dispatcher(line)).apply(namespace))
+        require_live(await ClusterClient(Dispatcher(line)).apply(namespace))
         await bare_lap(session, target, encoded(bodies(0)))
         await world_lap(line, 1)
         bare, through_world = [], []

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.engine.driver import drive
@@ -51,7 +51,9 @@ async def view_of_shop() -> list[Row]:
     target, events = ClusterTargets(simulation=SimulationConfig()), list[Event]()
     async with open_session(target, user_render_settings()) as session:
         plan = (
-            await make_plan([await a_family(unit_for_path(str(ROOT / UNIT)), session)], session)
+            await make_plan(
+                [await make_unit_tree(unit_for_path(str(ROOT / UNIT)), session)], session
+            )
         ).plan
         start = session.world.now()
         await drive(build_driver(plan, session, RolloutOptions(holder="picture"), events.append))

@@ -25,7 +25,7 @@ import msgspec
 
 from plane.cluster import ControlPlane
 from plane.errors import PlaneError
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.worlds import real_world
 from tidegate.errors import sanitize
 from tidegate.model.k8s.objects import Json, ServedKind
@@ -73,7 +73,7 @@ def main() -> None:
 async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
     """Where the file of this server's version lies, and its text."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = Desk(Dispatcher(world))
+        desk = ClusterClient(Dispatcher(world))
         (catalogue,) = await desk.ask(Discover())
         if not isinstance(catalogue, ApiResources):
             raise PlaneError("plane.schemas", f"no kinds: {sanitize(str(catalogue))}")
@@ -93,16 +93,16 @@ async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
 async def read_openapi(kubeconfig: Path) -> list[Json]:
     """What a server says of its kinds, a document for each group and version."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        return await _openapi(Desk(Dispatcher(world)))
+        return await _openapi(ClusterClient(Dispatcher(world)))
 
 
-async def _openapi(desk: Desk) -> list[Json]:
+async def _openapi(desk: ClusterClient) -> list[Json]:
     (index,) = await _documents(desk, "/openapi/v3")
     groups = sorted(str(_at(place, "serverRelativeURL")) for place in _parts(index, "paths"))
     return await _documents(desk, *(url for url in groups if "/apis/" in url or "/api/v1" in url))
 
 
-async def _documents(desk: Desk, *paths: str) -> list[Json]:
+async def _documents(desk: ClusterClient, *paths: str) -> list[Json]:
     return [_document(answer) for answer in await desk.ask(*(RawGet(path) for path in paths))]
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 from bench.engine.cluster import Bench
 from bench.world import bare_lap, bodies, encoded
-from tests.support.builders import a_plan, a_unit
+from tests.support.builders import make_plan_from, make_unit
 from tests.support.rollout_audit import is_own_write
 from tidegate.model.plans.plan import Plan
 
@@ -20,7 +20,7 @@ AGAIN = 5_000
 
 def a_heap(name: str, count: int) -> Plan:
     """One unit with one wave of ConfigMaps."""
-    return a_plan(a_unit(tuple(bodies(0, namespace=name, count=count)), name=name))
+    return make_plan_from(make_unit(tuple(bodies(0, namespace=name, count=count)), name=name))
 
 
 async def first_runs(bench: Bench) -> list[tuple[float, float]]:

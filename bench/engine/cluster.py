@@ -11,7 +11,7 @@ import aiohttp
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.rollout_runs import Run, roll_out
 from tidegate.clusters.connect import open_world
 from tidegate.kube.access.context import KubeTarget
@@ -43,7 +43,7 @@ class Bench:
     async def make_namespace(self, name: str) -> None:
         async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:
             body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
+            require_live(await ClusterClient(Dispatcher(ResilientWorld(world))).apply(body))
 
     async def roll_out(self, plan: Plan) -> Run:
         async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:

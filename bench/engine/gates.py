@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 
 from bench.engine.cluster import Bench
-from tests.support.builders import a_plan, a_unit
+from tests.support.builders import make_plan_from, make_unit
 from tests.support.rollout_audit import DeploymentSeen, a_wave, read_story
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.credentials import make_auth_source
@@ -84,7 +84,7 @@ async def run(bench: Bench) -> None:
             await BareLoop(session, bench.target, headers).run(waves, name)
         name = f"engine-{number}"
         waves = [a_wave(wave, name) for wave in range(WAVES)]
-        await bench.roll_out(a_plan(a_unit(*waves, name=name)))
+        await bench.roll_out(make_plan_from(make_unit(*waves, name=name)))
 
 
 def measure(bench: Bench) -> dict[str, float]:

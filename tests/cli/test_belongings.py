@@ -10,8 +10,8 @@ from typing import Protocol
 
 import pytest
 
-from tests.support.builders import an_object
-from tests.support.cluster_client import Desk, live_of
+from tests.support.builders import make_object
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.deletions import a_setting, bring
 from tests.support.kept_clusters import scenario_of
 from tests.support.tidegate_runs import tidegate
@@ -24,7 +24,7 @@ Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
 INSIDE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: place}\n"
 STRANGERS: list[JsonObject] = [
-    an_object("v1 ConfigMap", "nobodys", namespace="place"),
+    make_object("v1 ConfigMap", "nobodys", namespace="place"),
     {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -58,7 +58,7 @@ class Desert:
             for folder in folders:
                 await bring(world, unit_for_path(str(folder), namespace="default"))
             for body in strangers:
-                live_of(await Desk(Dispatcher(world)).apply(body, manager="somebody"))
+                require_live(await ClusterClient(Dispatcher(world)).apply(body, manager="somebody"))
             return await scenario_of(world)
 
         (self._folder / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))

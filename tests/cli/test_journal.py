@@ -12,7 +12,7 @@ import pytest
 from tests.support.secret_server import SecretServer, secret_server
 from tests.support.sessions import a_session
 from tests.support.tidegate_runs import tidegate
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -38,7 +38,7 @@ async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
     """The Secrets of a rollout that had so long; by name."""
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
-    plan = (await make_plan([await a_family(CHOSEN, session)], session)).plan
+    plan = (await make_plan([await make_unit_tree(CHOSEN, session)], session)).plan
     driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     secrets = (await read_journal(plan_unit(CHOSEN), session.world)).secrets

@@ -52,11 +52,11 @@ class Told:
         """By Application, its step and its state."""
         status = get_mapping(self.cluster.all(SET, "argocd")["apps"], "status")
         return {
-            get_text(application_statu, "application"): (
-                get_text(application_statu, "step"),
-                get_text(application_statu, "status"),
+            get_text(application_status, "application"): (
+                get_text(application_status, "step"),
+                get_text(application_status, "status"),
             )
-            for application_statu in get_mappings(status, "applicationStatus")
+            for application_status in get_mappings(status, "applicationStatus")
         }
 
 
@@ -90,8 +90,8 @@ def test_a_set_whose_applications_are_well_says_so_of_each(
     members = {name: (number, "Healthy") for number, names in STEPS.items() for name in names}
     assert result.steps == (members if rolls else {})
     revisions = [
-        get_list(application_statu, "targetRevisions")
-        for application_statu in get_mappings(status, "applicationStatus")
+        get_list(application_status, "targetRevisions")
+        for application_status in get_mappings(status, "applicationStatus")
     ]
     assert all(len(revision) == 1 for revision in revisions)
 

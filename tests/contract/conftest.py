@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.kubelet import LogEndpoint
 from tests.support.objects import a_namespace
 from tests.support.printing import PrintingPod, in_a_sandbox, on_a_real_server
@@ -64,18 +64,18 @@ async def world(
 
 
 @pytest.fixture
-async def desk(world: World) -> Desk:
+async def desk(world: World) -> ClusterClient:
     """A desk at a line, in a namespace of the test's own."""
     name = f"promise-{next(_numbers)}"
     exchange = Dispatcher(ResilientWorld(world))
-    live_of(await Desk(exchange).create(a_namespace(name)))
-    return Desk(exchange, namespace=name)
+    require_live(await ClusterClient(exchange).create(a_namespace(name)))
+    return ClusterClient(exchange, namespace=name)
 
 
 @pytest.fixture
-def bare(world: World, desk: Desk) -> Desk:
+def bare(world: World, desk: ClusterClient) -> ClusterClient:
     """A desk at the world itself, in the same namespace: sees what a line mends."""
-    return Desk(Dispatcher(world), namespace=desk.namespace)
+    return ClusterClient(Dispatcher(world), namespace=desk.namespace)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import ACCOUNT, a_namespace
-from tests.support.worlds import live_in, real_world, served_world
+from tests.support.worlds import real_world, run_controllers, served_world
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import LiveObject, Ref
 from tidegate.model.times import MINUTE, Ms
@@ -31,7 +31,7 @@ PACE = 5
 
 
 @asynccontextmanager
-async def a_living_sandbox(*, served: bool, home: Path) -> AsyncIterator[Desk]:
+async def a_living_sandbox(*, served: bool, home: Path) -> AsyncIterator[ClusterClient]:
     """`served`: as its clients see it over HTTP."""
     world = build_sandbox(SimulationConfig())
     if not served:
@@ -42,7 +42,7 @@ async def a_living_sandbox(*, served: bool, home: Path) -> AsyncIterator[Desk]:
 
 
 @asynccontextmanager
-async def a_real_cluster(plane: ControlPlane, *, has_kubelet: bool) -> AsyncIterator[Desk]:
+async def a_real_cluster(plane: ControlPlane, *, has_kubelet: bool) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         desk = await _settle_in(world)
         if not has_kubelet:
@@ -60,19 +60,21 @@ async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
         asyncio.TaskGroup() as group,
     ):
         until = Ms(world.now() + 3 * MINUTE)
-        task = group.create_task(live_in(world, SimulationConfig(), until=until), name="kubelet")
+        task = group.create_task(
+            run_controllers(world, SimulationConfig(), until=until), name="kubelet"
+        )
         try:
             yield
         finally:
             task.cancel()
 
 
-async def _settle_in(world: World) -> Desk:
+async def _settle_in(world: World) -> ClusterClient:
     """A desk in a namespace of its own, in which pods can be made."""
     name = f"living-{next(_numbers)}"
     exchange = Dispatcher(ResilientWorld(world))
-    live_of(await Desk(exchange).create(a_namespace(name)))
-    desk = Desk(exchange, namespace=name)
+    require_live(await ClusterClient(exchange).create(a_namespace(name)))
+    desk = ClusterClient(exchange, namespace=name)
     account = Ref(ACCOUNT, name, "default")
     await desk.settled(account, lambda live: isinstance(live, LiveObject))
     return desk

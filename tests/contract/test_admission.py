@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import (
     NAMESPACE,
     POD,
@@ -25,7 +25,9 @@ WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfigura
 LONG = Ms(60 * SECOND)
 
 
-def a_webhook(desk: Desk, *, failure_policy: str, resources: str = "configmaps") -> JsonObject:
+def a_webhook(
+    desk: ClusterClient, *, failure_policy: str, resources: str = "configmaps"
+) -> JsonObject:
     """Asks about every ConfigMap of the desk's namespace; its Service is not there."""
     hook: JsonObject = {
         "name": "gate.example.org",
@@ -47,20 +49,22 @@ def a_webhook(desk: Desk, *, failure_policy: str, resources: str = "configmaps")
     return an_object(WEBHOOK, desk.namespace, webhooks=[hook])
 
 
-async def a_dying_namespace(desk: Desk) -> tuple[Desk, Ref]:
+async def a_dying_namespace(desk: ClusterClient) -> tuple[ClusterClient, Ref]:
     """A namespace that is being deleted and cannot go, and what holds it."""
-    inside = Desk(desk.world, namespace=f"{desk.namespace}-dying")
+    inside = ClusterClient(desk.world, namespace=f"{desk.namespace}-dying")
     await desk.create(a_namespace(inside.namespace))
-    holding = live_of(await inside.create(held(a_config_map("holding")))).ref
+    holding = require_live(await inside.create(held(a_config_map("holding")))).ref
     await desk.delete(Ref(NAMESPACE, "", inside.namespace))
     return inside, holding
 
 
-async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: Desk) -> None:
+async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: ClusterClient) -> None:
     inside, holding = await a_dying_namespace(desk)
 
     outcome = await inside.create(a_config_map("late"))
-    phase = at(body_of(await desk.get(Ref(NAMESPACE, "", inside.namespace))), "status", "phase")
+    phase = at(
+        require_body(await desk.get(Ref(NAMESPACE, "", inside.namespace))), "status", "phase"
+    )
     await inside.patch(holding, {"metadata": {"finalizers": None}})
 
     assert phase == "Terminating"
@@ -68,7 +72,7 @@ async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: Desk) -
     assert "NamespaceTerminating" in {cause.reason for cause in outcome.causes}
 
 
-async def test_a_namespace_goes_when_all_in_it_is_gone(desk: Desk) -> None:
+async def test_a_namespace_goes_when_all_in_it_is_gone(desk: ClusterClient) -> None:
     inside, holding = await a_dying_namespace(desk)
 
     def is_gone(live: LiveObject | None) -> bool:
@@ -80,8 +84,10 @@ async def test_a_namespace_goes_when_all_in_it_is_gone(desk: Desk) -> None:
     assert isinstance(await inside.get(holding), NotFound)
 
 
-async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(desk: Desk) -> None:
-    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(
+    desk: ClusterClient,
+) -> None:
+    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
 
     outcome = await desk.eventually(
         lambda: desk.create(an_unnamed_config_map()),
@@ -94,8 +100,8 @@ async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(desk:
     assert 'failed calling webhook "gate.example.org"' in outcome.message
 
 
-async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: Desk) -> None:
-    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: ClusterClient) -> None:
+    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
 
     outcome = await desk.eventually(
         lambda: desk.create(an_unnamed_config_map(), dry_run=True),
@@ -107,9 +113,9 @@ async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: Desk) -> N
     assert "failed calling webhook" in outcome.message
 
 
-async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: Desk) -> None:
-    ref = live_of(await desk.apply(a_config_map())).ref
-    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: ClusterClient) -> None:
+    ref = require_live(await desk.apply(a_config_map())).ref
+    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
 
     outcome = await desk.eventually(
         lambda: desk.apply(a_config_map(), dry_run=True),
@@ -122,9 +128,11 @@ async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: Desk
     assert isinstance(await desk.get(ref), Success)
 
 
-async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(desk: Desk) -> None:
-    live_of(await desk.create(a_config_map()))
-    hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(
+    desk: ClusterClient,
+) -> None:
+    require_live(await desk.create(a_config_map()))
+    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
 
     outcome = await desk.eventually(
         lambda: desk.create(a_config_map()), lambda outcome: isinstance(outcome, ServerError)
@@ -135,9 +143,9 @@ async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(des
     assert "failed calling webhook" in outcome.message
 
 
-async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: Desk) -> None:
-    ref = live_of(await desk.create(a_service(type="LoadBalancer"))).ref
-    hook = live_of(
+async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(a_service(type="LoadBalancer"))).ref
+    hook = require_live(
         await desk.create(a_webhook(desk, failure_policy="Fail", resources="services"))
     ).ref
     await desk.eventually(
@@ -152,8 +160,10 @@ async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: Desk) ->
     assert isinstance(outcome, Success)
 
 
-async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(desk: Desk) -> None:
-    closed = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(
+    desk: ClusterClient,
+) -> None:
+    closed = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
     await desk.eventually(
         lambda: desk.create(an_unnamed_config_map()),
         lambda outcome: isinstance(outcome, ServerError),
@@ -172,7 +182,7 @@ async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(desk:
     assert isinstance(outcome, Success)
 
 
-async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: Desk) -> None:
+async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: ClusterClient) -> None:
     pod = an_object(
         POD, "web", spec={"serviceAccountName": "nobody", "containers": [a_container("app")]}
     )
@@ -184,7 +194,7 @@ async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: Desk) -
 
 
 @pytest.mark.parametrize("name", ["Web", "web_1", "-web", "a" * 254])
-async def test_a_name_that_is_no_name_is_refused(desk: Desk, name: str) -> None:
+async def test_a_name_that_is_no_name_is_refused(desk: ClusterClient, name: str) -> None:
     outcome = await desk.create(a_config_map(name))
 
     assert not isinstance(outcome, Success)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import CRD, DEPLOYMENT, NAMESPACE, a_definition, a_gate, at
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Propagation, Ref, ServedKind
 from tidegate.world.messages import (
@@ -17,7 +17,7 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Discover, Selection
 
 
-def group_of(desk: Desk) -> str:
+def group_of(desk: ClusterClient) -> str:
     """A group of the test's own."""
     return f"{desk.namespace}.example.org"
 
@@ -26,16 +26,16 @@ def is_established(live: LiveObject | None) -> bool:
     return live is not None and b'"type":"Established"' in live.body
 
 
-async def kinds_of(desk: Desk) -> dict[Kind, ServedKind]:
+async def kinds_of(desk: ClusterClient) -> dict[Kind, ServedKind]:
     (catalogue,) = await desk.ask(Discover())
     assert isinstance(catalogue, ApiResources)
     return {served.kind: served for served in catalogue.kinds}
 
 
-async def a_served_gate(desk: Desk) -> Kind:
+async def a_served_gate(desk: ClusterClient) -> Kind:
     """The kind of the test's own, served."""
     group = group_of(desk)
-    definition = live_of(await desk.create(a_definition(group)))
+    definition = require_live(await desk.create(a_definition(group)))
     await desk.settled(definition.ref, is_established)
     await desk.eventually(
         lambda: desk.create(a_gate(group, "probe"), dry_run=True),
@@ -44,7 +44,7 @@ async def a_served_gate(desk: Desk) -> Kind:
     return Kind(group, "v1", "Gate")
 
 
-async def test_kinds_come_with_their_plural_scope_and_subresources(desk: Desk) -> None:
+async def test_kinds_come_with_their_plural_scope_and_subresources(desk: ClusterClient) -> None:
     kinds = await kinds_of(desk)
 
     assert (kinds[DEPLOYMENT].plural, kinds[DEPLOYMENT].namespaced) == ("deployments", True)
@@ -53,22 +53,22 @@ async def test_kinds_come_with_their_plural_scope_and_subresources(desk: Desk) -
     assert {"list", "watch", "patch"} <= set(kinds[DEPLOYMENT].verbs)
 
 
-async def test_a_kind_is_not_served_before_its_definition_is_there(desk: Desk) -> None:
+async def test_a_kind_is_not_served_before_its_definition_is_there(desk: ClusterClient) -> None:
     outcome = await desk.apply(a_gate(group_of(desk)))
 
     assert isinstance(outcome, NotServed)
 
 
-async def test_a_definition_becomes_established_and_its_kind_is_served(desk: Desk) -> None:
+async def test_a_definition_becomes_established_and_its_kind_is_served(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
 
     outcome = await desk.apply(a_gate(kind.group))
 
-    assert live_of(outcome).ref == Ref(kind, desk.namespace, "north")
+    assert require_live(outcome).ref == Ref(kind, desk.namespace, "north")
     assert (await kinds_of(desk))[kind].namespaced
 
 
-async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(desk: Desk) -> None:
+async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(desk: ClusterClient) -> None:
     await desk.apply(a_gate(group_of(desk)))
     await desk.create(a_definition(group_of(desk)))
 
@@ -79,16 +79,16 @@ async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(desk: Desk) ->
     assert isinstance(outcome, Success)
 
 
-async def test_a_definition_is_held_only_when_it_is_to_go(desk: Desk) -> None:
+async def test_a_definition_is_held_only_when_it_is_to_go(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
     ref = Ref(CRD, "", f"gates.{kind.group}")
     await desk.apply(a_gate(kind.group))
-    before = body_of(await desk.get(ref))
+    before = require_body(await desk.get(ref))
 
     outcome = await desk.delete(ref, propagation=Propagation.FOREGROUND)
 
     assert at(before, "metadata", "finalizers") is None
-    leaving = body_of(outcome)
+    leaving = require_body(outcome)
     assert at(leaving, "metadata", "finalizers") == ["customresourcecleanup.apiextensions.k8s.io"]
     assert at(leaving, "metadata", "generation") == at(before, "metadata", "generation")
     result = at(leaving, "status", "conditions")
@@ -96,7 +96,7 @@ async def test_a_definition_is_held_only_when_it_is_to_go(desk: Desk) -> None:
     assert [at(item, "reason") for item in result][-1] == "InstanceDeletionPending"
 
 
-async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: Desk) -> None:
+async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
 
     wrong_type = await desk.create(a_gate(kind.group, color=7))
@@ -108,23 +108,23 @@ async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: Desk) ->
     assert [cause.field for cause in missing.causes] == ["spec.color"]
 
 
-async def test_defaults_of_a_definition_are_filled_in(desk: Desk) -> None:
+async def test_defaults_of_a_definition_are_filled_in(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
 
     outcome = await desk.apply(a_gate(kind.group))
 
-    assert at(body_of(outcome), "spec", "size") == 1
+    assert at(require_body(outcome), "spec", "size") == 1
 
 
-async def test_fields_that_a_definition_does_not_know_are_dropped(desk: Desk) -> None:
+async def test_fields_that_a_definition_does_not_know_are_dropped(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
 
     outcome = await desk.create(a_gate(kind.group, shape="round"))
 
-    assert at(body_of(outcome), "spec", "shape") is None
+    assert at(require_body(outcome), "spec", "shape") is None
 
 
-async def test_lists_of_a_definition_are_merged_as_it_says(desk: Desk) -> None:
+async def test_lists_of_a_definition_are_merged_as_it_says(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
 
     def gate(name: str, port: int) -> JsonObject:
@@ -133,29 +133,29 @@ async def test_lists_of_a_definition_are_merged_as_it_says(desk: Desk) -> None:
     await desk.apply(gate("a", 1))
     outcome = await desk.apply(gate("b", 2), manager="other", force=True)
 
-    spec = at(body_of(outcome), "spec")
+    spec = at(require_body(outcome), "spec")
     assert at(spec, "map") == [{"name": "a", "port": 1}, {"name": "b", "port": 2}]
     assert at(spec, "set") == ["a", "b"]
     assert at(spec, "atomic") == ["b"]
 
 
-async def test_status_of_a_definition_s_kind_is_its_own_subresource(desk: Desk) -> None:
+async def test_status_of_a_definition_s_kind_is_its_own_subresource(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
-    ref = live_of(await desk.apply(a_gate(kind.group))).ref
+    ref = require_live(await desk.apply(a_gate(kind.group))).ref
 
     status: JsonObject = {**a_gate(kind.group), "status": {"open": True}}
     through = await desk.apply(status, subresource="status", manager="operator", force=True)
     beside = await desk.apply({**a_gate(kind.group), "status": {"open": False}}, force=True)
 
-    assert at(body_of(through), "status", "open") is True
-    assert live_of(through).generation == 1
-    assert at(body_of(beside), "status", "open") is True
-    assert live_of(await desk.get(ref)).generation == 1
+    assert at(require_body(through), "status", "open") is True
+    assert require_live(through).generation == 1
+    assert at(require_body(beside), "status", "open") is True
+    assert require_live(await desk.get(ref)).generation == 1
 
 
-async def test_deleting_a_definition_takes_its_instances_along(desk: Desk) -> None:
+async def test_deleting_a_definition_takes_its_instances_along(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
-    ref = live_of(await desk.apply(a_gate(kind.group))).ref
+    ref = require_live(await desk.apply(a_gate(kind.group))).ref
 
     await desk.delete(Ref(CRD, "", f"gates.{kind.group}"))
     await desk.eventually(lambda: desk.get(ref), lambda outcome: isinstance(outcome, NotServed))
@@ -164,7 +164,7 @@ async def test_deleting_a_definition_takes_its_instances_along(desk: Desk) -> No
     assert not isinstance(await desk.get(ref), Success)
 
 
-async def test_a_watch_of_a_kind_that_nobody_serves_says_so(desk: Desk) -> None:
+async def test_a_watch_of_a_kind_that_nobody_serves_says_so(desk: ClusterClient) -> None:
     ticket = desk.watch(Selection(Kind(group_of(desk), "v1", "Gate"), desk.namespace))
 
     facts = await desk.until(lambda fact: isinstance(fact, WatchEnded))
@@ -175,7 +175,9 @@ async def test_a_watch_of_a_kind_that_nobody_serves_says_so(desk: Desk) -> None:
     assert isinstance(ended.outcome, NotServed)
 
 
-async def test_a_version_from_before_a_kind_was_served_is_expired(desk: Desk, bare: Desk) -> None:
+async def test_a_version_from_before_a_kind_was_served_is_expired(
+    desk: ClusterClient, bare: ClusterClient
+) -> None:
     kind = await a_served_gate(desk)
 
     ticket = bare.watch(Selection(kind, desk.namespace), since="1")
@@ -187,9 +189,9 @@ async def test_a_version_from_before_a_kind_was_served_is_expired(desk: Desk, ba
     assert isinstance(ended.outcome, Expired)
 
 
-async def test_a_line_that_asks_from_an_expired_version_lists_again(desk: Desk) -> None:
+async def test_a_line_that_asks_from_an_expired_version_lists_again(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
-    live_of(await desk.apply(a_gate(kind.group)))
+    require_live(await desk.apply(a_gate(kind.group)))
 
     desk.watch(Selection(kind, desk.namespace), since="1")
     facts = await desk.until(

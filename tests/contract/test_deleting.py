@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import a_config_map, a_job, at, held, owned_by
 from tidegate.model.k8s.objects import JsonObject, LiveObject, Propagation, Ref
 from tidegate.world.messages import AlreadyExists, Conflict, NotFound, Success
@@ -12,16 +12,16 @@ def is_gone(live: LiveObject | None) -> bool:
     return live is None
 
 
-async def an_owner_and_its_own(desk: Desk, *, block: bool = False) -> tuple[Ref, Ref]:
+async def an_owner_and_its_own(desk: ClusterClient, *, block: bool = False) -> tuple[Ref, Ref]:
     owner = await desk.create(a_config_map("owner"))
     unit_resource = await desk.create(
-        owned_by(a_config_map("own"), owner=body_of(owner), block=block)
+        owned_by(a_config_map("own"), owner=require_body(owner), block=block)
     )
-    return live_of(owner).ref, live_of(unit_resource).ref
+    return require_live(owner).ref, require_live(unit_resource).ref
 
 
-async def test_what_is_deleted_is_gone(desk: Desk) -> None:
-    ref = live_of(await desk.create(a_config_map())).ref
+async def test_what_is_deleted_is_gone(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(a_config_map())).ref
 
     outcome = await desk.delete(ref)
 
@@ -29,15 +29,15 @@ async def test_what_is_deleted_is_gone(desk: Desk) -> None:
     assert isinstance(await desk.get(ref), NotFound)
 
 
-async def test_deleting_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
-    ref = live_of(await desk.create(a_config_map())).ref
+async def test_deleting_what_is_not_there_says_that_it_is_missing(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(a_config_map())).ref
     await desk.delete(ref)
 
     assert isinstance(await desk.delete(ref), NotFound)
 
 
-async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> None:
-    ref = live_of(await desk.create(held(a_config_map()))).ref
+async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(held(a_config_map()))).ref
     await desk.delete(ref)
 
     outcome = await desk.create(a_config_map())
@@ -47,28 +47,28 @@ async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> Non
     assert outcome == AlreadyExists(message)
 
 
-async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: Desk) -> None:
-    ref = live_of(await desk.create(held(a_config_map()))).ref
+async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(held(a_config_map()))).ref
 
     await desk.delete(ref)
     waiting = await desk.get(ref)
     await desk.patch(ref, {"metadata": {"finalizers": None}})
 
-    assert at(body_of(waiting), "metadata", "deletionTimestamp")
+    assert at(require_body(waiting), "metadata", "deletionTimestamp")
     assert isinstance(await desk.get(ref), NotFound)
 
 
-async def test_a_deletion_that_is_held_answers_with_the_object(desk: Desk) -> None:
-    created = live_of(await desk.create(held(a_config_map())))
+async def test_a_deletion_that_is_held_answers_with_the_object(desk: ClusterClient) -> None:
+    created = require_live(await desk.create(held(a_config_map())))
 
     outcome = await desk.delete(created.ref)
 
-    assert live_of(outcome).uid == created.uid
+    assert require_live(outcome).uid == created.uid
     await desk.patch(created.ref, {"metadata": {"finalizers": None}})
 
 
-async def test_an_object_that_is_being_deleted_takes_no_new_finalizer(desk: Desk) -> None:
-    ref = live_of(await desk.create(held(a_config_map()))).ref
+async def test_an_object_that_is_being_deleted_takes_no_new_finalizer(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(held(a_config_map()))).ref
     await desk.delete(ref)
 
     outcome = await desk.patch(
@@ -79,19 +79,19 @@ async def test_an_object_that_is_being_deleted_takes_no_new_finalizer(desk: Desk
     await desk.patch(ref, {"metadata": {"finalizers": None}})
 
 
-async def test_a_deletion_with_the_uid_of_another_life_is_a_conflict(desk: Desk) -> None:
-    first = live_of(await desk.create(a_config_map()))
+async def test_a_deletion_with_the_uid_of_another_life_is_a_conflict(desk: ClusterClient) -> None:
+    first = require_live(await desk.create(a_config_map()))
     await desk.delete(first.ref)
-    second = live_of(await desk.create(a_config_map()))
+    second = require_live(await desk.create(a_config_map()))
 
     outcome = await desk.delete(first.ref, uid=first.uid)
 
     assert isinstance(outcome, Conflict)
-    assert live_of(await desk.get(first.ref)).uid == second.uid
+    assert require_live(await desk.get(first.ref)).uid == second.uid
 
 
-async def test_a_deletion_with_a_past_version_is_a_conflict(desk: Desk) -> None:
-    first = live_of(await desk.create(a_config_map()))
+async def test_a_deletion_with_a_past_version_is_a_conflict(desk: ClusterClient) -> None:
+    first = require_live(await desk.create(a_config_map()))
     await desk.patch(first.ref, {"data": {"color": "red"}})
 
     outcome = await desk.delete(first.ref, resource_version=first.resource_version)
@@ -99,16 +99,18 @@ async def test_a_deletion_with_a_past_version_is_a_conflict(desk: Desk) -> None:
     assert isinstance(outcome, Conflict)
 
 
-async def test_an_object_made_again_has_another_uid(desk: Desk) -> None:
-    first = live_of(await desk.create(a_config_map()))
+async def test_an_object_made_again_has_another_uid(desk: ClusterClient) -> None:
+    first = require_live(await desk.create(a_config_map()))
     await desk.delete(first.ref)
 
-    second = live_of(await desk.create(a_config_map()))
+    second = require_live(await desk.create(a_config_map()))
 
     assert second.uid != first.uid
 
 
-async def test_in_the_background_the_owner_goes_first_and_its_own_follow(desk: Desk) -> None:
+async def test_in_the_background_the_owner_goes_first_and_its_own_follow(
+    desk: ClusterClient,
+) -> None:
     owner, unit_resource = await an_owner_and_its_own(desk)
 
     await desk.delete(owner, propagation=Propagation.BACKGROUND)
@@ -117,50 +119,52 @@ async def test_in_the_background_the_owner_goes_first_and_its_own_follow(desk: D
     assert await desk.settled(unit_resource, is_gone) is None
 
 
-async def test_in_the_foreground_the_owner_waits_for_its_own(desk: Desk) -> None:
+async def test_in_the_foreground_the_owner_waits_for_its_own(desk: ClusterClient) -> None:
     owner = await desk.create(a_config_map("owner"))
     unit_resource = await desk.create(
-        owned_by(held(a_config_map("own")), owner=body_of(owner), block=True)
+        owned_by(held(a_config_map("own")), owner=require_body(owner), block=True)
     )
-    refs = live_of(owner).ref, live_of(unit_resource).ref
+    refs = require_live(owner).ref, require_live(unit_resource).ref
 
     await desk.delete(refs[0], propagation=Propagation.FOREGROUND)
     await desk.settled(refs[1], lambda live: b"deletionTimestamp" in (live.body if live else b""))
-    waiting: JsonObject = body_of(await desk.get(refs[0]))
+    waiting: JsonObject = require_body(await desk.get(refs[0]))
     await desk.patch(refs[1], {"metadata": {"finalizers": None}})
 
     assert at(waiting, "metadata", "finalizers") == ["foregroundDeletion"]
     assert await desk.settled(refs[0], is_gone) is None
 
 
-async def test_orphans_stay_and_lose_their_owner(desk: Desk) -> None:
+async def test_orphans_stay_and_lose_their_owner(desk: ClusterClient) -> None:
     owner, unit_resource = await an_owner_and_its_own(desk)
 
     await desk.delete(owner, propagation=Propagation.ORPHAN)
     await desk.settled(owner, is_gone)
 
-    orphan = body_of(await desk.get(unit_resource))
+    orphan = require_body(await desk.get(unit_resource))
     assert at(orphan, "metadata", "ownerReferences") is None
 
 
-async def test_an_object_whose_owner_never_was_is_collected(desk: Desk) -> None:
-    owner = body_of(await desk.create(a_config_map("owner")))
-    await desk.delete(live_of(await desk.get(await desk.ref(owner))).ref)
+async def test_an_object_whose_owner_never_was_is_collected(desk: ClusterClient) -> None:
+    owner = require_body(await desk.create(a_config_map("owner")))
+    await desk.delete(require_live(await desk.get(await desk.ref(owner))).ref)
 
-    unit_resource = live_of(await desk.create(owned_by(a_config_map("own"), owner=owner))).ref
+    unit_resource = require_live(await desk.create(owned_by(a_config_map("own"), owner=owner))).ref
 
     assert await desk.settled(unit_resource, is_gone) is None
 
 
-async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(desk: Desk) -> None:
+async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(
+    desk: ClusterClient,
+) -> None:
     job = await desk.create(a_job(suspend=True))
-    unit_resource = live_of(
-        await desk.create(owned_by(a_config_map("own"), owner=body_of(job)))
+    unit_resource = require_live(
+        await desk.create(owned_by(a_config_map("own"), owner=require_body(job)))
     ).ref
 
-    outcome = await desk.delete(live_of(job).ref)
-    await desk.settled(live_of(job).ref, is_gone)
+    outcome = await desk.delete(require_live(job).ref)
+    await desk.settled(require_live(job).ref, is_gone)
 
     assert isinstance(outcome, Success)
     assert "child pods are preserved by default" in outcome.warnings[0]
-    assert at(body_of(await desk.get(unit_resource)), "metadata", "ownerReferences") is None
+    assert at(require_body(await desk.get(unit_resource)), "metadata", "ownerReferences") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import (
     SECRET,
     a_claim,
@@ -93,9 +93,9 @@ def a_slice(address_type: str) -> JsonObject:
     ],
 )
 async def test_an_immutable_field_is_refused_by_name(
-    desk: Desk, before: JsonObject, after: JsonObject, field: str
+    desk: ClusterClient, before: JsonObject, after: JsonObject, field: str
 ) -> None:
-    live_of(await desk.apply(before))
+    require_live(await desk.apply(before))
 
     outcome = await desk.apply(after, force=True)
 
@@ -103,8 +103,8 @@ async def test_an_immutable_field_is_refused_by_name(
     assert field in {cause.field for cause in outcome.causes}
 
 
-async def test_a_service_keeps_the_address_it_was_given(desk: Desk) -> None:
-    given = at(body_of(await desk.apply(a_service())), "spec", "clusterIP")
+async def test_a_service_keeps_the_address_it_was_given(desk: ClusterClient) -> None:
+    given = at(require_body(await desk.apply(a_service())), "spec", "clusterIP")
     assert isinstance(given, str)
     other = given.rsplit(".", 1)[0] + (".250" if not given.endswith(".250") else ".251")
 
@@ -114,7 +114,7 @@ async def test_a_service_keeps_the_address_it_was_given(desk: Desk) -> None:
     assert "spec.clusterIPs[0]" in {cause.field for cause in outcome.causes}
 
 
-async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(desk: Desk) -> None:
+async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(desk: ClusterClient) -> None:
     await desk.apply(a_job(parallelism=1))
     await desk.apply(a_stateful_set(replicas=0))
 
@@ -126,16 +126,16 @@ async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(desk: Desk
     assert all(isinstance(outcome, Success) for outcome in outcomes)
 
 
-async def test_a_job_that_has_not_begun_may_run_elsewhere(desk: Desk) -> None:
-    live_of(await desk.apply(a_job(suspend=True)))
+async def test_a_job_that_has_not_begun_may_run_elsewhere(desk: ClusterClient) -> None:
+    require_live(await desk.apply(a_job(suspend=True)))
 
     outcome = await desk.apply(a_job(suspend=True, template=ELSEWHERE))
 
     assert isinstance(outcome, Success)
 
 
-async def test_an_indexed_job_counts_and_runs_in_step(desk: Desk) -> None:
-    live_of(await desk.apply(an_indexed_job(2, parallelism=2)))
+async def test_an_indexed_job_counts_and_runs_in_step(desk: ClusterClient) -> None:
+    require_live(await desk.apply(an_indexed_job(2, parallelism=2)))
 
     outcome = await desk.apply(an_indexed_job(3, parallelism=3))
 

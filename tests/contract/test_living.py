@@ -24,7 +24,7 @@ from tests.contract.facts import (
     is_said,
 )
 from tests.contract.living import a_living_sandbox, a_real_cluster
-from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.objects import POD, a_claim, a_container, a_job, at
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
@@ -44,7 +44,9 @@ def bare_plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(params=WORLDS)
-async def controlled(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+async def controlled(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[ClusterClient]:
     """A cluster with controllers and a scheduler."""
     if request.param != "kube":
         async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
@@ -57,7 +59,7 @@ async def controlled(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
 
 
 @pytest.fixture(params=WORLDS)
-async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ClusterClient]:
     """The same with our kubelet."""
     if request.param != "kube":
         async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
@@ -74,16 +76,16 @@ def read(live: LiveObject | None) -> JsonObject:
     return body
 
 
-async def events(desk: Desk) -> list[JsonObject]:
-    return [read(live) for live in items_of(await desk.page(Selection(EVENT, desk.namespace)))]
+async def events(desk: ClusterClient) -> list[JsonObject]:
+    return [read(live) for live in require_items(await desk.page(Selection(EVENT, desk.namespace)))]
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
-async def test_what_is_said_of_an_object_is_a_fact(controlled: Desk, fact: Fact) -> None:
+async def test_what_is_said_of_an_object_is_a_fact(controlled: ClusterClient, fact: Fact) -> None:
     namespace = controlled.namespace
 
     for body in fact.given:
-        live_of(await controlled.apply(body))
+        require_live(await controlled.apply(body))
 
     ref = Ref(fact.kind, namespace, "web")
     await controlled.settled(ref, lambda live: holds(fact, read(live), namespace))
@@ -97,16 +99,18 @@ async def test_what_is_said_of_an_object_is_a_fact(controlled: Desk, fact: Fact)
 def _tells(fact: Fact, page: Outcome, namespace: str) -> bool:
     return fact.event is not None and any(
         is_about(event, fact) and is_said(fact.event, event, namespace)
-        for event in map(read, items_of(page))
+        for event in map(read, require_items(page))
     )
 
 
-async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(controlled: Desk) -> None:
-    live_of(await controlled.apply(a_late_class()))
-    claim = live_of(await controlled.apply(a_claim(storageClassName="later"))).ref
+async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(
+    controlled: ClusterClient,
+) -> None:
+    require_live(await controlled.apply(a_late_class()))
+    claim = require_live(await controlled.apply(a_claim(storageClassName="later"))).ref
     await controlled.settled(claim, is_in("Pending"))
 
-    pod = live_of(await controlled.apply(a_pod_with_claim())).ref
+    pod = require_live(await controlled.apply(a_pod_with_claim())).ref
 
     await controlled.settled(claim, is_in("Bound"))
     placed = await controlled.settled(pod, lambda live: bool(at(read(live), "spec", "nodeName")))
@@ -115,21 +119,23 @@ async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(controlled: 
 
 
 async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failures(
-    inhabited: Desk,
+    inhabited: ClusterClient,
 ) -> None:
     container = {**a_container("run"), "env": [URL]}
     pod: JsonObject = {"restartPolicy": "Never", "containers": [container]}
     job = a_job(template={"spec": pod}, backoffLimit=0, activeDeadlineSeconds=5)
 
-    ref = live_of(await inhabited.apply(job)).ref
+    ref = require_live(await inhabited.apply(job)).ref
     held = await inhabited.eventually(
         lambda: inhabited.page(Selection(POD, inhabited.namespace)),
-        lambda page: any(b"CreateContainerConfigError" in item.body for item in items_of(page)),
+        lambda page: any(
+            b"CreateContainerConfigError" in item.body for item in require_items(page)
+        ),
     )
-    meanwhile = body_of(await inhabited.get(ref))
+    meanwhile = require_body(await inhabited.get(ref))
     ended = await inhabited.settled(ref, has_failed)
 
-    mappings = get_mappings(read(items_of(held)[0]), "status", "containerStatuses")
+    mappings = get_mappings(read(require_items(held)[0]), "status", "containerStatuses")
     assert [at(item, "state", "waiting", "message") for item in mappings] == [
         'secret "db" not found'
     ]
@@ -142,8 +148,8 @@ async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failure
     assert set(reasons) == {"DeadlineExceeded"}
 
 
-async def test_a_missing_pull_secret_holds_nothing_up(inhabited: Desk) -> None:
-    pod = live_of(await inhabited.apply(a_pod(imagePullSecrets=[{"name": "missing"}]))).ref
+async def test_a_missing_pull_secret_holds_nothing_up(inhabited: ClusterClient) -> None:
+    pod = require_live(await inhabited.apply(a_pod(imagePullSecrets=[{"name": "missing"}]))).ref
 
     await inhabited.settled(pod, is_in("Running"))
 

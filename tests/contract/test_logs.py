@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.objects import POD
 from tests.support.printing import PrintingPod
 from tidegate.model.k8s.objects import Ref
@@ -10,7 +10,9 @@ from tidegate.world.messages import Invalid, NotFound, RawResponse
 from tidegate.world.requests import Logs
 
 
-async def test_what_a_container_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
+async def test_what_a_container_printed_can_be_read(
+    desk: ClusterClient, printing: PrintingPod
+) -> None:
     pod = await printing(desk, {"app": ["one", "two", "three"]})
 
     (outcome,) = await desk.ask(Logs(ref=pod))
@@ -19,7 +21,7 @@ async def test_what_a_container_printed_can_be_read(desk: Desk, printing: Printi
 
 
 async def test_only_the_end_is_read_when_that_is_asked_for(
-    desk: Desk, printing: PrintingPod
+    desk: ClusterClient, printing: PrintingPod
 ) -> None:
     pod = await printing(desk, {"app": ["one", "two", "three"]})
 
@@ -28,7 +30,7 @@ async def test_only_the_end_is_read_when_that_is_asked_for(
     assert outcome == RawResponse(b"two\nthree\n")
 
 
-async def test_each_container_prints_for_itself(desk: Desk, printing: PrintingPod) -> None:
+async def test_each_container_prints_for_itself(desk: ClusterClient, printing: PrintingPod) -> None:
     pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
 
     (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
@@ -36,7 +38,9 @@ async def test_each_container_prints_for_itself(desk: Desk, printing: PrintingPo
     assert outcome == RawResponse(b"ready\n")
 
 
-async def test_of_several_containers_one_must_be_named(desk: Desk, printing: PrintingPod) -> None:
+async def test_of_several_containers_one_must_be_named(
+    desk: ClusterClient, printing: PrintingPod
+) -> None:
     pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
 
     (outcome,) = await desk.ask(Logs(ref=pod))
@@ -45,13 +49,15 @@ async def test_of_several_containers_one_must_be_named(desk: Desk, printing: Pri
     assert "proxy" in outcome.message
 
 
-async def test_a_pod_that_is_not_there_printed_nothing(desk: Desk) -> None:
+async def test_a_pod_that_is_not_there_printed_nothing(desk: ClusterClient) -> None:
     (outcome,) = await desk.ask(Logs(ref=Ref(POD, desk.namespace, "nobody")))
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_what_the_run_before_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
+async def test_what_the_run_before_printed_can_be_read(
+    desk: ClusterClient, printing: PrintingPod
+) -> None:
     pod = await printing(desk, {"app": ["again"]}, before={"app": ["one", "two"]})
 
     now, before, end = await desk.ask(
@@ -65,7 +71,9 @@ async def test_what_the_run_before_printed_can_be_read(desk: Desk, printing: Pri
     )
 
 
-async def test_a_container_that_is_not_there_is_named(desk: Desk, printing: PrintingPod) -> None:
+async def test_a_container_that_is_not_there_is_named(
+    desk: ClusterClient, printing: PrintingPod
+) -> None:
     pod = await printing(desk, {"app": ["hello"]})
 
     (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))

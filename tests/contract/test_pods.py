@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import POD, a_container, an_object, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.world.messages import Conflict, Invalid, NotFound, Outcome, Success
@@ -18,17 +18,17 @@ def is_there(live: LiveObject | None) -> bool:
     return live is not None
 
 
-async def a_pod(desk: Desk) -> Ref:
+async def a_pod(desk: ClusterClient) -> Ref:
     await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
     spec: JsonObject = {
         "containers": [a_container("app")],
         "terminationGracePeriodSeconds": 20,
         "schedulerName": "nobody",
     }
-    return live_of(await desk.create(an_object(POD, "web", spec=spec))).ref
+    return require_live(await desk.create(an_object(POD, "web", spec=spec))).ref
 
 
-async def bind(desk: Desk, ref: Ref, node: str = "nowhere") -> Outcome:
+async def bind(desk: ClusterClient, ref: Ref, node: str = "nowhere") -> Outcome:
     body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -40,26 +40,26 @@ async def bind(desk: Desk, ref: Ref, node: str = "nowhere") -> Outcome:
     return (await desk.ask(binding))[0]
 
 
-async def delete(desk: Desk, ref: Ref, grace: int | None = None) -> None:
+async def delete(desk: ClusterClient, ref: Ref, grace: int | None = None) -> None:
     await desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=grace))
 
 
-async def grace_of(desk: Desk, ref: Ref) -> object:
-    return at(body_of(await desk.get(ref)), "metadata", "deletionGracePeriodSeconds")
+async def grace_of(desk: ClusterClient, ref: Ref) -> object:
+    return at(require_body(await desk.get(ref)), "metadata", "deletionGracePeriodSeconds")
 
 
-async def test_a_new_pod_is_pending(desk: Desk) -> None:
+async def test_a_new_pod_is_pending(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
 
-    assert at(body_of(await desk.get(ref)), "status", "phase") == "Pending"
+    assert at(require_body(await desk.get(ref)), "status", "phase") == "Pending"
 
 
-async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: Desk) -> None:
+async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
 
     outcome = await bind(desk, ref)
 
-    body = body_of(await desk.get(ref))
+    body = require_body(await desk.get(ref))
     conditions = at(body, "status", "conditions")
     assert isinstance(conditions, list)
     assert isinstance(outcome, Success)
@@ -70,7 +70,7 @@ async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: Desk) -> None:
     assert at(body, "metadata", "generation") == 1
 
 
-async def test_a_pod_is_bound_once(desk: Desk) -> None:
+async def test_a_pod_is_bound_once(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
     await bind(desk, ref)
 
@@ -81,7 +81,7 @@ async def test_a_pod_is_bound_once(desk: Desk) -> None:
     assert outcome.message == f"Operation cannot be fulfilled on {message}"
 
 
-async def test_a_pod_without_a_node_is_deleted_at_once(desk: Desk) -> None:
+async def test_a_pod_without_a_node_is_deleted_at_once(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
 
     await delete(desk, ref)
@@ -89,19 +89,19 @@ async def test_a_pod_without_a_node_is_deleted_at_once(desk: Desk) -> None:
     assert isinstance(await desk.get(ref), NotFound)
 
 
-async def test_a_pod_on_a_node_has_its_own_time_to_end(desk: Desk) -> None:
+async def test_a_pod_on_a_node_has_its_own_time_to_end(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
     await bind(desk, ref)
 
     await delete(desk, ref)
 
-    body = body_of(await desk.get(ref))
+    body = require_body(await desk.get(ref))
     assert at(body, "metadata", "deletionGracePeriodSeconds") == 20
     assert at(body, "metadata", "generation") == 2
     await delete(desk, ref, grace=0)
 
 
-async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(desk: Desk) -> None:
+async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
     await bind(desk, ref)
     await delete(desk, ref, grace=10)
@@ -116,7 +116,7 @@ async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(desk: Desk)
     assert isinstance(await desk.get(ref), NotFound)
 
 
-async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
+async def test_a_pod_that_is_over_is_deleted_at_once(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
     await bind(desk, ref)
     await desk.patch(ref, {"status": {"phase": "Succeeded"}}, subresource="status")
@@ -126,11 +126,11 @@ async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
     assert isinstance(await desk.get(ref), NotFound)
 
 
-async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: Desk) -> None:
+async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
     image: JsonObject = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
 
-    changed = live_of(await desk.patch(ref, [image], patch_type=PatchType.JSON))
+    changed = require_live(await desk.patch(ref, [image], patch_type=PatchType.JSON))
 
     assert changed.generation == 2
 
@@ -146,7 +146,7 @@ async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: Desk) -> N
     ],
 )
 async def test_the_rest_of_a_pod_stays_as_it_was_made(
-    desk: Desk, path: str, value: Json, field: str
+    desk: ClusterClient, path: str, value: Json, field: str
 ) -> None:
     ref = await a_pod(desk)
 
@@ -158,7 +158,7 @@ async def test_the_rest_of_a_pod_stays_as_it_was_made(
     assert field in {cause.field for cause in outcome.causes}
 
 
-async def test_a_pod_can_be_labelled_and_have_less_time(desk: Desk) -> None:
+async def test_a_pod_can_be_labelled_and_have_less_time(desk: ClusterClient) -> None:
     ref = await a_pod(desk)
 
     outcome = await desk.patch(

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.objects import CONFIG_MAP, a_config_map, a_namespace, labelled
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
 from tidegate.world.messages import AlreadyExists, ListPage, NotFound, NotServed, RawResponse
 from tidegate.world.requests import RawGet, Selection, View
 
 
-async def test_what_is_created_can_be_read(desk: Desk) -> None:
-    created = live_of(await desk.create(a_config_map(color="blue")))
+async def test_what_is_created_can_be_read(desk: ClusterClient) -> None:
+    created = require_live(await desk.create(a_config_map(color="blue")))
 
     read = await desk.get(created.ref)
 
-    assert live_of(read).uid == created.uid
-    assert body_of(read)["data"] == {"color": "blue"}
+    assert require_live(read).uid == created.uid
+    assert require_body(read)["data"] == {"color": "blue"}
 
 
-async def test_a_created_object_has_a_uid_and_a_version(desk: Desk) -> None:
-    created = live_of(await desk.create(a_config_map()))
+async def test_a_created_object_has_a_uid_and_a_version(desk: ClusterClient) -> None:
+    created = require_live(await desk.create(a_config_map()))
 
     assert created.uid
     assert created.resource_version
     assert created.ref == Ref(CONFIG_MAP, desk.namespace, "web")
 
 
-async def test_what_is_not_there_is_missing(desk: Desk) -> None:
+async def test_what_is_not_there_is_missing(desk: ClusterClient) -> None:
     outcome = await desk.get(Ref(CONFIG_MAP, desk.namespace, "nobody"))
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_creating_what_is_there_says_that_it_exists(desk: Desk) -> None:
+async def test_creating_what_is_there_says_that_it_exists(desk: ClusterClient) -> None:
     await desk.create(a_config_map())
 
     outcome = await desk.create(a_config_map())
@@ -41,46 +41,46 @@ async def test_creating_what_is_there_says_that_it_exists(desk: Desk) -> None:
 
 
 async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing(
-    desk: Desk,
+    desk: ClusterClient,
 ) -> None:
-    elsewhere = Desk(desk.world, namespace="nowhere")
+    elsewhere = ClusterClient(desk.world, namespace="nowhere")
 
     outcome = await elsewhere.create(a_config_map())
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_a_generated_name_begins_as_asked_and_differs_each_time(desk: Desk) -> None:
+async def test_a_generated_name_begins_as_asked_and_differs_each_time(desk: ClusterClient) -> None:
     body: JsonObject = {**a_config_map(), "metadata": {"generateName": "web-"}}
 
-    first = live_of(await desk.create(body)).ref.name
-    second = live_of(await desk.create(body)).ref.name
+    first = require_live(await desk.create(body)).ref.name
+    second = require_live(await desk.create(body)).ref.name
 
     assert first.startswith("web-")
     assert second.startswith("web-")
     assert first != second
 
 
-async def test_a_kind_that_nobody_serves_is_not_served(desk: Desk) -> None:
+async def test_a_kind_that_nobody_serves_is_not_served(desk: ClusterClient) -> None:
     outcome = await desk.get(Ref(Kind("example.org", "v1", "Unicorn"), desk.namespace, "web"))
 
     assert isinstance(outcome, NotServed)
 
 
-async def test_a_list_holds_every_object_of_its_namespace_and_no_other(desk: Desk) -> None:
+async def test_a_list_holds_every_object_of_its_namespace_and_no_other(desk: ClusterClient) -> None:
     for name in ("a", "b"):
         await desk.create(a_config_map(name))
-    other = Desk(desk.world, namespace=f"{desk.namespace}-other")
+    other = ClusterClient(desk.world, namespace=f"{desk.namespace}-other")
     await other.create(a_namespace(other.namespace))
     await other.create(a_config_map("c"))
 
     page = await desk.page(Selection(CONFIG_MAP, desk.namespace))
 
-    names = {item.ref.name for item in items_of(page)}
+    names = {item.ref.name for item in require_items(page)}
     assert names - {"kube-root-ca.crt"} == {"a", "b"}
 
 
-async def test_a_list_comes_in_pages_that_make_one_whole(desk: Desk) -> None:
+async def test_a_list_comes_in_pages_that_make_one_whole(desk: ClusterClient) -> None:
     names = {f"m{number}" for number in range(7)}
     for name in names:
         await desk.create(labelled(a_config_map(name), group="pages"))
@@ -97,7 +97,7 @@ async def test_a_list_comes_in_pages_that_make_one_whole(desk: Desk) -> None:
     assert pages == 3
 
 
-async def test_labels_select(desk: Desk) -> None:
+async def test_labels_select(desk: ClusterClient) -> None:
     await desk.create(labelled(a_config_map("a"), tier="front"))
     await desk.create(labelled(a_config_map("b"), tier="back"))
 
@@ -105,29 +105,29 @@ async def test_labels_select(desk: Desk) -> None:
         Selection(CONFIG_MAP, desk.namespace, label_selector="tier in (front, side)")
     )
 
-    assert [item.ref.name for item in items_of(page)] == ["a"]
+    assert [item.ref.name for item in require_items(page)] == ["a"]
 
 
-async def test_labels_select_what_lacks_them(desk: Desk) -> None:
+async def test_labels_select_what_lacks_them(desk: ClusterClient) -> None:
     await desk.create(labelled(a_config_map("a"), tier="front", own="yes"))
     await desk.create(labelled(a_config_map("b"), own="yes"))
 
     page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="own=yes,!tier"))
 
-    assert [item.ref.name for item in items_of(page)] == ["b"]
+    assert [item.ref.name for item in require_items(page)] == ["b"]
 
 
-async def test_fields_select_by_name(desk: Desk) -> None:
+async def test_fields_select_by_name(desk: ClusterClient) -> None:
     await desk.create(a_config_map("a"))
     await desk.create(a_config_map("b"))
 
     page = await desk.page(Selection(CONFIG_MAP, desk.namespace, field_selector="metadata.name=b"))
 
-    assert [item.ref.name for item in items_of(page)] == ["b"]
+    assert [item.ref.name for item in require_items(page)] == ["b"]
 
 
-async def test_a_view_of_metadata_leaves_the_rest_out(desk: Desk) -> None:
-    created = live_of(await desk.create(a_config_map(color="blue")))
+async def test_a_view_of_metadata_leaves_the_rest_out(desk: ClusterClient) -> None:
+    created = require_live(await desk.create(a_config_map(color="blue")))
 
     read = await desk.get(created.ref, view=View.METADATA)
     page = await desk.page(
@@ -136,13 +136,13 @@ async def test_a_view_of_metadata_leaves_the_rest_out(desk: Desk) -> None:
         )
     )
 
-    assert live_of(read).uid == created.uid
-    assert "data" not in body_of(read)
-    assert [item.ref for item in items_of(page)] == [created.ref]
-    assert b"blue" not in items_of(page)[0].body
+    assert require_live(read).uid == created.uid
+    assert "data" not in require_body(read)
+    assert [item.ref for item in require_items(page)] == [created.ref]
+    assert b"blue" not in require_items(page)[0].body
 
 
-async def test_paths_that_are_no_objects_can_be_asked_for(desk: Desk) -> None:
+async def test_paths_that_are_no_objects_can_be_asked_for(desk: ClusterClient) -> None:
     (outcome,) = await desk.ask(RawGet("/version"))
 
     assert isinstance(outcome, RawResponse)

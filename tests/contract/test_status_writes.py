@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.test_definitions import a_served_gate, group_of, is_established
 from tests.contract.test_pods import ACCOUNT, is_there
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import (
     DEPLOYMENT,
     POD,
@@ -38,10 +38,10 @@ INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
 NOTES: JsonObject = {"metadata": {"labels": {"new": "label"}, "annotations": {"new": "note"}}}
 
 
-async def written(desk: Desk, body: JsonObject, change: JsonObject = NOTES) -> JsonObject:
+async def written(desk: ClusterClient, body: JsonObject, change: JsonObject = NOTES) -> JsonObject:
     """An object after such a change through its status."""
-    ref = live_of(await desk.create(body)).ref
-    return body_of(await desk.patch(ref, change, subresource="status"))
+    ref = require_live(await desk.create(body)).ref
+    return require_body(await desk.patch(ref, change, subresource="status"))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ async def written(desk: Desk, body: JsonObject, change: JsonObject = NOTES) -> J
     ],
 )
 async def test_metadata_of_most_kinds_is_changed_through_their_status(
-    desk: Desk, body: JsonObject
+    desk: ClusterClient, body: JsonObject
 ) -> None:
     changed = await written(desk, body)
 
@@ -62,7 +62,9 @@ async def test_metadata_of_most_kinds_is_changed_through_their_status(
     assert at(changed, "metadata", "annotations", "new") == "note"
 
 
-async def test_a_deployment_takes_annotations_through_its_status_and_no_labels(desk: Desk) -> None:
+async def test_a_deployment_takes_annotations_through_its_status_and_no_labels(
+    desk: ClusterClient,
+) -> None:
     changed = await written(desk, labelled(a_deployment(replicas=0), app="shop"))
 
     assert at(changed, "metadata", "labels") == {"app": "shop"}
@@ -70,37 +72,37 @@ async def test_a_deployment_takes_annotations_through_its_status_and_no_labels(d
 
 
 async def test_an_annotation_counts_as_spec_of_a_deployment_unless_it_comes_through_its_status(
-    desk: Desk,
+    desk: ClusterClient,
 ) -> None:
-    ref = live_of(await desk.create(a_deployment(replicas=0))).ref
+    ref = require_live(await desk.create(a_deployment(replicas=0))).ref
 
-    through = live_of(await desk.patch(ref, NOTES, subresource="status"))
-    beside = live_of(await desk.patch(ref, {"metadata": {"annotations": {"new": "other"}}}))
-    label = live_of(await desk.patch(ref, {"metadata": {"labels": {"new": "label"}}}))
+    through = require_live(await desk.patch(ref, NOTES, subresource="status"))
+    beside = require_live(await desk.patch(ref, {"metadata": {"annotations": {"new": "other"}}}))
+    label = require_live(await desk.patch(ref, {"metadata": {"labels": {"new": "label"}}}))
 
     assert (through.generation, beside.generation, label.generation) == (1, 2, 2)
 
 
-async def test_an_annotation_does_not_count_as_spec_of_other_kinds(desk: Desk) -> None:
-    ref = live_of(await desk.create(a_stateful_set(replicas=0))).ref
+async def test_an_annotation_does_not_count_as_spec_of_other_kinds(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(a_stateful_set(replicas=0))).ref
 
-    noted = live_of(await desk.patch(ref, NOTES))
+    noted = require_live(await desk.patch(ref, NOTES))
 
     assert noted.generation == 1
 
 
-async def test_annotations_can_be_applied_through_a_deployments_status(desk: Desk) -> None:
-    live_of(await desk.create(a_deployment(replicas=0)))
+async def test_annotations_can_be_applied_through_a_deployments_status(desk: ClusterClient) -> None:
+    require_live(await desk.create(a_deployment(replicas=0)))
     notes: JsonObject = {"name": "web", "annotations": {"new": "note"}, "labels": {"new": "label"}}
     intent: JsonObject = {**an_object(DEPLOYMENT, "web"), "metadata": notes}
 
-    applied = body_of(await desk.apply(intent, subresource="status", manager="operator"))
+    applied = require_body(await desk.apply(intent, subresource="status", manager="operator"))
 
     assert at(applied, "metadata", "annotations", "new") == "note"
     assert at(applied, "metadata", "labels") is None
 
 
-async def test_a_kind_of_a_definition_takes_nothing_but_its_status(desk: Desk) -> None:
+async def test_a_kind_of_a_definition_takes_nothing_but_its_status(desk: ClusterClient) -> None:
     kind = await a_served_gate(desk)
 
     changed = await written(desk, a_gate(kind.group), {**NOTES, "status": {"open": True}})
@@ -110,8 +112,8 @@ async def test_a_kind_of_a_definition_takes_nothing_but_its_status(desk: Desk) -
     assert at(changed, "metadata", "annotations") is None
 
 
-async def test_owners_of_a_pod_are_not_changed_through_its_status(desk: Desk) -> None:
-    owner = body_of(await desk.create(a_config_map("owner")))
+async def test_owners_of_a_pod_are_not_changed_through_its_status(desk: ClusterClient) -> None:
+    owner = require_body(await desk.create(a_config_map("owner")))
     owned = owned_by(await a_pod(desk), owner=owner)
 
     changed = await written(
@@ -147,11 +149,11 @@ async def test_owners_of_a_pod_are_not_changed_through_its_status(desk: Desk) ->
     ],
 )  # fmt: skip
 async def test_a_new_pod_is_told_its_class(
-    desk: Desk, resources: JsonObject, expected: str
+    desk: ClusterClient, resources: JsonObject, expected: str
 ) -> None:
     pod = await a_pod(desk, resources)
 
-    made = body_of(await desk.create(pod))
+    made = require_body(await desk.create(pod))
 
     assert at(made, "status", "qosClass") == expected
 
@@ -164,12 +166,12 @@ async def test_a_new_pod_is_told_its_class(
     ],
 )
 async def test_what_a_pod_asks_for_as_a_whole_decides_its_class(
-    desk: Desk, whole: JsonObject, expected: str
+    desk: ClusterClient, whole: JsonObject, expected: str
 ) -> None:
     pod = await a_pod(desk)
     containers = at(pod, "spec", "containers")
 
-    made = body_of(
+    made = require_body(
         await desk.create(
             {
                 **pod,
@@ -181,16 +183,18 @@ async def test_what_a_pod_asks_for_as_a_whole_decides_its_class(
     assert at(made, "status", "qosClass") == expected
 
 
-async def test_a_pod_keeps_its_class_when_its_status_is_replaced(desk: Desk) -> None:
-    ref = live_of(await desk.create(await a_pod(desk))).ref
+async def test_a_pod_keeps_its_class_when_its_status_is_replaced(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(await a_pod(desk))).ref
     whole: list[Json] = [{"op": "add", "path": "/status", "value": {"phase": "Running"}}]
 
-    changed = body_of(await desk.patch(ref, whole, subresource="status", patch_type=PatchType.JSON))
+    changed = require_body(
+        await desk.patch(ref, whole, subresource="status", patch_type=PatchType.JSON)
+    )
 
     assert at(changed, "status") == {"phase": "Running", "qosClass": "BestEffort"}
 
 
-async def a_pod(desk: Desk, resources: JsonObject | None = None) -> JsonObject:
+async def a_pod(desk: ClusterClient, resources: JsonObject | None = None) -> JsonObject:
     """A pod that nobody places, when its namespace has a service account."""
     await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
     container: JsonObject = {**a_container("app"), "resources": resources or {}}
@@ -243,14 +247,14 @@ BACKEND: JsonObject = {"defaultBackend": {"service": {"name": "web", "port": {"n
     ],
 )
 async def test_a_new_object_says_what_its_status_cannot_leave_out(
-    desk: Desk, body: JsonObject, status: JsonObject
+    desk: ClusterClient, body: JsonObject, status: JsonObject
 ) -> None:
-    created = body_of(await desk.create(body))
+    created = require_body(await desk.create(body))
 
     assert created["status"] == status
 
 
-async def a_gate_with_a_typed_status(desk: Desk) -> str:
+async def a_gate_with_a_typed_status(desk: ClusterClient) -> str:
     """The group of a kind whose status has a field of a type, served."""
     group = group_of(desk)
     definition = a_definition(group)
@@ -260,7 +264,7 @@ async def a_gate_with_a_typed_status(desk: Desk) -> str:
     properties = at(version[0], "schema", "openAPIV3Schema", "properties")
     assert isinstance(properties, dict)
     properties["status"] = status
-    known = live_of(await desk.create(definition))
+    known = require_live(await desk.create(definition))
     await desk.settled(known.ref, is_established)
     await desk.eventually(
         lambda: desk.create(a_gate(group, "probe"), dry_run=True),
@@ -269,20 +273,22 @@ async def a_gate_with_a_typed_status(desk: Desk) -> str:
     return group
 
 
-async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(desk: Desk) -> None:
+async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(
+    desk: ClusterClient,
+) -> None:
     group = await a_gate_with_a_typed_status(desk)
     wrong: JsonObject = {"status": {"open": None}}
 
     created = await desk.create({**a_gate(group, "created"), **wrong})
     applied = await desk.apply({**a_gate(group, "applied"), **wrong}, force=True)
 
-    assert "status" not in body_of(created)
-    assert "status" not in body_of(applied)
+    assert "status" not in require_body(created)
+    assert "status" not in require_body(applied)
 
 
-async def test_a_null_that_is_applied_to_a_status_is_refused(desk: Desk) -> None:
+async def test_a_null_that_is_applied_to_a_status_is_refused(desk: ClusterClient) -> None:
     group = await a_gate_with_a_typed_status(desk)
-    live_of(await desk.create(a_gate(group)))
+    require_live(await desk.create(a_gate(group)))
     wrong: JsonObject = {**a_gate(group), "status": {"open": None}}
 
     through = await desk.apply(wrong, subresource="status", manager="operator", force=True)

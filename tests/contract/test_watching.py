@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import CONFIG_MAP, a_config_map, labelled
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.messages import (
@@ -19,11 +19,11 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Selection, View
 
 
-def here(desk: Desk, *, labels: str = "watched=yes", view: View = View.FULL) -> Selection:
+def here(desk: ClusterClient, *, labels: str = "watched=yes", view: View = View.FULL) -> Selection:
     return Selection(CONFIG_MAP, desk.namespace, label_selector=labels, view=view)
 
 
-async def version_of(desk: Desk) -> str:
+async def version_of(desk: ClusterClient) -> str:
     page = await desk.page(here(desk))
     assert isinstance(page, ListPage)
     return page.resource_version
@@ -43,10 +43,10 @@ def is_whole(fact: Message) -> bool:
     return isinstance(fact, Response)
 
 
-async def test_a_watch_tells_every_change_in_order(bare: Desk) -> None:
+async def test_a_watch_tells_every_change_in_order(bare: ClusterClient) -> None:
     bare.watch(here(bare), since=await version_of(bare))
 
-    ref = live_of(await bare.create(labelled(a_config_map(), watched="yes"))).ref
+    ref = require_live(await bare.create(labelled(a_config_map(), watched="yes"))).ref
     await bare.patch(ref, {"data": {"color": "red"}})
     await bare.delete(ref)
     facts = await bare.until(the(WatchEventType.DELETED, "web"))
@@ -58,7 +58,7 @@ async def test_a_watch_tells_every_change_in_order(bare: Desk) -> None:
     ]
 
 
-async def test_a_watch_from_a_version_tells_what_came_after_it(bare: Desk) -> None:
+async def test_a_watch_from_a_version_tells_what_came_after_it(bare: ClusterClient) -> None:
     await bare.create(labelled(a_config_map("before"), watched="yes"))
     version = await version_of(bare)
     await bare.create(labelled(a_config_map("after"), watched="yes"))
@@ -69,7 +69,7 @@ async def test_a_watch_from_a_version_tells_what_came_after_it(bare: Desk) -> No
     assert changes(facts) == [(WatchEventType.ADDED, "after")]
 
 
-async def test_a_watch_is_resumed_from_the_version_of_its_last_change(bare: Desk) -> None:
+async def test_a_watch_is_resumed_from_the_version_of_its_last_change(bare: ClusterClient) -> None:
     first = bare.watch(here(bare), since=await version_of(bare))
     await bare.create(labelled(a_config_map("one"), watched="yes"))
     facts = await bare.until(the(WatchEventType.ADDED, "one"))
@@ -84,8 +84,8 @@ async def test_a_watch_is_resumed_from_the_version_of_its_last_change(bare: Desk
     assert changes(facts) == [(WatchEventType.ADDED, "two")]
 
 
-async def test_a_deletion_tells_the_last_state(bare: Desk) -> None:
-    created = live_of(await bare.create(labelled(a_config_map(color="blue"), watched="yes")))
+async def test_a_deletion_tells_the_last_state(bare: ClusterClient) -> None:
+    created = require_live(await bare.create(labelled(a_config_map(color="blue"), watched="yes")))
     bare.watch(here(bare), since=created.resource_version)
 
     await bare.delete(created.ref)
@@ -98,8 +98,8 @@ async def test_a_deletion_tells_the_last_state(bare: Desk) -> None:
     assert deleted.live.resource_version != created.resource_version
 
 
-async def test_leaving_a_selection_looks_like_a_deletion(bare: Desk) -> None:
-    created = live_of(await bare.create(labelled(a_config_map(), watched="yes")))
+async def test_leaving_a_selection_looks_like_a_deletion(bare: ClusterClient) -> None:
+    created = require_live(await bare.create(labelled(a_config_map(), watched="yes")))
     bare.watch(here(bare), since=created.resource_version)
 
     await bare.patch(created.ref, {"metadata": {"labels": {"watched": "no"}}})
@@ -108,8 +108,8 @@ async def test_leaving_a_selection_looks_like_a_deletion(bare: Desk) -> None:
     assert changes(facts) == [(WatchEventType.DELETED, "web")]
 
 
-async def test_entering_a_selection_looks_like_an_addition(bare: Desk) -> None:
-    created = live_of(await bare.create(a_config_map()))
+async def test_entering_a_selection_looks_like_an_addition(bare: ClusterClient) -> None:
+    created = require_live(await bare.create(a_config_map()))
     bare.watch(here(bare), since=created.resource_version)
 
     await bare.patch(created.ref, {"metadata": {"labels": {"watched": "yes"}}})
@@ -118,7 +118,7 @@ async def test_entering_a_selection_looks_like_an_addition(bare: Desk) -> None:
     assert changes(facts) == [(WatchEventType.ADDED, "web")]
 
 
-async def test_an_apply_that_changes_nothing_is_not_told(bare: Desk) -> None:
+async def test_an_apply_that_changes_nothing_is_not_told(bare: ClusterClient) -> None:
     await bare.apply(labelled(a_config_map(color="blue"), watched="yes"))
     bare.watch(here(bare), since=await version_of(bare))
 
@@ -129,9 +129,9 @@ async def test_an_apply_that_changes_nothing_is_not_told(bare: Desk) -> None:
     assert changes(facts) == [(WatchEventType.ADDED, "next")]
 
 
-async def test_a_watch_that_sees_nothing_is_told_how_far_it_has_come(bare: Desk) -> None:
+async def test_a_watch_that_sees_nothing_is_told_how_far_it_has_come(bare: ClusterClient) -> None:
     ticket = bare.watch(here(bare), since=await version_of(bare))
-    unseen = live_of(await bare.create(a_config_map("unseen")))
+    unseen = require_live(await bare.create(a_config_map("unseen")))
 
     facts = await bare.until(lambda fact: isinstance(fact, Bookmark))
 
@@ -141,7 +141,7 @@ async def test_a_watch_that_sees_nothing_is_told_how_far_it_has_come(bare: Desk)
     assert int(mark.resource_version) >= int(unseen.resource_version)
 
 
-async def test_a_watch_that_has_lasted_long_enough_ends_in_good_order(bare: Desk) -> None:
+async def test_a_watch_that_has_lasted_long_enough_ends_in_good_order(bare: ClusterClient) -> None:
     ticket = bare.watch(here(bare), since=await version_of(bare))
 
     facts = await bare.until(lambda fact: isinstance(fact, WatchEnded))
@@ -149,7 +149,7 @@ async def test_a_watch_that_has_lasted_long_enough_ends_in_good_order(bare: Desk
     assert facts[-1] == WatchEnded(ticket)
 
 
-async def test_a_cancelled_watch_says_nothing_more(bare: Desk) -> None:
+async def test_a_cancelled_watch_says_nothing_more(bare: ClusterClient) -> None:
     cancelled = bare.watch(here(bare), since=await version_of(bare))
     other = bare.watch(here(bare), since=await version_of(bare))
 
@@ -160,7 +160,7 @@ async def test_a_cancelled_watch_says_nothing_more(bare: Desk) -> None:
     assert {fact.request_id for fact in facts if isinstance(fact, WatchEvent)} == {other}
 
 
-async def test_a_watch_of_metadata_leaves_the_rest_out(bare: Desk) -> None:
+async def test_a_watch_of_metadata_leaves_the_rest_out(bare: ClusterClient) -> None:
     bare.watch(here(bare, view=View.METADATA), since=await version_of(bare))
 
     await bare.create(labelled(a_config_map(color="blue"), watched="yes"))
@@ -172,7 +172,7 @@ async def test_a_watch_of_metadata_leaves_the_rest_out(bare: Desk) -> None:
     assert b"blue" not in added.live.body
 
 
-async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: Desk) -> None:
+async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: ClusterClient) -> None:
     await desk.create(labelled(a_config_map("one"), watched="yes"))
 
     desk.watch(here(desk))
@@ -184,7 +184,9 @@ async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: Des
     assert changes(then) == [(WatchEventType.ADDED, "two")]
 
 
-async def test_a_line_goes_on_when_the_server_ends_the_watch(desk: Desk, watching: Ms) -> None:
+async def test_a_line_goes_on_when_the_server_ends_the_watch(
+    desk: ClusterClient, watching: Ms
+) -> None:
     desk.watch(here(desk))
     await desk.until(is_whole)
     await desk.rest(Ms(desk.world.now() + watching + SECOND))

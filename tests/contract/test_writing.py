@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import (
     CONFIG_MAP,
     SECRET,
@@ -22,55 +22,57 @@ from tidegate.world.requests import PatchType
 UNKNOWN_FIELD = Cause("spec.replicsa", "unknown", "unknown field")
 
 
-async def test_replacing_with_a_version_that_is_past_is_a_conflict(desk: Desk) -> None:
+async def test_replacing_with_a_version_that_is_past_is_a_conflict(desk: ClusterClient) -> None:
     created = await desk.create(a_config_map(color="blue"))
     await desk.apply(a_config_map(color="red"), force=True)
 
-    outcome = await desk.replace({**body_of(created), "data": {"color": "green"}})
+    outcome = await desk.replace({**require_body(created), "data": {"color": "green"}})
 
     assert isinstance(outcome, Conflict)
     assert outcome.owners == ()
 
 
-async def test_replacing_puts_the_whole_object_in_its_place(desk: Desk) -> None:
+async def test_replacing_puts_the_whole_object_in_its_place(desk: ClusterClient) -> None:
     created = await desk.create(a_config_map(color="blue", size="big"))
 
-    outcome = await desk.replace({**body_of(created), "data": {"color": "green"}})
+    outcome = await desk.replace({**require_body(created), "data": {"color": "green"}})
 
-    assert body_of(outcome)["data"] == {"color": "green"}
+    assert require_body(outcome)["data"] == {"color": "green"}
 
 
-async def test_replacing_with_what_is_there_keeps_the_version(desk: Desk) -> None:
+async def test_replacing_with_what_is_there_keeps_the_version(desk: ClusterClient) -> None:
     created = await desk.create(a_config_map(color="blue"))
 
-    outcome = await desk.replace(body_of(created))
+    outcome = await desk.replace(require_body(created))
 
-    assert live_of(outcome).resource_version == live_of(created).resource_version
+    assert require_live(outcome).resource_version == require_live(created).resource_version
 
 
-async def test_replacing_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
+async def test_replacing_what_is_not_there_says_that_it_is_missing(desk: ClusterClient) -> None:
     assert isinstance(await desk.replace(a_config_map()), NotFound)
 
 
-async def test_a_merge_patch_changes_what_it_names_and_removes_what_it_nulls(desk: Desk) -> None:
-    ref = live_of(await desk.create(a_config_map(color="blue", size="big"))).ref
+async def test_a_merge_patch_changes_what_it_names_and_removes_what_it_nulls(
+    desk: ClusterClient,
+) -> None:
+    ref = require_live(await desk.create(a_config_map(color="blue", size="big"))).ref
 
     outcome = await desk.patch(ref, {"data": {"color": "red", "size": None}})
 
-    assert body_of(outcome)["data"] == {"color": "red"}
+    assert require_body(outcome)["data"] == {"color": "red"}
 
 
-async def test_a_json_patch_does_its_operations(desk: Desk) -> None:
-    ref = live_of(await desk.create(a_config_map(color="blue"))).ref
+async def test_a_json_patch_does_its_operations(desk: ClusterClient) -> None:
+    ref = require_live(await desk.create(a_config_map(color="blue"))).ref
     operations: list[JsonObject] = [{"op": "replace", "path": "/data/color", "value": "red"}]
 
     outcome = await desk.patch(ref, [*operations], patch_type=PatchType.JSON)
 
-    assert body_of(outcome)["data"] == {"color": "red"}
+    assert require_body(outcome)["data"] == {"color": "red"}
 
 
-async def test_a_json_patch_whose_test_fails_changes_nothing(desk: Desk) -> None:
-    created = live_of(await desk.create(a_config_map(color="blue")))
+async def test_a_json_patch_whose_test_fails_changes_nothing(desk: ClusterClient) -> None:
+    created = require_live(await desk.create(a_config_map(color="blue")))
     operations: list[JsonObject] = [
         {"op": "test", "path": "/data/color", "value": "green"},
         {"op": "remove", "path": "/data/color"},
@@ -79,102 +81,102 @@ async def test_a_json_patch_whose_test_fails_changes_nothing(desk: Desk) -> None
     outcome = await desk.patch(created.ref, [*operations], patch_type=PatchType.JSON)
 
     assert isinstance(outcome, Invalid)
-    assert live_of(await desk.get(created.ref)).resource_version == created.resource_version
+    assert require_live(await desk.get(created.ref)).resource_version == created.resource_version
 
 
-async def test_a_patch_of_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
+async def test_a_patch_of_what_is_not_there_says_that_it_is_missing(desk: ClusterClient) -> None:
     outcome = await desk.patch(Ref(CONFIG_MAP, desk.namespace, "nobody"), {"data": {"a": "b"}})
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_a_patch_with_the_uid_of_another_life_is_a_conflict(desk: Desk) -> None:
-    created = live_of(await desk.create(a_config_map(color="blue")))
+async def test_a_patch_with_the_uid_of_another_life_is_a_conflict(desk: ClusterClient) -> None:
+    created = require_live(await desk.create(a_config_map(color="blue")))
 
     outcome = await desk.patch(created.ref, {"data": {"color": "red"}}, uid="another-life")
 
     assert isinstance(outcome, Conflict)
-    assert live_of(await desk.get(created.ref)).resource_version == created.resource_version
+    assert require_live(await desk.get(created.ref)).resource_version == created.resource_version
 
 
-async def test_generation_begins_at_one_and_rises_with_the_spec(desk: Desk) -> None:
-    first = live_of(await desk.apply(a_deployment(replicas=0)))
+async def test_generation_begins_at_one_and_rises_with_the_spec(desk: ClusterClient) -> None:
+    first = require_live(await desk.apply(a_deployment(replicas=0)))
 
-    second = live_of(await desk.apply(a_deployment(replicas=0, minReadySeconds=5)))
+    second = require_live(await desk.apply(a_deployment(replicas=0, minReadySeconds=5)))
 
     assert (first.generation, second.generation) == (1, 2)
 
 
-async def test_generation_does_not_rise_with_labels(desk: Desk) -> None:
-    first = live_of(await desk.apply(a_deployment(replicas=0)))
+async def test_generation_does_not_rise_with_labels(desk: ClusterClient) -> None:
+    first = require_live(await desk.apply(a_deployment(replicas=0)))
 
-    second = live_of(await desk.apply(labelled(a_deployment(replicas=0), team="blue")))
+    second = require_live(await desk.apply(labelled(a_deployment(replicas=0), team="blue")))
 
     assert second.resource_version != first.resource_version
     assert second.generation == first.generation
 
 
-async def test_generation_does_not_rise_when_nothing_changes(desk: Desk) -> None:
+async def test_generation_does_not_rise_when_nothing_changes(desk: ClusterClient) -> None:
     await desk.apply(a_deployment(replicas=0))
 
-    again = live_of(await desk.apply(a_deployment(replicas=0)))
+    again = require_live(await desk.apply(a_deployment(replicas=0)))
 
     assert again.generation == 1
 
 
-async def test_kinds_without_a_generation_say_zero(desk: Desk) -> None:
-    assert live_of(await desk.apply(a_config_map())).generation == 0
-    assert live_of(await desk.apply(a_service())).generation == 0
+async def test_kinds_without_a_generation_say_zero(desk: ClusterClient) -> None:
+    assert require_live(await desk.apply(a_config_map())).generation == 0
+    assert require_live(await desk.apply(a_service())).generation == 0
 
 
 async def test_status_is_written_through_its_own_subresource_and_does_not_raise_generation(
-    desk: Desk,
+    desk: ClusterClient,
 ) -> None:
-    ref = live_of(await desk.apply(a_deployment(replicas=0, paused=True))).ref
+    ref = require_live(await desk.apply(a_deployment(replicas=0, paused=True))).ref
 
     outcome = await desk.patch(
         ref, {"status": {"replicas": 7}, "spec": {"replicas": 3}}, subresource="status"
     )
 
-    assert at(body_of(outcome), "status", "replicas") == 7
-    assert at(body_of(outcome), "spec", "replicas") == 0
-    assert live_of(outcome).generation == 1
+    assert at(require_body(outcome), "status", "replicas") == 7
+    assert at(require_body(outcome), "spec", "replicas") == 0
+    assert require_live(outcome).generation == 1
 
 
-async def test_status_is_ignored_when_the_object_itself_is_written(desk: Desk) -> None:
+async def test_status_is_ignored_when_the_object_itself_is_written(desk: ClusterClient) -> None:
     claimed: JsonObject = {**a_deployment(replicas=0), "status": {"replicas": 7}}
 
     outcome = await desk.create(claimed)
 
-    assert at(body_of(outcome), "status", "replicas") is None
+    assert at(require_body(outcome), "status", "replicas") is None
 
 
-async def test_a_dry_run_says_what_would_be_and_leaves_no_trace(desk: Desk) -> None:
+async def test_a_dry_run_says_what_would_be_and_leaves_no_trace(desk: ClusterClient) -> None:
     outcome = await desk.apply(a_config_map(color="blue"), dry_run=True)
 
-    assert body_of(outcome)["data"] == {"color": "blue"}
-    assert isinstance(await desk.get(live_of(outcome).ref), NotFound)
+    assert require_body(outcome)["data"] == {"color": "blue"}
+    assert isinstance(await desk.get(require_live(outcome).ref), NotFound)
 
 
-async def test_a_dry_run_of_a_change_keeps_what_lives(desk: Desk) -> None:
-    before = live_of(await desk.apply(a_config_map(color="blue")))
+async def test_a_dry_run_of_a_change_keeps_what_lives(desk: ClusterClient) -> None:
+    before = require_live(await desk.apply(a_config_map(color="blue")))
 
     outcome = await desk.apply(a_config_map(color="red"), dry_run=True)
 
-    assert body_of(outcome)["data"] == {"color": "red"}
-    assert live_of(await desk.get(before.ref)).resource_version == before.resource_version
+    assert require_body(outcome)["data"] == {"color": "red"}
+    assert require_live(await desk.get(before.ref)).resource_version == before.resource_version
 
 
-async def test_a_dry_run_of_a_deletion_keeps_what_lives(desk: Desk) -> None:
-    before = live_of(await desk.apply(a_config_map()))
+async def test_a_dry_run_of_a_deletion_keeps_what_lives(desk: ClusterClient) -> None:
+    before = require_live(await desk.apply(a_config_map()))
 
     outcome = await desk.delete(before.ref, dry_run=True)
 
     assert isinstance(outcome, Success)
-    assert live_of(await desk.get(before.ref)).uid == before.uid
+    assert require_live(await desk.get(before.ref)).uid == before.uid
 
 
-async def test_a_dry_run_sees_what_is_immutable(desk: Desk) -> None:
+async def test_a_dry_run_sees_what_is_immutable(desk: ClusterClient) -> None:
     await desk.apply(a_job())
 
     outcome = await desk.apply(a_job(completions=3), dry_run=True)
@@ -183,14 +185,14 @@ async def test_a_dry_run_sees_what_is_immutable(desk: Desk) -> None:
     assert "spec.completions" in {cause.field for cause in outcome.causes}
 
 
-async def test_strict_validation_names_an_unknown_field_of_a_creation(desk: Desk) -> None:
+async def test_strict_validation_names_an_unknown_field_of_a_creation(desk: ClusterClient) -> None:
     outcome = await desk.create(a_deployment(replicsa=3), strict=True)
 
     assert isinstance(outcome, Invalid)
     assert outcome.causes == (UNKNOWN_FIELD,)
 
 
-async def test_an_apply_names_an_unknown_field(desk: Desk) -> None:
+async def test_an_apply_names_an_unknown_field(desk: ClusterClient) -> None:
     outcome = await desk.apply(a_deployment(replicsa=3), strict=True)
 
     assert isinstance(outcome, Invalid)
@@ -198,16 +200,16 @@ async def test_an_apply_names_an_unknown_field(desk: Desk) -> None:
 
 
 async def test_without_strict_validation_an_unknown_field_is_dropped_with_a_warning(
-    desk: Desk,
+    desk: ClusterClient,
 ) -> None:
     outcome = await desk.create(a_deployment(replicas=0, replicsa=3))
 
     assert isinstance(outcome, Success)
     assert outcome.warnings == ('unknown field "spec.replicsa"',)
-    assert at(body_of(outcome), "spec", "replicsa") is None
+    assert at(require_body(outcome), "spec", "replicsa") is None
 
 
-async def test_a_missing_field_is_named(desk: Desk) -> None:
+async def test_a_missing_field_is_named(desk: ClusterClient) -> None:
     body = a_deployment(template=a_pod_template({"name": "app"}))
 
     outcome = await desk.apply(body)
@@ -216,26 +218,26 @@ async def test_a_missing_field_is_named(desk: Desk) -> None:
     assert [cause.field for cause in outcome.causes] == ["spec.template.spec.containers[0].image"]
 
 
-async def test_a_value_of_the_wrong_type_is_invalid(desk: Desk) -> None:
+async def test_a_value_of_the_wrong_type_is_invalid(desk: ClusterClient) -> None:
     outcome = await desk.apply({**a_deployment(), "spec": {"replicas": "three"}})
 
     assert isinstance(outcome, Invalid)
 
 
-async def test_text_in_a_secret_is_kept_encoded(desk: Desk) -> None:
+async def test_text_in_a_secret_is_kept_encoded(desk: ClusterClient) -> None:
     secret = an_object(SECRET, "web", stringData={"color": "blue"}, data={"size": "Ymln"})
 
     outcome = await desk.apply(secret)
     again = await desk.apply(secret)
 
-    assert at(body_of(outcome), "stringData") is None
-    assert at(body_of(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}
-    assert live_of(again).resource_version == live_of(outcome).resource_version
+    assert at(require_body(outcome), "stringData") is None
+    assert at(require_body(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}
+    assert require_live(again).resource_version == require_live(outcome).resource_version
 
 
-async def test_text_that_a_manager_no_longer_names_stays_in_the_secret(desk: Desk) -> None:
+async def test_text_that_a_manager_no_longer_names_stays_in_the_secret(desk: ClusterClient) -> None:
     await desk.apply(an_object(SECRET, "web", stringData={"color": "blue"}))
 
     outcome = await desk.apply(an_object(SECRET, "web", stringData={"size": "big"}))
 
-    assert at(body_of(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}
+    assert at(require_body(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}

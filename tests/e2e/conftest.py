@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.worlds import real_world
@@ -60,7 +60,9 @@ class Site:
         return path
 
     @asynccontextmanager
-    async def desk(self, kubeconfig: Path, *, quiet: Ms = IDLE_TIMEOUT) -> AsyncIterator[Desk]:
+    async def desk(
+        self, kubeconfig: Path, *, quiet: Ms = IDLE_TIMEOUT
+    ) -> AsyncIterator[ClusterClient]:
         """A desk at a line through this kubeconfig, in a namespace of its own."""
         name = f"e2e-{next(_numbers)}"
         namespace: dict[str, Json] = {
@@ -70,8 +72,8 @@ class Site:
         }
         async with real_world(kubeconfig=kubeconfig) as world:
             exchange = Dispatcher(ResilientWorld(world, idle_timeout=quiet))
-            live_of(await Desk(exchange).apply(namespace))
-            yield Desk(exchange, namespace=name)
+            require_live(await ClusterClient(exchange).apply(namespace))
+            yield ClusterClient(exchange, namespace=name)
 
 
 def a_config_map(name: str = "web", **data: str) -> dict[str, Json]:

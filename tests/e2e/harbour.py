@@ -21,9 +21,9 @@ import msgspec
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.rollout_audit import WRITES
-from tests.support.worlds import give, live_in, real_world
+from tests.support.worlds import preload, real_world, run_controllers
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.model.k8s.json_fields import get_int, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json
@@ -155,10 +155,10 @@ async def open_harbour(
         real_world(kubeconfig=login) as other,
         asyncio.TaskGroup() as group,
     ):
-        live_of(await Desk(Dispatcher(ResilientWorld(other))).apply(body))
-        await give(other, simulation)
+        require_live(await ClusterClient(Dispatcher(ResilientWorld(other))).apply(body))
+        await preload(other, simulation)
         until = Ms(world.now() + 3 * MINUTE)
-        kubelet = group.create_task(live_in(world, simulation, until=until))
+        kubelet = group.create_task(run_controllers(world, simulation, until=until))
         try:
             yield Harbour(plane, name, shop)
         finally:

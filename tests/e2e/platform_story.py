@@ -25,11 +25,11 @@ import msgspec
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.harbour import is_settled
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.rollout_audit import WRITES
 from tests.support.tidegate_command import Ran, Tidegate
 from tests.support.unit_families import REPORTERS
-from tests.support.worlds import give, live_in, real_world
+from tests.support.worlds import preload, real_world, run_controllers
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.model.k8s.json_fields import get_int
 from tidegate.model.k8s.objects import Json
@@ -224,13 +224,15 @@ async def inhabited(
         real_world(kubeconfig=login) as other,
         asyncio.TaskGroup() as group,
     ):
-        desk = Desk(Dispatcher(ResilientWorld(other)))
+        desk = ClusterClient(Dispatcher(ResilientWorld(other)))
         for name in HOMES:
             home: dict[str, Json] = {"name": name}
-            live_of(await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": home}))
-        await give(other, simulation)
+            require_live(
+                await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": home})
+            )
+        await preload(other, simulation)
         until = Ms(world.now() + 15 * MINUTE)
-        inhabitants = group.create_task(live_in(world, simulation, until=until))
+        inhabitants = group.create_task(run_controllers(world, simulation, until=until))
         try:
             yield
         finally:

@@ -10,7 +10,7 @@ import pytest
 
 from plane.identity.certificates import Authority
 from tests.e2e.conftest import Site, a_config_map
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.kubelet import LogEndpoint
 from tests.support.worlds import real_world
 from tidegate.errors import Location, TidegateError
@@ -136,7 +136,7 @@ async def test_an_address_that_is_no_api_server(site: Site) -> None:
 async def test_what_is_forbidden_names_the_deed_and_the_user(site: Site) -> None:
     kubeconfig = site.kubeconfig(user={"token": site.plane.token("guest")})
     async with real_world(kubeconfig=kubeconfig) as world:
-        outcome = await Desk(Dispatcher(ResilientWorld(world))).create(a_config_map())
+        outcome = await ClusterClient(Dispatcher(ResilientWorld(world))).create(a_config_map())
     assert is_error(outcome)
 
     error = error_from_outcome(

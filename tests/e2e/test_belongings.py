@@ -9,8 +9,8 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import Harbour, open_harbour
-from tests.support.builders import an_object
-from tests.support.cluster_client import Desk, live_of
+from tests.support.builders import make_object
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.world.dispatcher import Dispatcher
@@ -50,9 +50,9 @@ async def harbour(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]
 
 
 @pytest.fixture
-async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
+async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
-        yield Desk(Dispatcher(ResilientWorld(world)))
+        yield ClusterClient(Dispatcher(ResilientWorld(world)))
 
 
 def place_of(harbour: Harbour) -> str:
@@ -60,10 +60,12 @@ def place_of(harbour: Harbour) -> str:
 
 
 async def test_a_namespace_goes_with_its_contents_only_with_leave(
-    harbour: Harbour, desk: Desk
+    harbour: Harbour, desk: ClusterClient
 ) -> None:
     place = place_of(harbour)
-    live_of(await desk.apply(an_object("v1 ConfigMap", "theirs", namespace=place), manager="x"))
+    require_live(
+        await desk.apply(make_object("v1 ConfigMap", "theirs", namespace=place), manager="x")
+    )
     for name in ("place", "web"):
         (harbour.shop / f"{name}.yaml").unlink()
     before = len(harbour.writes())

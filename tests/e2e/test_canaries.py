@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.support.builders import an_object
+from tests.support.builders import make_object
 from tests.support.canaries import CANARY, LAIRS, leaks, run_in
 from tests.support.canary_search import is_in, left_in
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.worlds import real_world
 from tidegate.documents import read_documents
 from tidegate.world.dispatcher import Dispatcher
@@ -41,14 +41,14 @@ def own_kubeconfig(plane: ControlPlane, namespace: str) -> str:
 
 async def make_namespaces(plane: ControlPlane, names: list[str]) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        desk = Desk(Dispatcher(ResilientWorld(world)))
+        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
         for name in names:
-            live_of(await desk.apply(an_object("v1 Namespace", name, namespace="")))
+            require_live(await desk.apply(make_object("v1 Namespace", name, namespace="")))
 
 
 async def left_behind(plane: ControlPlane) -> list[bytes]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        return await left_in(Desk(Dispatcher(ResilientWorld(world))))
+        return await left_in(ClusterClient(Dispatcher(ResilientWorld(world))))
 
 
 def test_no_run_on_a_server_lets_the_canary_out(plane: ControlPlane, tmp_path: Path) -> None:

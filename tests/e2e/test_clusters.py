@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
-from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.units.identity import ImpersonatedUser
@@ -31,15 +31,15 @@ def is_whole(fact: Message) -> bool:
     return isinstance(fact, Response | WatchEnded)
 
 
-async def who_am_i(desk: Desk) -> tuple[Json, Json]:
-    status = body_of(await desk.create(WHO))["status"]
+async def who_am_i(desk: ClusterClient) -> tuple[Json, Json]:
+    status = require_body(await desk.create(WHO))["status"]
     assert isinstance(status, dict)
     user = status["userInfo"]
     assert isinstance(user, dict)
     return user["username"], user.get("groups")
 
 
-async def a_reader(desk: Desk) -> None:
+async def a_reader(desk: ClusterClient) -> None:
     """Let the guest read ConfigMaps in the desk's namespace, and nowhere else."""
     name: JsonObject = {"name": "reader"}
     role: JsonObject = {
@@ -57,16 +57,16 @@ async def a_reader(desk: Desk) -> None:
         "subjects": [{"kind": "User", "name": "guest", "apiGroup": "rbac.authorization.k8s.io"}],
         "roleRef": {"kind": "Role", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"},
     }
-    live_of(await desk.apply(role))
-    live_of(await desk.apply(binding))
+    require_live(await desk.apply(role))
+    require_live(await desk.apply(binding))
 
 
 async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Site) -> None:
     guest_config = site.kubeconfig(user={"token": site.plane.token("guest")})
     async with site.desk(site.kubeconfig()) as desk, real_world(kubeconfig=guest_config) as world:
         await a_reader(desk)
-        live_of(await desk.apply(a_config_map("seen")))
-        guest = Desk(Dispatcher(ResilientWorld(world)), namespace=desk.namespace)
+        require_live(await desk.apply(a_config_map("seen")))
+        guest = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=desk.namespace)
         await guest.eventually(
             lambda: guest.page(Selection(CONFIG_MAP, desk.namespace)),
             lambda outcome: not isinstance(outcome, Forbidden),
@@ -83,7 +83,7 @@ async def test_a_watch_of_what_may_not_be_seen_is_refused(site: Site) -> None:
     async with real_world(
         kubeconfig=site.kubeconfig(user={"token": site.plane.token("guest")})
     ) as world:
-        guest = Desk(Dispatcher(ResilientWorld(world)))
+        guest = ClusterClient(Dispatcher(ResilientWorld(world)))
 
         guest.watch(Selection(CONFIG_MAP))
         facts = await guest.until(is_whole)
@@ -97,7 +97,7 @@ async def test_a_large_set_is_seen_whole_page_by_page(site: Site) -> None:
     async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
         names = {f"m{number}" for number in range(1_200)}
         for name in sorted(names):
-            live_of(await desk.create(a_config_map(name)))
+            require_live(await desk.create(a_config_map(name)))
         site.proxy.seen.clear()
 
         desk.watch(
@@ -114,7 +114,7 @@ async def test_an_object_of_a_megabyte_comes_through_a_watch(site: Site) -> None
         desk.watch(Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes"))
         await desk.until(is_whole)
 
-        live_of(await desk.create(a_config_map("large", text="x" * 1_000_000)))
+        require_live(await desk.create(a_config_map("large", text="x" * 1_000_000)))
         facts = await desk.until(lambda fact: isinstance(fact, WatchEvent))
 
     large = facts[-1]
@@ -166,7 +166,7 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
     }
 
     async with real_world(kubeconfig=site.kubeconfig(user=user)) as world:
-        desk = Desk(Dispatcher(ResilientWorld(world)))
+        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
         name, groups = await who_am_i(desk)
         refused = await desk.create(a_config_map())
 
@@ -177,7 +177,9 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
 
 async def test_a_call_can_be_made_with_the_rights_of_another(site: Site) -> None:
     async with site.desk(site.kubeconfig()) as desk:
-        guest = Desk(desk.world, namespace=desk.namespace, identity=ImpersonatedUser(user="guest"))
+        guest = ClusterClient(
+            desk.world, namespace=desk.namespace, identity=ImpersonatedUser(user="guest")
+        )
 
         outcome = await guest.create(a_config_map())
 
@@ -196,8 +198,8 @@ async def test_a_server_name_for_tls_may_differ_from_the_address(site: Site) -> 
 
 async def test_kinds_of_a_page_are_those_that_were_asked_for(site: Site) -> None:
     async with site.desk(site.kubeconfig()) as desk:
-        live_of(await desk.apply(a_config_map()))
+        require_live(await desk.apply(a_config_map()))
 
         page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes"))
 
-    assert [item.ref.kind for item in items_of(page)] == [CONFIG_MAP]
+    assert [item.ref.kind for item in require_items(page)] == [CONFIG_MAP]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.support.builders import an_object
-from tests.support.cluster_client import live_of
+from tests.support.builders import make_object
+from tests.support.cluster_client import require_live
 from tests.support.on_terminal import on_terminal
 from tests.support.tidegate_command import Tidegate
 from tests.support.tidegate_runs import config_map, write_unit
@@ -54,8 +54,8 @@ async def test_what_goes_along_is_named_before_the_question(site: Site, tmp_path
         unit = write_unit(tmp_path / "unit", web=config_map("web"), place=space)
         where = ("--kubeconfig", str(login), "--namespace", desk.namespace)
         brought = await Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where)
-        theirs = an_object("v1 ConfigMap", "theirs", namespace=place)
-        live_of(await desk.apply(theirs, manager="x"))
+        theirs = make_object("v1 ConfigMap", "theirs", namespace=place)
+        require_live(await desk.apply(theirs, manager="x"))
 
         def asked(verb: str, question: str, *more: str) -> str:
             words = (verb, str(unit), *where, "--yes-delete-contents", *more)

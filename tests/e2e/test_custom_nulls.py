@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.worlds import real_world
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -144,7 +144,7 @@ def parts_of(outcome: Outcome) -> Json:
     return {key: body[key] for key in ("spec", "status") if key in body}
 
 
-async def told(desk: Desk, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
+async def told(desk: ClusterClient, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
     """What a world says to each write, and what it has afterwards."""
     result: list[Json] = []
     for name, story in stories:
@@ -161,11 +161,11 @@ def hollow_plane(plane: ControlPlane) -> Iterator[ControlPlane]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            await _define(Desk(Dispatcher(ResilientWorld(world))))
+            await _define(ClusterClient(Dispatcher(ResilientWorld(world))))
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Dispatcher(ResilientWorld(world)))
+            desk = ClusterClient(Dispatcher(ResilientWorld(world)))
             await desk.delete(await desk.ref(DEFINITION))
 
     asyncio.run(serve())
@@ -173,7 +173,7 @@ def hollow_plane(plane: ControlPlane) -> Iterator[ControlPlane]:
     asyncio.run(withdraw())
 
 
-async def _define(desk: Desk) -> None:
+async def _define(desk: ClusterClient) -> None:
     await desk.create(DEFINITION)
     probe = write_of(("create", {}), "probe")
     await desk.eventually(
@@ -182,7 +182,7 @@ async def _define(desk: Desk) -> None:
     )
 
 
-async def _first(desk: Desk, write: Write) -> Outcome:
+async def _first(desk: ClusterClient, write: Write) -> Outcome:
     (outcome,) = await desk.ask(write)
     return outcome
 
@@ -202,10 +202,10 @@ def test_a_null_in_a_custom_object_means_the_same(
     stories = [(f"hollow-{next(_names)}", story) for story in batch]
 
     async def both() -> tuple[list[Json], list[Json]]:
-        sandbox = Desk(Dispatcher(ResilientWorld(build_sandbox(SimulationConfig()))))
+        sandbox = ClusterClient(Dispatcher(ResilientWorld(build_sandbox(SimulationConfig()))))
         await _define(sandbox)
         async with real_world(kubeconfig=hollow_plane.kubeconfig("tidegate")) as world:
-            real = await told(Desk(Dispatcher(ResilientWorld(world))), stories)
+            real = await told(ClusterClient(Dispatcher(ResilientWorld(world))), stories)
         return await told(sandbox, stories), real
 
     ours, theirs = asyncio.run(both())

@@ -18,7 +18,7 @@ from plane import ControlPlane
 from plane.dialect_schemas import UNREAD, read_definitions, rows_of, write
 from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
 from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_bodies import BODIES
 from tests.support.dialect_kinds import definitions
 from tests.support.worlds import real_world
@@ -65,16 +65,16 @@ def rules(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Dispatcher(world))
+            desk = ClusterClient(Dispatcher(world))
             for body in bodies:
-                live_of(await desk.create(body))
+                require_live(await desk.create(body))
             for good in PLACED:
                 attempt = partial(desk.create, good, dry_run=True)
                 await desk.eventually(attempt, lambda outcome: isinstance(outcome, Success))
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Dispatcher(world))
+            desk = ClusterClient(Dispatcher(world))
             for body in bodies:
                 await desk.delete(await desk.ref(body))
 

@@ -9,7 +9,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.conftest import Site
 from tests.e2e.diff_bodies import Case, read_cases
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.foreseen import changes_between, is_touched, not_kept_by_seal, surprises_of
 from tests.support.takeover import OURS, take_over
 from tests.support.worlds import real_world
@@ -59,9 +59,9 @@ async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) ->
     assert taken.after.action is DiffAction.KEEP
 
 
-async def _tried(desk: Desk, case: Case) -> list[str]:
+async def _tried(desk: ClusterClient, case: Case) -> list[str]:
     """What is wrong with the comparisons of one object, before and after its change."""
-    live = body_of(await desk.apply(case.body, force=True))
+    live = require_body(await desk.apply(case.body, force=True))
     result = compare(case.body, live, manager=OURS)
     wrong = [] if result.action is DiffAction.KEEP else [f"not kept: {result}"]
     wrong += not_kept_by_seal(case.body, live, manager=OURS)
@@ -73,7 +73,7 @@ async def _tried(desk: Desk, case: Case) -> list[str]:
         wrong.append(f"foreseen was {foreseen}, and the server says {type(outcome).__name__}")
     if isinstance(outcome, Success):
         paths = [field.path for field in foreseen.fields]
-        wrong += _untold(paths, live, body_of(outcome))
+        wrong += _untold(paths, live, require_body(outcome))
     return wrong
 
 

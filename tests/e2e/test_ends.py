@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.tidegate_command import Tidegate
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.objects import Kind, Ref
@@ -73,9 +73,9 @@ def write_unit(folder: Path, text: str) -> Path:
     return folder
 
 
-async def leases_of(desk: Desk) -> list[str]:
+async def leases_of(desk: ClusterClient) -> list[str]:
     (page,) = await desk.ask(List(Selection(LEASE, TIDEGATE_NAMESPACE)))
-    return [live.ref.name for live in items_of(page)]
+    return [live.ref.name for live in require_items(page)]
 
 
 async def test_who_gives_way_to_another_rollout_says_so(site: Site, tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ async def test_a_definition_that_is_deleted_meanwhile_is_told_and_the_unit_let_g
     assert {*after} <= {*before}, "the lease is returned"
 
 
-async def give_a_node_to(label: str, desk: Desk) -> None:
+async def give_a_node_to(label: str, desk: ClusterClient) -> None:
     """Let pods run that wait for a node with this label."""
     (page,) = await desk.ask(List(Selection(NODE)))
-    node = items_of(page)[0].ref
-    live_of(await desk.patch(node, {"metadata": {"labels": {"no-node-is": label}}}))
+    node = require_items(page)[0].ref
+    require_live(await desk.patch(node, {"metadata": {"labels": {"no-node-is": label}}}))

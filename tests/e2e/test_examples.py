@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.documented_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
 from tests.support.tidegate_command import Tidegate
 from tests.support.worlds import real_world
@@ -67,6 +67,6 @@ async def test_commands_on_a_cluster_say_what_their_documents_say(
 async def forget_the_shop(kubeconfig: Path) -> None:
     """Its namespace stays by design; somebody may tell the story again."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = Desk(Dispatcher(ResilientWorld(world)))
+        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
         await desk.delete(SHOP)
         await desk.eventually(lambda: desk.get(SHOP), lambda found: isinstance(found, NotFound))

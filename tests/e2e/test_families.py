@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.repositories import (
     OBJECTS,
@@ -58,7 +58,7 @@ async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         for name in ("argocd", "flux-system"):
             body: dict[str, Json] = namespace(f"{name}{suffix}")
-            live_of(await Desk(Dispatcher(world)).create(body))
+            require_live(await ClusterClient(Dispatcher(world)).create(body))
     return Fleet(plane, Repository(tmp_path / "platform", suffix), served)
 
 

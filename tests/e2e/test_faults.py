@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
-from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.faulty_proxy import Fault, every, once
 from tidegate.documents.dump import to_json
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.kube
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
-def ours(desk: Desk) -> Selection:
+def ours(desk: ClusterClient) -> Selection:
     return Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes")
 
 
@@ -55,7 +55,9 @@ async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_a
         page = await desk.page(ours(desk))
 
     assert all(isinstance(outcome, Success) for outcome in outcomes)
-    assert {item.ref.name for item in items_of(page)} == {f"m{number}" for number in range(200)}
+    assert {item.ref.name for item in require_items(page)} == {
+        f"m{number}" for number in range(200)
+    }
     assert len(site.proxy.seen) > 220
 
 
@@ -65,7 +67,7 @@ async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Sit
         desk.watch(ours(desk))
         await desk.until(is_whole)
         for number in range(30):
-            live_of(await desk.apply(a_config_map(f"m{number}")))
+            require_live(await desk.apply(a_config_map(f"m{number}")))
 
         facts = await desk.until(told("m29"))
 
@@ -82,7 +84,7 @@ async def test_an_apply_whose_connection_dies_is_done_once_all_the_same(
 
         outcome = await desk.apply(a_config_map(color="blue"))
 
-    assert body_of(outcome)["data"] == {"color": "blue"}
+    assert require_body(outcome)["data"] == {"color": "blue"}
     assert [seen for seen in site.proxy.seen if seen.endswith("/web")] == [
         f"PATCH /api/v1/namespaces/{desk.namespace}/configmaps/web"
     ] * 2
@@ -107,7 +109,7 @@ async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
     site: Site, fault: Fault
 ) -> None:
     async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
-        ref = live_of(await desk.create(a_config_map())).ref
+        ref = require_live(await desk.create(a_config_map())).ref
         site.proxy.policy = once(fault, "DELETE")
 
         outcome = await desk.delete(ref)
@@ -121,7 +123,7 @@ async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
 
 async def test_a_deletion_by_uid_is_sent_again_and_finds_it_gone(site: Site) -> None:
     async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
-        created = live_of(await desk.create(a_config_map()))
+        created = require_live(await desk.create(a_config_map()))
         site.proxy.policy = once(Fault.DROPPED_AFTER, "DELETE")
 
         outcome = await desk.delete(created.ref, uid=created.uid)
@@ -157,7 +159,7 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
         own_site.plane.revive("apiserver")
 
         facts = await desk.until(told("during"), within=MINUTE)
-        live_of(await desk.apply(a_config_map("after")))
+        require_live(await desk.apply(a_config_map("after")))
         facts += await desk.until(told("after"), within=MINUTE)
 
     names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
@@ -167,15 +169,19 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
 async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site) -> None:
     plane = own_site.plane
     async with own_site.desk(own_site.kubeconfig()) as desk:
-        gone = live_of(await desk.apply(a_config_map("gone"))).ref
-        live_of(await desk.apply(a_config_map("stays")))
+        gone = require_live(await desk.apply(a_config_map("gone"))).ref
+        require_live(await desk.apply(a_config_map("stays")))
         desk.watch(ours(desk))
         await desk.until(is_whole)
         plane.kill("apiserver")
         plane.revive("apiserver")
         async with own_site.desk(own_site.kubeconfig()) as other:
             await other.delete(gone)
-            live_of(await Desk(other.world, namespace=desk.namespace).apply(a_config_map("new")))
+            require_live(
+                await ClusterClient(other.world, namespace=desk.namespace).apply(
+                    a_config_map("new")
+                )
+            )
         plane.compact()
         plane.kill("apiserver")
         plane.revive("apiserver")
@@ -196,9 +202,9 @@ async def test_a_rotated_token_file_is_used_at_once(site: Site, tmp_path: Path) 
     }
 
     async with site.desk(site.kubeconfig(user={"tokenFile": str(token)})) as desk:
-        before = body_of(await desk.create(review))
+        before = require_body(await desk.create(review))
         token.write_text(site.plane.token("admin"))
-        after = body_of(await desk.create(review))
+        after = require_body(await desk.create(review))
 
     assert [user_of(before), user_of(after)] == ["tidegate", "admin"]
 
@@ -228,6 +234,6 @@ def user_of(review: JsonObject) -> Json:
     return user["username"]
 
 
-def an_apply(desk: Desk, name: str, **data: str) -> Write:
+def an_apply(desk: ClusterClient, name: str, **data: str) -> Write:
     ref = Ref(CONFIG_MAP, desk.namespace, name)
     return Write(verb=Verb.APPLY, ref=ref, body=to_json(a_config_map(name, **data)), manager="test")

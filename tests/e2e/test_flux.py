@@ -18,7 +18,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_statuses import bodies
 from tests.support.canary_search import is_in, left_in, left_in_memory
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.controller_transcript import TRANSCRIPT, said_of
 from tests.support.dialect_kinds import serve
 from tests.support.flux_layers import CANARY, ORDER, seal, sops_age, three_layers
@@ -53,9 +53,9 @@ async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
     made = Repository(tmp_path / "platform", f"-{next(_numbers)}")
     home = f"flux-system{made.suffix}"
     async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
-        desk = Desk(Dispatcher(world))
+        desk = ClusterClient(Dispatcher(world))
         for body in (namespace(home), sops_age(home, key)):
-            live_of(await desk.create(body))
+            require_live(await desk.create(body))
     await asyncio.to_thread(three_layers, made, key)
     await asyncio.to_thread(commit, made.root)
     return Fleet(cluster, made, served=True)
@@ -107,7 +107,7 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     assert [run.code for run in runs[:1]] == [0], runs[0].stderr
     assert [run for run in runs if is_in(CANARY, (run.stdout + run.stderr).encode())] == []
     async with real_world(kubeconfig=admin) as world:
-        left = await left_in(Desk(Dispatcher(world)))
+        left = await left_in(ClusterClient(Dispatcher(world)))
     result = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
     assert [item for item in (*left, result) if is_in(CANARY, item)] == []
     assert await asyncio.to_thread(with_canary, tmp_path) == []

@@ -10,7 +10,7 @@ import pytest
 
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.rollout_audit import WRITES
 from tests.support.tidegate_command import Ran, Tidegate
 from tests.support.tidegate_runs import config_map, write_unit
@@ -47,7 +47,7 @@ class Guest:
     """Somebody with few rights, at a unit with a ConfigMap and, a wave later, a Service."""
 
     site: Site
-    desk: Desk
+    desk: ClusterClient
     unit: Path
     kubeconfig: Path
 
@@ -65,10 +65,10 @@ class Guest:
             "subjects": [{"kind": "User", "name": self.name, "apiGroup": RBAC}],
             "roleRef": {"kind": "ClusterRole", "name": self.name, "apiGroup": RBAC},
         }
-        live_of(await self.desk.apply(role))
-        live_of(await self.desk.apply(bound))
+        require_live(await self.desk.apply(role))
+        require_live(await self.desk.apply(bound))
         async with real_world(kubeconfig=self.kubeconfig) as world:
-            guest = Desk(Dispatcher(ResilientWorld(world)), namespace=self.desk.namespace)
+            guest = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=self.desk.namespace)
             question = a_question(rules[-1], guest.namespace)
             await guest.eventually(lambda: guest.create(question), is_allowed)
 
@@ -104,7 +104,7 @@ def a_question(rule: JsonObject, namespace: str) -> JsonObject:
 
 
 def is_allowed(outcome: Outcome) -> bool:
-    status = body_of(outcome)["status"]
+    status = require_body(outcome)["status"]
     return isinstance(status, dict) and status.get("allowed") is True
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.conftest import Site
 from tests.support.canaries import CANARY, KEY, SEALED_DATA
 from tests.support.canary_search import is_in, left_in
-from tests.support.cluster_client import Desk, items_of
+from tests.support.cluster_client import ClusterClient, require_items
 from tests.support.sops_program import encrypt
 from tests.support.tidegate_command import Tidegate
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
@@ -84,10 +84,10 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
     assert '"event":"object.pruned"' in pruned.stdout
 
 
-async def _damage(desk: Desk, unit: str) -> None:
+async def _damage(desk: ClusterClient, unit: str) -> None:
     (page,) = await desk.ask(List(Selection(SECRET, TIDEGATE_NAMESPACE)))
     label = unit.replace("/", ".")
-    (head,) = [item for item in items_of(page) if f'"{label}"'.encode() in item.body]
+    (head,) = [item for item in require_items(page) if f'"{label}"'.encode() in item.body]
     patch: Json = {"data": {"journal.json": base64.b64encode(b"damaged").decode()}}
     await desk.ask(_patch(head.ref, patch))
 

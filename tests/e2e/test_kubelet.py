@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.objects import a_namespace, an_object
 from tests.support.stage import SIMPLE, a_container, a_pod, a_probe
 from tests.support.worlds import real_world
@@ -59,16 +59,18 @@ class Snapshot(NamedTuple):
         raise AssertionError(uid)
 
 
-async def snapshot(desk: Desk) -> Snapshot:
+async def snapshot(desk: ClusterClient) -> Snapshot:
     objects = {}
     for kind in SEEN:
-        for live in items_of(await desk.page(Selection(kind, desk.namespace))):
+        for live in require_items(await desk.page(Selection(kind, desk.namespace))):
             body: JsonObject = msgspec.json.decode(live.body)
             objects[live.ref] = StoredObject(live.ref, body, (), int(live.resource_version))
     return Snapshot(objects)
 
 
-async def let_pass(desk: Desk, controller: Controller, ref: Ref, span: tuple[Ms, Ms]) -> None:
+async def let_pass(
+    desk: ClusterClient, controller: Controller, ref: Ref, span: tuple[Ms, Ms]
+) -> None:
     """Let the controller look from the first moment to the second, whenever it wants to."""
     now, until = span
     for _ in range(20):
@@ -95,19 +97,19 @@ def _next(looking: Reconciliation, outcome: Outcome | None) -> Write | RequeueAt
 
 
 @pytest.fixture
-async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
+async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         name = f"kubelet-{next(_numbers)}"
-        desk = Desk(Dispatcher(ResilientWorld(world)), namespace=name)
-        live_of(await desk.create(a_namespace(name)))
+        desk = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=name)
+        require_live(await desk.create(a_namespace(name)))
         account = Ref(ACCOUNT, name, "default")
         await desk.settled(account, lambda live: isinstance(live, LiveObject))
         yield desk
         await desk.delete(Ref(Kind("", "v1", "Namespace"), "", name))
 
 
-async def states(desk: Desk, ref: Ref) -> dict[str, str]:
-    status = get_mapping(body_of(await desk.get(ref)), "status")
+async def states(desk: ClusterClient, ref: Ref) -> dict[str, str]:
+    status = get_mapping(require_body(await desk.get(ref)), "status")
     keys = ("initContainerStatuses", "containerStatuses")
     return {
         get_text(mapping, "name"): next(iter(get_mapping(mapping, "state")))
@@ -116,7 +118,7 @@ async def states(desk: Desk, ref: Ref) -> dict[str, str]:
     }
 
 
-async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> None:
+async def test_a_real_server_takes_every_state_of_a_pods_life(desk: ClusterClient) -> None:
     crash = ContainerRule(
         ContainerSelector(container="flaky"),
         {"failure": ContainerFailure(after=Ms(2 * SECOND), times=2)},
@@ -129,7 +131,7 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
         a_container("flaky"),
     )
     pod = a_pod("web", *containers, initContainers=inits, schedulerName="nobody")
-    ref = live_of(await desk.create(pod)).ref
+    ref = require_live(await desk.create(pod)).ref
     start = desk.world.now()
 
     await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
@@ -140,9 +142,11 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
     alive = await states(desk, ref)
     ready = {
         get_text(condition, "type"): get_text(condition, "status")
-        for condition in get_mappings(body_of(await desk.get(ref)), "status", "conditions")
+        for condition in get_mappings(require_body(await desk.get(ref)), "status", "conditions")
     }
-    marks = get_text(body_of(await desk.get(ref)), "metadata", "annotations", ASSUMED_ANNOTATION)
+    marks = get_text(
+        require_body(await desk.get(ref)), "metadata", "annotations", ASSUMED_ANNOTATION
+    )
     await desk.delete(ref)
     ended = Ms(desk.world.now() + 5 * SECOND)
     await let_pass(desk, controller, ref, (ended, Ms(ended + SECOND)))
@@ -159,9 +163,9 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
     assert isinstance(await desk.get(ref), NotFound)
 
 
-async def test_a_real_server_takes_another_image_in_place(desk: Desk) -> None:
+async def test_a_real_server_takes_another_image_in_place(desk: ClusterClient) -> None:
     controller = kubelet_controller(SIMPLE)
-    ref = live_of(await desk.create(a_pod("api", schedulerName="nobody"))).ref
+    ref = require_live(await desk.create(a_pod("api", schedulerName="nobody"))).ref
     start = desk.world.now()
     await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
     await let_pass(desk, controller, ref, (start, Ms(start + 30 * SECOND)))
@@ -170,6 +174,6 @@ async def test_a_real_server_takes_another_image_in_place(desk: Desk) -> None:
     await desk.patch(ref, [image], patch_type=PatchType.JSON)
     await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 60 * SECOND)))
 
-    (container,) = get_mappings(body_of(await desk.get(ref)), "status", "containerStatuses")
+    (container,) = get_mappings(require_body(await desk.get(ref)), "status", "containerStatuses")
     assert (get_text(container, "image"), container["restartCount"]) == ("app:2", 1)
     assert "running" in get_mapping(container, "state")

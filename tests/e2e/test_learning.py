@@ -10,9 +10,9 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import a_site
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.tidegate_runs import tidegate
-from tests.support.worlds import give, live_in, real_world
+from tests.support.worlds import preload, real_world, run_controllers
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
 from tidegate.knowledge.reader import load_builtin_knowledge
@@ -112,11 +112,11 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
         site.desk(site.kubeconfig()) as desk,
         asyncio.TaskGroup() as group,
     ):
-        await give(world, simulation)
+        await preload(world, simulation)
         until = Ms(world.now() + 3 * MINUTE)
-        living = group.create_task(live_in(world, simulation, until=until))
+        living = group.create_task(run_controllers(world, simulation, until=until))
         for document in read_documents(TEXT, "all.yaml"):
-            live_of(await desk.apply(document.body))
+            require_live(await desk.apply(document.body))
         for kind, name, mark in AWAITED:
             await desk.settled(Ref(kind, desk.namespace, name), says(mark), within=LONG)
         living.cancel()

@@ -10,7 +10,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import Harbour, open_harbour
-from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.failing_hook import HOOK, LOGIN
 from tests.support.failing_migration import MIGRATION
 from tests.support.kubelet import LogEndpoint
@@ -42,13 +42,13 @@ async def endpoint(bare_plane: ControlPlane) -> AsyncIterator[LogEndpoint]:
         LogEndpoint(certificate, key, usual=PRINTED).running() as running,
         real_world(kubeconfig=bare_plane.kubeconfig("admin")) as world,
     ):
-        desk = Desk(Dispatcher(ResilientWorld(world)))
+        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
         status: JsonObject = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": running.port}},
         }
-        for node in items_of(await desk.page(Selection(NODE))):
-            live_of(await desk.patch(node.ref, {"status": status}, subresource="status"))
+        for node in require_items(await desk.page(Selection(NODE))):
+            require_live(await desk.patch(node.ref, {"status": status}, subresource="status"))
         yield running
 
 

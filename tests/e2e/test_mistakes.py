@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
-from tests.support.builders import a_config_map, an_object
-from tests.support.cluster_client import Desk, items_of
+from tests.support.builders import make_config_map, make_object
+from tests.support.cluster_client import ClusterClient, require_items
 from tests.support.inside import Said, typed
 from tests.support.mistakes import MISTAKES, named_mistakes
 from tests.support.worlds import real_world
@@ -48,7 +48,7 @@ class Home:
         self._folder = folder
 
     def make_namespace(self) -> None:
-        asyncio.run(self._make(an_object("v1 Namespace", self.namespace, namespace="")))
+        asyncio.run(self._make(make_object("v1 Namespace", self.namespace, namespace="")))
 
     def sync(self, *waves: tuple[JsonObject, ...], **words: str) -> Said:
         for wave, bodies in enumerate(waves):
@@ -65,13 +65,15 @@ class Home:
 
     async def _make(self, body: JsonObject) -> None:
         async with real_world(kubeconfig=self._config) as world:
-            await Desk(Dispatcher(world)).create(body)
+            await ClusterClient(Dispatcher(world)).create(body)
 
     async def _written(self) -> list[str]:
         async with real_world(kubeconfig=self._config) as world:
             selection = Selection(CONFIG_MAP, self.namespace)
-            (page,) = await Desk(Dispatcher(world)).ask(List(selection))
-        return [live.ref.name for live in items_of(page) if live.ref.name != "kube-root-ca.crt"]
+            (page,) = await ClusterClient(Dispatcher(world)).ask(List(selection))
+        return [
+            live.ref.name for live in require_items(page) if live.ref.name != "kube-root-ca.crt"
+        ]
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def told(said: Said, what: str) -> list[str]:
     return [str(event["name"]) for event in events if event.get("event") == what]
 
 
-FIRST = a_config_map("first")
+FIRST = make_config_map("first")
 
 
 def test_there_are_enough_of_them() -> None:
@@ -104,7 +106,7 @@ def test_each_mistake_of_a_last_wave_is_found_before_the_first_write(home: Home)
 
 def test_each_is_found_though_its_namespace_comes_with_the_plan(home: Home) -> None:
     mistakes = named_mistakes(home.namespace)
-    space = an_object("v1 Namespace", home.namespace, namespace="")
+    space = make_object("v1 Namespace", home.namespace, namespace="")
 
     result = home.sync((space,), (FIRST,), (*mistakes.values(),))
 
@@ -120,7 +122,7 @@ def test_one_mistake_among_good_objects_is_enough(mistake: str, home: Home) -> N
     place = [*MISTAKES].index(mistake)
     bad = [*named_mistakes(home.namespace).values()][place]
 
-    result = home.sync((FIRST,), (a_config_map("second"),), (bad,))
+    result = home.sync((FIRST,), (make_config_map("second"),), (bad,))
 
     assert (result.code, len(told(result, "object.refused"))) == (INVALID, 1)
     assert home.written() == []

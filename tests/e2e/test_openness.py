@@ -14,7 +14,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_schemas import answers, kind_of
-from tests.support.builders import an_object
+from tests.support.builders import make_object
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.schema.server_checked import server_checked_digest
 from tidegate.schema.violations import SchemaViolations, find_schema_violations
@@ -139,7 +139,7 @@ def a_text(chance: Random) -> str:
 
 
 def whole(kind: str) -> JsonObject:
-    body = an_object(kind, HOLE, namespace="", **PARTS[kind])
+    body = make_object(kind, HOLE, namespace="", **PARTS[kind])
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
     return {

@@ -11,8 +11,8 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import Site, a_site
-from tests.support.cluster_client import Desk, live_of
-from tests.support.worlds import live_in, real_world
+from tests.support.cluster_client import ClusterClient, require_live
+from tests.support.worlds import real_world, run_controllers
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
 from tidegate.model.k8s.objects import Kind, LiveObject, Ref
@@ -48,18 +48,20 @@ async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[No
         asyncio.TaskGroup() as group,
     ):
         until = Ms(world.now() + 3 * MINUTE)
-        task = group.create_task(live_in(world, SimulationConfig(scenario=path), until=until))
+        task = group.create_task(
+            run_controllers(world, SimulationConfig(scenario=path), until=until)
+        )
         try:
             yield
         finally:
             task.cancel()
 
 
-async def apply_shop(desk: Desk, failures: int) -> Ref:
+async def apply_shop(desk: ClusterClient, failures: int) -> Ref:
     """The shop whose migration may fail so often; its Job."""
     text = SHOP.read_text().replace("backoffLimit: 1", f"backoffLimit: {failures}")
     for document in read_documents(text, "shop.yaml"):
-        live_of(await desk.apply(document.body))
+        require_live(await desk.apply(document.body))
     return Ref(JOB, desk.namespace, "migrate")
 
 

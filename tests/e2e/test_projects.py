@@ -15,7 +15,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_families import _numbers
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.projects import project, two_units
 from tests.support.repositories import Repository, namespace, setting
@@ -41,7 +41,7 @@ def cluster() -> Iterator[ControlPlane]:
 async def brought(plane: ControlPlane, *bodies: JsonObject) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         for body in bodies:
-            live_of(await Desk(Dispatcher(world)).create(body))
+            require_live(await ClusterClient(Dispatcher(world)).create(body))
 
 
 async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> Fleet:

@@ -16,11 +16,11 @@ import pytest
 
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
-from tests.support.builders import a_plan, a_unit
-from tests.support.cluster_client import Desk, live_of
+from tests.support.builders import make_plan_from, make_unit
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.rollout_audit import Story, a_wave, is_own_write, read_story
 from tests.support.rollout_program import KEY
-from tests.support.rollout_runs import Run, a_driver, settings_of
+from tests.support.rollout_runs import Run, make_driver, make_settings
 from tidegate.engine.driver import drive
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE as OWN_NAMESPACE
 from tidegate.engine.records.storage import resource_name
@@ -43,7 +43,7 @@ KILLS = 10
 def a_chain(namespace: str, *, waves: int = WAVES, image: str = "app:1", **notes: str) -> Plan:
     """One unit, named as its namespace."""
     bodies = (a_wave(number, namespace, image=image, **notes) for number in range(waves))
-    return a_plan(a_unit(*bodies, name=namespace))
+    return make_plan_from(make_unit(*bodies, name=namespace))
 
 
 def items_of(plan: Plan) -> list[PlanItem]:
@@ -104,11 +104,13 @@ def assert_in_order(story: Story, *, waves: int = WAVES) -> None:
         assert story.ready[wave - 1, 1].received < story.first_write(wave).at, wave
 
 
-async def living(desk: Desk, plan: Plan) -> dict[str, LiveObject]:
+async def living(desk: ClusterClient, plan: Plan) -> dict[str, LiveObject]:
     """The planned objects by name, all of them as planned."""
     items = items_of(plan)
     outcomes = await desk.ask(*(Get(item.ref) for item in items))
-    lives = {item.ref.name: live_of(result) for item, result in zip(items, outcomes, strict=True)}
+    lives = {
+        item.ref.name: require_live(result) for item, result in zip(items, outcomes, strict=True)
+    }
     for item in items:
         expected, matches = (
             msgspec.json.decode(item_) for item_ in (item.body, lives[item.ref.name].body)
@@ -132,7 +134,7 @@ async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) 
 
         run = Run()
         with closing(Jq()) as jq:
-            run.result = await drive(a_driver(desk.world, plan, run, settings_of(), jq))
+            run.result = await drive(make_driver(desk.world, plan, run, make_settings(), jq))
 
         lives = await living(desk, plan)
     story = read_story(site.plane.audit_log, desk.namespace)
@@ -214,12 +216,12 @@ async def test_a_later_plan_of_a_unit_takes_over_and_the_two_never_interleave(
         assert writers == sorted(writers, reverse=True)
 
 
-def writers_of_objects(site: Site, desk: Desk) -> list[str]:
+def writers_of_objects(site: Site, desk: ClusterClient) -> list[str]:
     """Who wrote the unit's objects, in the order of the writes."""
     return [write.user for write in read_story(site.plane.audit_log, desk.namespace).writes]
 
 
-def writers_of_journal(site: Site, desk: Desk) -> list[str]:
+def writers_of_journal(site: Site, desk: ClusterClient) -> list[str]:
     name = resource_name(desk.namespace)
     entries = [
         (entry.request_received_timestamp, entry.user.username)

@@ -25,7 +25,7 @@ from plane import ControlPlane
 from plane.schemas import read_plane
 from tests.e2e import schema_bodies as bodies
 from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Spoiling, spoiled
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.schema.builtin import find_shape, object_meta_shape, served_kinds
@@ -62,7 +62,9 @@ def answers(plane: ControlPlane, verb: Verb, *asked: JsonObject) -> tuple[Outcom
 
     async def ask() -> tuple[Outcome, ...]:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            return await Desk(Dispatcher(world)).ask(*(write_of(body, verb) for body in asked))
+            return await ClusterClient(Dispatcher(world)).ask(
+                *(write_of(body, verb) for body in asked)
+            )
 
     return asyncio.run(ask())
 
@@ -102,7 +104,7 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Dispatcher(world))
+            desk = ClusterClient(Dispatcher(world))
             await desk.create(bodies.DEFINITION)
             await desk.eventually(
                 lambda: desk.create(bodies.EVERYTHING_BODY, dry_run=True),
@@ -111,7 +113,7 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Dispatcher(world))
+            desk = ClusterClient(Dispatcher(world))
             await desk.delete(await desk.ref(bodies.DEFINITION))
 
     asyncio.run(serve())
@@ -127,7 +129,7 @@ async def test_the_file_says_what_the_server_says(plane: ControlPlane) -> None:
 
 async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlane) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        (catalogue,) = await Desk(Dispatcher(world)).ask(Discover())
+        (catalogue,) = await ClusterClient(Dispatcher(world)).ask(Discover())
 
     assert isinstance(catalogue, ApiResources)
     ours = {served.kind.group for served in served_kinds()}
@@ -147,7 +149,7 @@ def test_a_creation_of_a_custom_object_is_judged_alike(
         assert causes_of(outcome) == find_crd_problems(kept, everything), body
         if isinstance(outcome, Success):
             assert warned_fields(outcome) == sorted(list_unknown_fields(body, everything))
-            assert body_of(outcome).get("spec") == dict_of(kept).get("spec")
+            assert require_body(outcome).get("spec") == dict_of(kept).get("spec")
 
 
 @tries

@@ -22,7 +22,7 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.repositories import Repository, deployment, namespace
 from tests.support.rollout_audit import CREATED, DeploymentSeen, is_own_write
@@ -119,21 +119,23 @@ class Fleet:
     async def application(self, name: str, kind: Kind = APPLICATION) -> JsonObject | None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(kind, f"argocd{self.suffix}", name)
-            value = await Desk(Dispatcher(world)).get(ref)
+            value = await ClusterClient(Dispatcher(world)).get(ref)
         if not isinstance(value, Success):
             return None
-        body: JsonObject = msgspec.json.decode(live_of(value).body)
+        body: JsonObject = msgspec.json.decode(require_live(value).body)
         return body
 
     async def patch(self, name: str, body: dict[str, Json]) -> None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
-            live_of(await Desk(Dispatcher(world)).patch(ref, body, manager="somebody"))
+            require_live(
+                await ClusterClient(Dispatcher(world)).patch(ref, body, manager="somebody")
+            )
 
     async def is_there(self, name: str) -> bool:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(Kind("apps", "v1", "Deployment"), self.shop, name)
-            return not isinstance(await Desk(Dispatcher(world)).get(ref), NotFound)
+            return not isinstance(await ClusterClient(Dispatcher(world)).get(ref), NotFound)
 
 
 @pytest.fixture(scope="module", params=["unserved", "served"])
@@ -151,7 +153,7 @@ async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
     made = Fleet(plane, tmp_path, served=served)
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         body: dict[str, Json] = namespace(f"argocd{made.suffix}")
-        live_of(await Desk(Dispatcher(world)).create(body))
+        require_live(await ClusterClient(Dispatcher(world)).create(body))
     return made
 
 
@@ -311,11 +313,11 @@ async def test_the_set_says_where_each_of_its_applications_stands(fleet: Fleet) 
     assert held is not None
     assert done is not None
     states = {
-        get_text(application_statu, "application"): (
-            get_text(application_statu, "step"),
-            get_text(application_statu, "status"),
+        get_text(application_status, "application"): (
+            get_text(application_status, "step"),
+            get_text(application_status, "status"),
         )
-        for application_statu in get_mappings(held, "status", "applicationStatus")
+        for application_status in get_mappings(held, "status", "applicationStatus")
     }
     assert {states[name] for name in STEPS["1"]} == {("1", "Healthy")}
     assert states["b2"] == ("2", "Progressing")

@@ -10,7 +10,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_sets import SET, Fleet, until
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.repositories import Repository, application, deployment, namespace
 from tests.support.worlds import real_world
@@ -33,12 +33,12 @@ class Registry(Fleet):
             "stringData": {"name": name, "server": f"https://{name}.example", "config": "{}"},
         }
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
-            live_of(await Desk(Dispatcher(world)).create(body))
+            require_live(await ClusterClient(Dispatcher(world)).create(body))
 
     async def forget(self, name: str) -> None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(Kind("", "v1", "Secret"), f"argocd{self.suffix}", name)
-            await Desk(Dispatcher(world)).delete(ref)
+            await ClusterClient(Dispatcher(world)).delete(ref)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ async def fleet(cluster: ControlPlane, tmp_path: Path) -> Registry:
     made = Registry(cluster, tmp_path, served=True)
     async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
         body: dict[str, Json] = namespace(f"argocd{made.suffix}")
-        live_of(await Desk(Dispatcher(world)).create(body))
+        require_live(await ClusterClient(Dispatcher(world)).create(body))
     return made
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.kubectl import kubectl
 from tests.support.live_statuses import commit
 from tests.support.repositories import (
@@ -75,7 +75,9 @@ async def fleet(served_plane: ControlPlane, tmp_path: Path) -> Fleet:
     suffix = f"-{next(_numbers)}"
     async with real_world(kubeconfig=served_plane.kubeconfig("admin")) as world:
         for name in HOMES:
-            live_of(await Desk(Dispatcher(world)).create(namespace(f"{name}{suffix}")))
+            require_live(
+                await ClusterClient(Dispatcher(world)).create(namespace(f"{name}{suffix}"))
+            )
     return Fleet(served_plane, Repository(tmp_path / "platform", suffix), served=True)
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from plane import ControlPlane
 from tests.e2e.schema_bodies import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, an_object
 from tests.e2e.test_schemas import BATCH, UNCONVERTED, UNTYPED, answers, kind_of, tries
-from tests.support.builders import a_plan
-from tests.support.cluster_client import body_of
+from tests.support.builders import make_plan_from
+from tests.support.cluster_client import require_body
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.change import DiffAction
 from tidegate.model.plans.plan import step_items
@@ -72,7 +72,7 @@ BODIES = st.builds(lambda make, found: make(found), st.sampled_from([*PLACES.val
 
 def applied(body: JsonObject) -> JsonObject:
     """What a plan applies of an object."""
-    (step,) = a_plan(body).steps
+    (step,) = make_plan_from(body).steps
     (item,) = step_items(step)
     document: JsonObject = msgspec.json.decode(item.body)
     return document
@@ -86,7 +86,7 @@ def is_unread(outcome: Outcome) -> bool:
 
 def stored(outcome: Success) -> JsonObject:
     """What the server would keep, but for what is new each time."""
-    body = body_of(outcome)
+    body = require_body(outcome)
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
     kept = {name: metadata.get(name) for name in ("labels", "annotations")}
@@ -108,5 +108,5 @@ def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[Jso
         assert isinstance(theirs, Success) == isinstance(its, Success), (body, theirs, its)
         if isinstance(theirs, Success) and isinstance(its, Success):
             assert stored(theirs) == stored(its), body
-            live = body_of(its)
+            live = require_body(its)
             assert compare(mine, live, manager="tester").action is DiffAction.KEEP, (body, live)

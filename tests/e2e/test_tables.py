@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import ACCOUNT, a_namespace
 from tests.support.printed_rows import PrintedRow, record
 from tests.support.worlds import real_world
@@ -55,18 +55,18 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
+async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         exchange, name = Dispatcher(ResilientWorld(world)), f"tables-{next(_numbers)}"
-        live_of(await Desk(exchange).create(a_namespace(name)))
-        result = Desk(exchange, namespace=name)
+        require_live(await ClusterClient(exchange).create(a_namespace(name)))
+        result = ClusterClient(exchange, namespace=name)
         await result.settled(
             Ref(ACCOUNT, name, "default"), lambda live: isinstance(live, LiveObject)
         )
         yield result
 
 
-async def served(desk: Desk) -> ServedKinds:
+async def served(desk: ClusterClient) -> ServedKinds:
     (result,) = await desk.ask(Discover())
     assert isinstance(result, ApiResources)
     return ServedKinds(
@@ -79,7 +79,7 @@ def is_own(kind: Kind) -> bool:
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 
-async def table_of(desk: Desk, one: ServedKind) -> JsonObject:
+async def table_of(desk: ClusterClient, one: ServedKind) -> JsonObject:
     path = object_path(one, desk.namespace if one.namespaced else "", "")
     (text,) = await desk.ask(RawGet(f"{path}?includeObject=Object", TABLE))
     assert isinstance(text, RawResponse), text
@@ -87,7 +87,7 @@ async def table_of(desk: Desk, one: ServedKind) -> JsonObject:
     return table
 
 
-async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
+async def test_every_kind_has_the_columns_of_a_real_server(desk: ClusterClient) -> None:
     serving = await served(desk)
 
     for kind in serving.kinds:
@@ -112,7 +112,7 @@ async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
 
 
 async def test_every_cell_is_what_a_real_server_writes_into_it(
-    desk: Desk, pytestconfig: pytest.Config
+    desk: ClusterClient, pytestconfig: pytest.Config
 ) -> None:
     for document in read_documents(OBJECTS.read_bytes(), OBJECTS.name):
         await bring(desk, document.body)
@@ -147,21 +147,21 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(
         record([*own_items, *(item for item in seen if item.kind.name == "Node")])
 
 
-async def bring(desk: Desk, body: JsonObject) -> None:
+async def bring(desk: ClusterClient, body: JsonObject) -> None:
     """Create an object, and say of it what its status says."""
     status = body.get("status")
     created = await desk.eventually(
         lambda: desk.create({key: part for key, part in body.items() if key != "status"}),
         lambda outcome: isinstance(outcome, Success),
     )
-    ref = live_of(created).ref
+    ref = require_live(created).ref
     if status is not None:
-        live_of(await desk.patch(ref, {"status": status}, subresource="status"))
+        require_live(await desk.patch(ref, {"status": status}, subresource="status"))
     if get_mapping(body, "metadata").get("finalizers"):
         await desk.delete(ref)
 
 
-async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(desk: Desk) -> None:
+async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(desk: ClusterClient) -> None:
     (result,) = await desk.ask(Discover())
     assert isinstance(result, ApiResources)
     serving = ServedKinds(tuple(kind for kind in result.kinds if is_own(kind.kind)))

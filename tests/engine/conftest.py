@@ -13,7 +13,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.engine.hooks import Answering, an_answering_port, an_answering_service
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.objects import ACCOUNT, a_namespace
 from tests.support.rollout_records import AuditRecord, Record, StoreRecord
 from tests.support.rollout_stage import Stage
@@ -83,5 +83,5 @@ async def answering(
 
 async def _set_up(world: World) -> Stage:
     stage = Stage(world, f"fences-{next(_numbers)}")
-    live_of(await stage.desk.create(a_namespace(stage.namespace)))
+    require_live(await stage.desk.create(a_namespace(stage.namespace)))
     return stage

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from plane import ControlPlane
 from tests.support.certificates import issue
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import a_service, an_object
 from tests.support.serving import served
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
@@ -30,9 +30,9 @@ class Answering:
     begin: Callable[[], Awaitable[None]]
 
 
-async def an_answering_service(desk: Desk) -> Answering:
+async def an_answering_service(desk: ClusterClient) -> Answering:
     """A Service whose pods are there and not ready: no server calls it before they are."""
-    live_of(await desk.create(a_service("hook")))
+    require_live(await desk.create(a_service("hook")))
     await _set_endpoint(desk, is_ready=False)
 
     async def begin() -> None:
@@ -43,12 +43,12 @@ async def an_answering_service(desk: Desk) -> Answering:
     return Answering({"service": service, "caBundle": bundle}, begin)
 
 
-async def _set_endpoint(desk: Desk, *, is_ready: bool) -> None:
+async def _set_endpoint(desk: ClusterClient, *, is_ready: bool) -> None:
     endpoint: Json = {"addresses": ["192.0.2.7"], "conditions": {"ready": is_ready}}
     body = an_object(SLICE, "hook-1", addressType="IPv4", endpoints=[endpoint], ports=[])
     labels: JsonObject = {"kubernetes.io/service-name": "hook"}
     labelled: JsonObject = {**body, "metadata": {"name": "hook-1", "labels": labels}}
-    live_of(await desk.apply(labelled, manager="controller"))
+    require_live(await desk.apply(labelled, manager="controller"))
 
 
 @asynccontextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tests.support.builders import a_config_map, a_unit
-from tests.support.cluster_client import items_of
-from tests.support.rollout_runs import governed
+from tests.support.builders import make_config_map, make_unit
+from tests.support.cluster_client import require_items
+from tests.support.rollout_runs import with_policy
 from tests.support.rollout_stage import PATIENT, Rolling, Stage
 from tidegate.actions.approve import approve_units
 from tidegate.engine.records.markers import APPROVAL_LABEL
@@ -22,15 +22,15 @@ from tidegate.world.requests import Selection
 
 def held(stage: Stage, *, to: str = "1") -> Plan:
     """A unit that waits for leave."""
-    body = stage.here(a_config_map("held", to=to))
-    made = a_unit(body, name=f"{stage.namespace}-held")
+    body = stage.here(make_config_map("held", to=to))
+    made = make_unit(body, name=f"{stage.namespace}-held")
     made = structs.replace(made, unit=structs.replace(made.unit, concurrency_group="canary"))
     plan = build_plan(
         [made],
         concurrency_limits=(ConcurrencyLimit("canary", 0),),
         readiness_timeout=readiness_timeout,
     )
-    return governed(plan, semantics=PATIENT)
+    return with_policy(plan, semantics=PATIENT)
 
 
 async def waiting(rolling: Rolling) -> None:
@@ -45,7 +45,7 @@ async def approvals(stage: Stage) -> list[str]:
     result = await stage.desk.page(
         Selection(CONFIG_MAP, "tidegate-system", label_selector=f"{APPROVAL_LABEL}=unit")
     )
-    return [item.ref.name for item in items_of(result) if stage.namespace in item.ref.name]
+    return [item.ref.name for item in require_items(result) if stage.namespace in item.ref.name]
 
 
 async def test_a_rollout_under_way_hears_that_somebody_approves(stage: Stage) -> None:
@@ -89,10 +89,10 @@ async def test_an_approval_is_of_one_text_and_the_next_waits_again(stage: Stage)
 
 
 async def test_a_barrier_of_a_unit_opens_as_well(stage: Stage) -> None:
-    plan = stage.plan(a_config_map("first"), a_config_map("second"))
+    plan = stage.plan(make_config_map("first"), make_config_map("second"))
     barred = structs.replace(plan.steps[1], barrier=Barrier("Approval", "somebody must look"))
     plan = structs.replace(plan, steps=(plan.steps[0], barred))
-    rolling = stage.start(governed(plan, semantics=PATIENT))
+    rolling = stage.start(with_policy(plan, semantics=PATIENT))
     await waiting(rolling)
 
     await approve(stage, stage.namespace)
@@ -106,7 +106,7 @@ async def test_what_nobody_rolls_out_cannot_be_approved(stage: Stage) -> None:
 
 
 async def test_what_is_rolled_out_waits_for_nothing(stage: Stage) -> None:
-    await stage.roll_out(a_config_map("web"))
+    await stage.roll_out(make_config_map("web"))
 
     with pytest.raises(PlanError, match=r"nothing of `.*` waits"):
         await approve(stage, stage.namespace)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tests.support.builders import STAGED, a_config_map, a_deployment, a_plan, a_unit, an_object
-from tests.support.cluster_client import live_of
+from tests.support.builders import (
+    STAGED_POLICY,
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_plan_from,
+    make_unit,
+)
+from tests.support.cluster_client import require_live
 from tests.support.objects import NAMESPACE, a_definition
 from tests.support.rollout_objects import a_gate
 from tests.support.rollout_records import Record
-from tests.support.rollout_runs import Run, governed
+from tests.support.rollout_runs import Run, with_policy
 from tests.support.rollout_stage import PATIENT, Stage
 from tidegate.dialect.ownership.tracking import UNIT
 from tidegate.model.k8s.json_fields import get_mapping
@@ -38,17 +45,17 @@ def refused(run: Run) -> list[Event]:
 def two_units(stage: Stage, body: JsonObject) -> tuple[Manifests, Manifests]:
     """Two units that bring the same object."""
     item, two = (f"{stage.namespace}-{word}" for word in ("one", "two"))
-    extra = stage.here(a_config_map("extra"))
-    return a_unit(extra, stage.here(body), name=item), a_unit(stage.here(body), name=two)
+    extra = stage.here(make_config_map("extra"))
+    return make_unit(extra, stage.here(body), name=item), make_unit(stage.here(body), name=two)
 
 
 async def test_two_units_that_write_one_object_are_refused_before_the_first_write(
     living_stage: Stage, record: Record
 ) -> None:
-    item, two = two_units(living_stage, a_config_map("shared"))
+    item, two = two_units(living_stage, make_config_map("shared"))
     await record.mark()
 
-    run = await living_stage.start(a_plan(item, two)).ends()
+    run = await living_stage.start(make_plan_from(item, two)).ends()
 
     faults = refused(run)
     assert [(fault.unit, fault.reason) for fault in faults] == [
@@ -63,19 +70,19 @@ async def test_two_units_that_write_one_object_are_refused_before_the_first_writ
 async def test_two_units_may_bring_the_same_definition(living_stage: Stage) -> None:
     item, two = two_units(living_stage, a_definition(f"{living_stage.namespace}.example.org"))
 
-    run = await living_stage.start(a_plan(item, two)).ends()
+    run = await living_stage.start(make_plan_from(item, two)).ends()
 
     assert run.result == "passed"
 
 
 async def test_what_another_unit_loses_is_told_before_the_first_write(living_stage: Stage) -> None:
     stage = living_stage
-    theirs = stage.here(owned(a_config_map("settings", mode="slow"), "their-unit"))
-    live = live_of(await stage.desk.apply(theirs))
-    ours = owned(a_config_map("settings", mode="fast"), stage.namespace)
+    theirs = stage.here(owned(make_config_map("settings", mode="slow"), "their-unit"))
+    live = require_live(await stage.desk.apply(theirs))
+    ours = owned(make_config_map("settings", mode="fast"), stage.namespace)
 
-    run = await stage.roll_out(a_config_map("first"), ours)
-    again = await stage.roll_out(a_config_map("first"), ours)
+    run = await stage.roll_out(make_config_map("first"), ours)
+    again = await stage.roll_out(make_config_map("first"), ours)
 
     (taken,) = run.told(EventType.OBJECT_ADOPTED)
     assert taken.ref == live.ref
@@ -93,11 +100,11 @@ class Inner:
         self._stage = stage
         self.name = f"{stage.namespace}-inner"
         self.ref = Ref(NAMESPACE, "", self.name)
-        self._namespace = self._own(an_object("v1 Namespace", self.name, namespace=""))
-        web = a_deployment("web")
+        self._namespace = self._own(make_object("v1 Namespace", self.name, namespace=""))
+        web = make_deployment("web")
         inside = {**get_mapping(web, "metadata"), "namespace": self.name}
         self._web = self._own({**web, "metadata": inside})
-        self._rest = self._own(a_config_map("rest"))
+        self._rest = self._own(make_config_map("rest"))
 
     def _own(self, body: JsonObject) -> JsonObject:
         return owned(body, self._stage.namespace)
@@ -108,12 +115,14 @@ class Inner:
 
     async def give(self, name: str, *, owner: str = "") -> None:
         """Put an object into it that the unit does not bring."""
-        body = an_object("v1 ConfigMap", name, namespace=self.name)
-        live_of(await self._stage.desk.apply(owned(body, owner) if owner else body, manager="x"))
+        body = make_object("v1 ConfigMap", name, namespace=self.name)
+        require_live(
+            await self._stage.desk.apply(owned(body, owner) if owner else body, manager="x")
+        )
 
     def without(self) -> Plan:
         """The unit when the namespace has left Git."""
-        return governed(self._stage.plan(self._rest), semantics=PATIENT, prune=True)
+        return with_policy(self._stage.plan(self._rest), semantics=PATIENT, prune=True)
 
 
 @pytest.fixture
@@ -144,7 +153,7 @@ async def test_a_namespace_with_objects_of_others_is_not_pruned(
 async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, inner: Inner) -> None:
     await inner.give("theirs", owner="their-unit")
 
-    agreed = governed(inner.without(), delete_contents=True)
+    agreed = with_policy(inner.without(), delete_contents=True)
     run = await living_stage.start(agreed).ends()
 
     assert run.result == "passed"
@@ -165,14 +174,14 @@ async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: S
     stage = living_stage
     group = f"{stage.namespace}.example.org"
     definition = owned(a_definition(group), stage.namespace)
-    rest = stage.here(owned(a_config_map("rest"), stage.namespace))
-    policy = structs.replace(STAGED, semantics=PATIENT, prune=True)
-    whole = a_unit((definition, rest), name=stage.namespace, policy=policy)
-    assert (await stage.start(a_plan(whole)).ends()).result == "passed"
-    gate = live_of(await stage.desk.apply(stage.here(a_gate(group)), manager="x"))
+    rest = stage.here(owned(make_config_map("rest"), stage.namespace))
+    policy = structs.replace(STAGED_POLICY, semantics=PATIENT, prune=True)
+    whole = make_unit((definition, rest), name=stage.namespace, policy=policy)
+    assert (await stage.start(make_plan_from(whole)).ends()).result == "passed"
+    gate = require_live(await stage.desk.apply(stage.here(a_gate(group)), manager="x"))
 
-    left = a_unit(rest, name=stage.namespace, policy=policy)
-    (fault,) = refused(await stage.start(a_plan(left)).ends())
+    left = make_unit(rest, name=stage.namespace, policy=policy)
+    (fault,) = refused(await stage.start(make_plan_from(left)).ends())
 
     assert fault.reason == "Contents"
     assert f"takes an object of others along: {gate.ref};" in fault.message

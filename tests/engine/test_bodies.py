@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.builders import a_deployment
+from tests.support.builders import make_deployment
 from tidegate.engine.cluster.writes import object_body
 from tidegate.model.k8s.objects import Kind, parse_live_object
 
 
 def test_an_item_of_a_list_is_read_as_what_it_is() -> None:
-    whole = a_deployment()
+    whole = make_deployment()
     item = {name: value for name, value in whole.items() if name not in ("apiVersion", "kind")}
 
     live = parse_live_object(msgspec.json.encode(item), Kind("apps", "v1", "Deployment"))

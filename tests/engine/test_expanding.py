@@ -6,7 +6,13 @@ import pytest
 from msgspec import structs
 
 from tests.engine.test_belongings import owned
-from tests.support.builders import a_config_map, a_manifest, a_name, a_unit, an_object
+from tests.support.builders import (
+    make_config_map,
+    make_manifest,
+    make_object,
+    make_unit,
+    make_unit_id,
+)
 from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import PATIENT, Stage
@@ -21,8 +27,8 @@ from tidegate.world.messages import NotFound
 
 YIELDS = "yields"
 RULES = Policy(semantics=PATIENT, prune=True)
-FIRST, SECOND = a_config_map("first"), a_config_map("second")
-UNKNOWN = an_object("nobody.example/v1 Gadget", "odd")
+FIRST, SECOND = make_config_map("first"), make_config_map("second")
+UNKNOWN = make_object("nobody.example/v1 Gadget", "odd")
 
 
 class Nursery:
@@ -30,12 +36,15 @@ class Nursery:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.parent, self.child = a_name(f"{stage.namespace}-parent"), a_name(stage.namespace)
+        self.parent, self.child = (
+            make_unit_id(f"{stage.namespace}-parent"),
+            make_unit_id(stage.namespace),
+        )
         self.step = f"{self.parent}/expand"
 
     def wants(self, *waves: JsonObject) -> Manifests:
         own_items = (owned(self.stage.here(body), self.stage.namespace) for body in waves)
-        return a_unit(*own_items, name=self.stage.namespace, policy=RULES)
+        return make_unit(*own_items, name=self.stage.namespace, policy=RULES)
 
     async def roll_out(self, child: Manifests) -> Run:
         self.stage.world.yields[self.step] = build_fragment(
@@ -104,7 +113,7 @@ async def test_a_child_ends_by_itself_and_a_second_run_writes_nothing(
 
 async def test_hooks_of_a_child_run_once(nursery: Nursery, record: Record) -> None:
     expected = nursery.wants(FIRST)
-    hook = a_manifest(nursery.stage.here(a_config_map("hook")), phase=Phase.PRE_SYNC)
+    hook = make_manifest(nursery.stage.here(make_config_map("hook")), phase=Phase.PRE_SYNC)
     hook = structs.replace(hook, hook_policies=(HookPolicy.BEFORE_CREATION,))
     expected = structs.replace(expected, manifests=(hook, *expected.manifests))
     await record.mark()

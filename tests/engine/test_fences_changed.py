@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tests.support.builders import a_config_map, a_deployment, an_object
-from tests.support.cluster_client import live_of
+from tests.support.builders import make_config_map, make_deployment, make_object
+from tests.support.cluster_client import require_live
 from tests.support.rollout_objects import BEHIND, WEB
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import Rolling, Stage
@@ -20,13 +20,13 @@ from tidegate.model.rollouts.event import Event, EventType, StepState
 from tidegate.world.messages import NotFound
 from tidegate.world.requests import PatchType
 
-NEWER = a_deployment(image="app:2")
+NEWER = make_deployment(image="app:2")
 FREE: JsonObject = {
     **WEB,
     "spec": {k: v for k, v in get_mapping(WEB, "spec").items() if k != "replicas"},
 }
 """A Deployment of whose replicas Git says nothing."""
-BALANCED = an_object(
+BALANCED = make_object(
     "v1 Service",
     "web",
     spec={"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"a": "b"}},
@@ -47,7 +47,9 @@ async def by_another(
     stage: Stage, body: JsonObject, patch: JsonObject, *, manager: str = "kubectl"
 ) -> LiveObject:
     ref = await stage.ref(body)
-    return live_of(await stage.desk.patch(ref, patch, patch_type=PatchType.MERGE, manager=manager))
+    return require_live(
+        await stage.desk.patch(ref, patch, patch_type=PatchType.MERGE, manager=manager)
+    )
 
 
 async def hanging(stage: Stage) -> Rolling:
@@ -167,7 +169,7 @@ async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Sta
 
 
 async def test_what_was_well_already_is_put_back_while_its_step_still_waits(stage: Stage) -> None:
-    settings = a_config_map("settings", mode="fast")
+    settings = make_config_map("settings", mode="fast")
     rolling = stage.begin((settings, WEB), BEHIND)
     await rolling.waits("NotObserved")
 

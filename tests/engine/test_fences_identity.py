@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_config_map, a_deployment
-from tests.support.cluster_client import live_of
+from tests.support.builders import make_config_map, make_deployment
+from tests.support.cluster_client import require_live
 from tests.support.objects import a_definition
 from tests.support.rollout_objects import BEHIND, WEB, a_gate, an_ingress
 from tests.support.rollout_stage import HASTY, PATIENT, Stage
@@ -15,7 +15,7 @@ from tidegate.model.rollouts.event import EventType
 async def test_health_at_an_old_generation_does_not_open_a_gate(stage: Stage) -> None:
     await _pass_with(stage, WEB, ready(1))
 
-    rolling = stage.begin(a_deployment(image="app:2"), BEHIND)
+    rolling = stage.begin(make_deployment(image="app:2"), BEHIND)
     await rolling.waits("NotObserved")
     # Its controller has not seen the change, and says once more that all is well.
     stale = await stage.says(WEB, {**ready(1), "collisionCount": 1})
@@ -76,12 +76,12 @@ async def test_a_custom_resource_that_says_nothing_is_believed_in_the_end(stage:
 
 
 async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> None:
-    rolling = stage.begin(a_deployment(image="app:2"), BEHIND)
+    rolling = stage.begin(make_deployment(image="app:2"), BEHIND)
     await rolling.waits("NotObserved")
     ours = await stage.live(WEB)
 
     with stage.world.held():
-        impostor = await _replace(stage, stage.here(a_deployment(image="app:1")))
+        impostor = await _replace(stage, stage.here(make_deployment(image="app:1")))
         await stage.says(WEB, ready(1))
     await rolling.hears(impostor)
     restored = await stage.desk.settled(ours.ref, lambda live: bool(live and live.generation > 1))
@@ -113,7 +113,7 @@ async def test_what_somebody_deletes_is_put_back(stage: Stage) -> None:
 async def test_what_was_well_and_is_deleted_while_others_are_awaited_is_put_back(
     stage: Stage,
 ) -> None:
-    settings = a_config_map("settings")
+    settings = make_config_map("settings")
     rolling = stage.begin((settings, WEB), BEHIND)
     await rolling.waits("NotObserved")
     first = await stage.live(settings)
@@ -143,4 +143,4 @@ async def _pass_with(
 async def _replace(stage: Stage, body: JsonObject) -> LiveObject:
     """Somebody takes an object away and puts another one in its place."""
     await stage.desk.delete(await stage.ref(body))
-    return live_of(await stage.desk.create(body, manager="somebody"))
+    return require_live(await stage.desk.create(body, manager="somebody"))

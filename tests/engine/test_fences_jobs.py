@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_job
+from tests.support.builders import make_job
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import HASTY, Stage
 from tests.support.rollout_statuses import complete
@@ -10,8 +10,8 @@ from tidegate.model.k8s.objects import JsonObject, Propagation
 from tidegate.model.rollouts.event import EventType
 from tidegate.world.messages import Success
 
-MIGRATE = a_job()
-EXPIRING = a_job(ttl=60)
+MIGRATE = make_job()
+EXPIRING = make_job(ttl=60)
 
 
 async def test_a_job_of_an_earlier_rollout_counts_at_once(stage: Stage) -> None:
@@ -30,7 +30,7 @@ async def test_a_job_with_another_text_is_made_again_and_the_new_one_counts(stag
     await _pass_with(stage, MIGRATE)
     first = await stage.live(MIGRATE)
 
-    rolling = stage.begin(a_job(image="app:2"))
+    rolling = stage.begin(make_job(image="app:2"))
     await rolling.waits("Running")
 
     second = await stage.live(MIGRATE)
@@ -63,7 +63,7 @@ async def test_a_job_that_finished_with_another_text_is_made_again(stage: Stage)
     await _pass_with(stage, EXPIRING)
     await _expire(stage)
 
-    assert (await _pass_with(stage, a_job(ttl=60, image="app:2"))).told(EventType.OBJECT_WRITTEN)
+    assert (await _pass_with(stage, make_job(ttl=60, image="app:2"))).told(EventType.OBJECT_WRITTEN)
 
 
 async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage: Stage) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from plane import ControlPlane
-from tests.support.builders import a_deployment
-from tests.support.cluster_client import live_of
+from tests.support.builders import make_deployment
+from tests.support.cluster_client import require_live
 from tests.support.objects import ACCOUNT, a_namespace
 from tests.support.rollout_objects import BEHIND, WEB
 from tests.support.rollout_stage import Stage
@@ -21,13 +21,13 @@ async def test_controllers_that_stand_still_hold_the_gate_until_they_go_on(
 ) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         stage = Stage(world, "fences-plane")
-        live_of(await stage.desk.create(a_namespace(stage.namespace)))
+        require_live(await stage.desk.create(a_namespace(stage.namespace)))
         account = Ref(ACCOUNT, stage.namespace, "default")
         await stage.desk.settled(account, lambda live: live is not None)
         first = await stage.roll_out(WEB, BEHIND)
         plane.pause("controller-manager")
         try:
-            rolling = stage.begin(a_deployment(image="app:2"), BEHIND)
+            rolling = stage.begin(make_deployment(image="app:2"), BEHIND)
             await rolling.waits("NotObserved")
             changed = await stage.live(WEB)
             await rolling.hears(changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.hooks import Answering, a_webhook, an_answering_service
-from tests.support.cluster_client import body_of, live_of
+from tests.support.cluster_client import require_body, require_live
 from tests.support.objects import CRD, a_definition
 from tests.support.rollout_objects import BEHIND, a_gate
 from tests.support.rollout_stage import Stage
@@ -55,7 +55,7 @@ async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
 ) -> None:
     group = f"{stage.namespace}.example.org"
     await stage.roll_out(a_definition(group))
-    live_of(await stage.desk.create(stage.here(a_gate(group))))
+    require_live(await stage.desk.create(stage.here(a_gate(group))))
     hook = a_webhook(stage.namespace, answering.client, asks=(group, "gates"))
 
     rolling = stage.begin(hook, BEHIND)
@@ -115,6 +115,6 @@ async def test_a_webhook_that_fails_open_holds_nobody_up(
 def _is_established(live: LiveObject | None) -> bool:
     if live is None:
         return False
-    conditions = get_mappings(body_of(Success(live)), "status", "conditions")
+    conditions = get_mappings(require_body(Success(live)), "status", "conditions")
     named = [condition for condition in conditions if get_text(condition, "type") == "Established"]
     return any(get_value(item, "status") == "True" for item in named)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_config_map, a_job, a_pod_template, an_object
-from tests.support.cluster_client import body_of
+from tests.support.builders import make_config_map, make_job, make_object, make_pod_template
+from tests.support.cluster_client import require_body
 from tests.support.objects import a_definition
 from tests.support.rollout_objects import WEB, a_gate, an_ingress
 from tests.support.rollout_records import Record
@@ -21,7 +21,7 @@ def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
     """One of each kind that proves its health in a way of its own."""
     group, volume = f"{stage.namespace}.example.org", f"disk-{stage.namespace}"
     return (
-        (a_definition(group), a_volume(volume), a_config_map(color="red")),
+        (a_definition(group), a_volume(volume), make_config_map(color="red")),
         (
             a_claim(volume),
             a_service("web"),
@@ -29,10 +29,10 @@ def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
             an_ingress("web"),
             WEB,
             a_stateful_set("db"),
-            a_job("migrate"),
+            make_job("migrate"),
             a_gate(group),
         ),
-        (a_config_map("behind"),),
+        (make_config_map("behind"),),
     )
 
 
@@ -42,7 +42,7 @@ def a_volume(name: str) -> JsonObject:
         "accessModes": ["ReadWriteOnce"],
         "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - nobody mounts it
     }
-    return an_object("v1 PersistentVolume", name, namespace="", spec=spec)
+    return make_object("v1 PersistentVolume", name, namespace="", spec=spec)
 
 
 def a_claim(volume: str) -> JsonObject:
@@ -52,12 +52,14 @@ def a_claim(volume: str) -> JsonObject:
         "volumeName": volume,
         "resources": {"requests": SIZE},
     }
-    return an_object("v1 PersistentVolumeClaim", "disk", spec=spec)
+    return make_object("v1 PersistentVolumeClaim", "disk", spec=spec)
 
 
 def a_service(name: str, **spec: Json) -> JsonObject:
     ports: list[Json] = [{"port": 80}]
-    return an_object("v1 Service", name, spec={"selector": {"app": "web"}, "ports": ports, **spec})
+    return make_object(
+        "v1 Service", name, spec={"selector": {"app": "web"}, "ports": ports, **spec}
+    )
 
 
 def a_stateful_set(name: str) -> JsonObject:
@@ -65,9 +67,9 @@ def a_stateful_set(name: str) -> JsonObject:
         "replicas": 2,
         "serviceName": name,
         "selector": {"matchLabels": {"app": name}},
-        "template": a_pod_template(name),
+        "template": make_pod_template(name),
     }
-    return an_object("apps/v1 StatefulSet", name, spec=spec)
+    return make_object("apps/v1 StatefulSet", name, spec=spec)
 
 
 async def test_a_second_rollout_opens_every_gate_at_once_and_writes_nothing(
@@ -129,10 +131,10 @@ async def _next_second(stage: Stage) -> None:
     """Wait until the server writes another time than it does now: its times are whole seconds."""
 
     async def attempt() -> Outcome:
-        return await stage.desk.create(stage.here(a_config_map("clock")), dry_run=True)
+        return await stage.desk.create(stage.here(make_config_map("clock")), dry_run=True)
 
     def second(outcome: Outcome) -> str:
-        return get_text(body_of(outcome), "metadata", "creationTimestamp")
+        return get_text(require_body(outcome), "metadata", "creationTimestamp")
 
     now = second(await attempt())
     await stage.desk.eventually(attempt, lambda outcome: second(outcome) != now)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_deployment, a_pod_template, an_object
-from tests.support.cluster_client import live_of
+from tests.support.builders import make_deployment, make_object, make_pod_template
+from tests.support.cluster_client import require_live
 from tests.support.rollout_objects import BEHIND, WEB
 from tests.support.rollout_stage import HASTY, PATIENT, Stage
 from tests.support.rollout_statuses import ready, stuck
@@ -41,7 +41,7 @@ async def test_degraded_at_an_old_generation_fails_nothing(stage: Stage) -> None
     await _pass_with(stage, image="app:1")
     await stage.says(WEB, stuck(1))
 
-    rolling = stage.begin(a_deployment(image="app:2"), semantics=HASTY)
+    rolling = stage.begin(make_deployment(image="app:2"), semantics=HASTY)
     await rolling.waits("NotObserved")
     await stage.says(WEB, ready(2))
     run = await rolling.ends()
@@ -88,10 +88,10 @@ async def test_a_pause_holds_a_gate_that_opened_for_this_text_before(stage: Stag
 
 
 async def test_a_cron_job_that_git_suspends_opens_the_gate(stage: Stage) -> None:
-    job: JsonObject = {"spec": {"template": a_pod_template("tidy", restartPolicy="Never")}}
+    job: JsonObject = {"spec": {"template": make_pod_template("tidy", restartPolicy="Never")}}
     spec: JsonObject = {"suspend": True, "schedule": "0 3 * * *", "jobTemplate": job}
 
-    run = await stage.roll_out(an_object("batch/v1 CronJob", "tidy", spec=spec))
+    run = await stage.roll_out(make_object("batch/v1 CronJob", "tidy", spec=spec))
 
     assert run.result == "passed"
     assert not run.told(EventType.GATE_WAITING)
@@ -109,7 +109,7 @@ async def test_a_deployment_that_git_pauses_opens_the_gate_when_it_is_seen(stage
 
 
 async def _pass_with(stage: Stage, *, image: str) -> None:
-    rolling = stage.begin(a_deployment(image=image))
+    rolling = stage.begin(make_deployment(image=image))
     await rolling.waits("NotObserved")
     await stage.says(WEB, ready(1))
     assert (await rolling.ends()).result == "passed"
@@ -117,4 +117,4 @@ async def _pass_with(stage: Stage, *, image: str) -> None:
 
 async def _pause(stage: Stage, *, paused: bool) -> None:
     ref = await stage.ref(WEB)
-    live_of(await stage.desk.patch(ref, {"spec": {"paused": paused}}, manager="somebody"))
+    require_live(await stage.desk.patch(ref, {"spec": {"paused": paused}}, manager="somebody"))

@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 import pytest
 
-from tests.support.builders import a_deployment, a_job
-from tests.support.cluster_client import Desk, live_of
+from tests.support.builders import make_deployment, make_job
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import a_stateful_set
 from tests.support.rollout_stage import Stage
 from tidegate.model.k8s.json_fields import get_text
@@ -21,7 +21,7 @@ POD = Kind("", "v1", "Pod")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 
 
-async def going(desk: Desk, body: JsonObject, *owned: Kind) -> list[str]:
+async def going(desk: ClusterClient, body: JsonObject, *owned: Kind) -> list[str]:
     """The kinds of an object and of all that it owns, in the order in which they are gone.
 
     They are watched before they are there: who looks later may find that a pod has ended. Each kind
@@ -31,7 +31,7 @@ async def going(desk: Desk, body: JsonObject, *owned: Kind) -> list[str]:
     for fromkey in dict.fromkeys((kind, *owned)):
         watch = desk.watch(Selection(fromkey, desk.namespace))
         await desk.until(partial(_is_answer, watch))
-    owner = live_of(await desk.apply(body)).ref
+    owner = require_live(await desk.apply(body)).ref
     await desk.until(_told_of(owned.count(POD), _is_running_pod))
     await desk.delete(owner, propagation=Propagation.FOREGROUND)
     facts = await desk.until(_told_of(1 + len(owned), _is_gone))
@@ -69,7 +69,7 @@ def _is_gone(told: WatchEvent) -> bool:
 async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods(
     living_stage: Stage,
 ) -> None:
-    web = living_stage.here(a_deployment(replicas=2))
+    web = living_stage.here(make_deployment(replicas=2))
 
     gone = await going(living_stage.desk, web, REPLICA_SET, POD, POD)
 
@@ -77,7 +77,7 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 
 
 @pytest.mark.parametrize(
-    "body", [a_stateful_set("db"), a_job("migrate")], ids=lambda body: str(body["kind"])
+    "body", [a_stateful_set("db"), make_job("migrate")], ids=lambda body: str(body["kind"])
 )
 async def test_what_runs_pods_itself_goes_behind_them(
     living_stage: Stage, body: JsonObject

@@ -6,7 +6,7 @@ import base64
 
 import msgspec
 
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.rollout_objects import BEHIND, WEB
 from tests.support.rollout_stage import Stage
 from tests.support.rollout_statuses import ready
@@ -26,7 +26,7 @@ def record_of(stage: Stage) -> Ref:
 
 
 async def head_of(stage: Stage) -> dict[str, Json]:
-    document = msgspec.json.decode(live_of(await stage.desk.get(record_of(stage))).body)
+    document = msgspec.json.decode(require_live(await stage.desk.get(record_of(stage))).body)
     head: dict[str, Json] = msgspec.json.decode(base64.b64decode(document["data"]["journal.json"]))
     return head
 
@@ -49,9 +49,9 @@ async def test_a_finished_unit_is_nobodys_and_the_heartbeat_is_gone(stage: Stage
 async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
     rolling = stage.begin(WEB, BEHIND)
     await rolling.waits("NotObserved")
-    seen = live_of(await stage.desk.get(lease_of(stage)))
+    seen = require_live(await stage.desk.get(lease_of(stage)))
     note: JsonObject = {"metadata": {"annotations": {"example.org/seen": "1"}}}
-    live_of(await stage.desk.patch(seen.ref, note))
+    require_live(await stage.desk.patch(seen.ref, note))
 
     late = await stage.desk.delete(seen.ref, uid=seen.uid, resource_version=seen.resource_version)
 
@@ -69,7 +69,7 @@ async def test_what_somebody_wrote_into_the_record_meanwhile_is_not_overwritten(
     turn = head["turn"] + 1
     taken = msgspec.json.encode({**head, "holder": "another", "turn": turn})
     text = base64.b64encode(taken).decode()
-    live_of(await stage.desk.patch(record_of(stage), {"data": {"journal.json": text}}))
+    require_live(await stage.desk.patch(record_of(stage), {"data": {"journal.json": text}}))
 
     await stage.says(WEB, ready(1))
     run = await rolling.ends()

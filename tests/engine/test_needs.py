@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_config_map, an_object
+from tests.support.builders import make_config_map, make_object
 from tests.support.objects import a_definition
 from tests.support.rollout_objects import a_gate
 from tests.support.rollout_records import Record
@@ -10,7 +10,7 @@ from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import HASTY, Stage
 from tidegate.model.rollouts.event import Event, EventType
 
-FIRST = a_config_map("first")
+FIRST = make_config_map("first")
 
 
 def the_refusal(run: Run) -> Event:
@@ -55,7 +55,7 @@ async def test_a_version_that_its_definition_does_not_serve_means_zero_writes(
 async def test_a_namespace_that_nobody_brings_means_zero_writes(
     living_stage: Stage, record: Record
 ) -> None:
-    lost = an_object("v1 ConfigMap", "lost", namespace=f"{living_stage.namespace}-not")
+    lost = make_object("v1 ConfigMap", "lost", namespace=f"{living_stage.namespace}-not")
     await record.mark()
 
     run = await living_stage.roll_out(FIRST, lost)
@@ -70,7 +70,7 @@ async def test_objects_in_the_wave_of_their_definition_are_written_when_their_ki
     living_stage: Stage,
 ) -> None:
     group = f"{living_stage.namespace}.example.org"
-    south = an_object(f"{group}/v1 Gate", "south", spec={"color": "red"})
+    south = make_object(f"{group}/v1 Gate", "south", spec={"color": "red"})
 
     run = await living_stage.roll_out((a_definition(group), a_gate(group), south), semantics=HASTY)
 

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from plane import ControlPlane
 from tests.engine.hooks import a_webhook
-from tests.support.builders import a_config_map, a_deployment, a_pod_template, an_object
-from tests.support.cluster_client import live_of
+from tests.support.builders import make_config_map, make_deployment, make_object, make_pod_template
+from tests.support.cluster_client import require_live
 from tests.support.objects import a_definition, a_namespace
 from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run
@@ -36,7 +36,7 @@ def without_image(name: str = "web") -> JsonObject:
         "metadata": {"labels": {"app": name}},
         "spec": {"containers": [{"name": "app"}]},
     }
-    return with_spec(a_deployment(name), template=template)
+    return with_spec(make_deployment(name), template=template)
 
 
 def moved(body: JsonObject, namespace: str) -> JsonObject:
@@ -44,7 +44,7 @@ def moved(body: JsonObject, namespace: str) -> JsonObject:
 
 
 def a_gate(group: str, **spec: Json) -> JsonObject:
-    return an_object(f"{group}/v1 Gate", "north", spec={**spec})
+    return make_object(f"{group}/v1 Gate", "north", spec={**spec})
 
 
 def the_refusal(run: Run) -> Event:
@@ -59,24 +59,24 @@ def the_refusal(run: Run) -> Event:
 
 
 BAD: dict[str, tuple[JsonObject, str, str]] = {
-    "a wrong type": (with_spec(a_deployment(), replicas="three"), "Invalid", REPLICAS),
+    "a wrong type": (with_spec(make_deployment(), replicas="three"), "Invalid", REPLICAS),
     "a missing field": (without_image(), "Invalid", IMAGE),
-    "an unknown field": (with_spec(a_deployment(), replicsa=3), "Invalid", "spec.replicsa"),
+    "an unknown field": (with_spec(make_deployment(), replicsa=3), "Invalid", "spec.replicsa"),
     "a value that is none": (
-        an_object("v1 Service", "web", spec={"type": "Outside", "ports": [{"port": 80}]}),
+        make_object("v1 Service", "web", spec={"type": "Outside", "ports": [{"port": 80}]}),
         "Invalid",
         "spec.type",
     ),
     "no quantity": (
         with_spec(
-            a_deployment(),
-            template=a_pod_template("web", overhead={"cpu": "a lot"}),
+            make_deployment(),
+            template=make_pod_template("web", overhead={"cpu": "a lot"}),
         ),
         "Invalid",
         "quantities must match",
     ),
     "a number in a map of text": (
-        an_object("v1 Secret", "login", stringData={"user": "admin", "pin": 4711}),
+        make_object("v1 Secret", "login", stringData={"user": "admin", "pin": 4711}),
         "Invalid",
         "stringData.pin: expected string",
     ),
@@ -90,7 +90,7 @@ async def test_a_bad_object_in_the_last_wave_means_zero_writes(
     bad, reason, field = BAD[name]
     await record.mark()
 
-    run = await living_stage.roll_out(a_config_map("first"), a_config_map("second"), bad)
+    run = await living_stage.roll_out(make_config_map("first"), make_config_map("second"), bad)
 
     refused = the_refusal(run)
     assert refused.ref == await living_stage.ref(bad)
@@ -108,7 +108,7 @@ async def test_so_it_is_in_a_namespace_that_comes_with_the_plan(
     await record.mark()
 
     run = await living_stage.roll_out(
-        a_namespace(place), moved(a_config_map("first"), place), moved(bad, place)
+        a_namespace(place), moved(make_config_map("first"), place), moved(bad, place)
     )
 
     refused = the_refusal(run)
@@ -134,7 +134,7 @@ async def test_so_it_is_with_a_custom_object_whose_definition_comes_with_the_pla
     await record.mark()
 
     run = await living_stage.roll_out(
-        a_definition(group), a_config_map("between"), a_gate(group, **spec)
+        a_definition(group), make_config_map("between"), a_gate(group, **spec)
     )
 
     refused = the_refusal(run)
@@ -152,7 +152,7 @@ async def test_so_it_is_with_a_custom_object_whose_definition_lives(
     assert (await living_stage.roll_out(a_definition(group))).result == "passed"
     await record.mark()
 
-    run = await living_stage.roll_out(a_config_map("first"), a_gate(group, **spec))
+    run = await living_stage.roll_out(make_config_map("first"), a_gate(group, **spec))
 
     assert field in the_refusal(run).message
     assert await record.written() == []
@@ -173,12 +173,12 @@ async def test_what_a_newer_definition_of_the_plan_allows_is_no_fault(living_sta
 async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
     living_stage: Stage, record: Record
 ) -> None:
-    fixed = {**a_config_map("last", color="red"), "immutable": True}
-    live_of(await living_stage.desk.apply(living_stage.here(fixed)))
+    fixed = {**make_config_map("last", color="red"), "immutable": True}
+    require_live(await living_stage.desk.apply(living_stage.here(fixed)))
     other: JsonObject = {**fixed, "data": {"color": "blue"}}
     await record.mark()
 
-    run = await living_stage.roll_out(a_config_map("first"), other)
+    run = await living_stage.roll_out(make_config_map("first"), other)
 
     refused = the_refusal(run)
     assert refused.reason == "Immutable"
@@ -188,7 +188,8 @@ async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
 
 async def test_all_faults_of_a_plan_are_told_at_once(living_stage: Stage) -> None:
     run = await living_stage.roll_out(
-        (without_image("one"), a_config_map("first")), with_spec(a_deployment("two"), replicas="x")
+        (without_image("one"), make_config_map("first")),
+        with_spec(make_deployment("two"), replicas="x"),
     )
 
     refused = run.told(EventType.OBJECT_REFUSED)
@@ -196,9 +197,9 @@ async def test_all_faults_of_a_plan_are_told_at_once(living_stage: Stage) -> Non
 
 
 async def test_what_is_said_of_a_secret_holds_nothing_of_it(living_stage: Stage) -> None:
-    numeric = an_object("v1 Secret", "login", data={"password": 8675309})
+    numeric = make_object("v1 Secret", "login", data={"password": 8675309})
 
-    run = await living_stage.roll_out(a_config_map("first"), numeric)
+    run = await living_stage.roll_out(make_config_map("first"), numeric)
 
     refused = the_refusal(run)
     assert "data.password" in refused.message
@@ -211,15 +212,15 @@ async def test_what_is_said_of_a_secret_holds_nothing_of_it(living_stage: Stage)
 async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, record: Record) -> None:
     """A sandbox runs no policies and no webhooks."""
     for body in a_policy(living_stage.namespace):
-        live_of(await living_stage.desk.apply(body))
-    red = a_config_map("last", color="red")
+        require_live(await living_stage.desk.apply(body))
+    red = make_config_map("last", color="red")
     await living_stage.desk.eventually(
         lambda: living_stage.desk.apply(living_stage.here(red), dry_run=True),
         lambda outcome: isinstance(outcome, Invalid),
     )
     await record.mark()
 
-    run = await living_stage.roll_out(a_config_map("first"), red)
+    run = await living_stage.roll_out(make_config_map("first"), red)
 
     refused = the_refusal(run)
     assert refused.reason == "Invalid"
@@ -233,16 +234,16 @@ async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, recor
 async def test_what_a_webhook_denies_means_zero_writes(
     plane: ControlPlane, living_stage: Stage, record: Record
 ) -> None:
-    red = a_config_map("last", color="red")
+    red = make_config_map("last", color="red")
     async with a_denying_port(plane) as client:
-        live_of(await living_stage.desk.apply(a_webhook(living_stage.namespace, client)))
+        require_live(await living_stage.desk.apply(a_webhook(living_stage.namespace, client)))
         await living_stage.desk.eventually(
             lambda: living_stage.desk.apply(living_stage.here(red), dry_run=True),
             lambda outcome: isinstance(outcome, Forbidden),
         )
         await record.mark()
 
-        run = await living_stage.roll_out(a_config_map("first"), red)
+        run = await living_stage.roll_out(make_config_map("first"), red)
 
         refused = the_refusal(run)
         assert refused.reason == "Forbidden"
@@ -284,13 +285,13 @@ def a_policy(namespace: str) -> tuple[JsonObject, JsonObject]:
     }
     here: Json = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     return (
-        an_object(
+        make_object(
             f"{group} ValidatingAdmissionPolicy",
             namespace,
             namespace="",
             spec={"matchConstraints": {"resourceRules": [rule]}, "validations": [claim]},
         ),
-        an_object(
+        make_object(
             f"{group} ValidatingAdmissionPolicyBinding",
             namespace,
             namespace="",

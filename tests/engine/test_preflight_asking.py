@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import a_config_map, a_deployment, a_plan, an_object, noted
+from tests.support.builders import (
+    annotate,
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_plan_from,
+)
 from tests.support.objects import a_definition
 from tests.support.quick_workloads import quick_sandbox
-from tests.support.rollout_runs import roll_out, settings_of
+from tests.support.rollout_runs import make_settings, roll_out
 from tidegate.engine.context import RolloutSettings
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, JsonObject
@@ -32,7 +38,7 @@ class Overheard:
     def __init__(self, *faults: Fault) -> None:
         self._world: Sandbox = quick_sandbox(faults=faults)
         self.calls: list[Call] = []
-        self.give(an_object("v1 Namespace", "default", namespace=""))
+        self.give(make_object("v1 Namespace", "default", namespace=""))
 
     def give(self, *bodies: JsonObject) -> None:
         self._world.preload([*bodies])
@@ -75,7 +81,7 @@ class Overheard:
 
 
 def asking(depth: PreflightMode, number: int = 0) -> RolloutSettings:
-    known = settings_of(number)
+    known = make_settings(number)
     return RolloutSettings(holder=known.holder, preflight_mode=depth)
 
 
@@ -83,17 +89,21 @@ def a_large_plan() -> Plan:
     def wave(number: int) -> tuple[JsonObject, ...]:
         names = [f"w{number}-{place}" for place in range(10)]
         services = (
-            an_object("v1 Service", name, spec={"ports": [{"port": 80}], "selector": {"app": name}})
+            make_object(
+                "v1 Service", name, spec={"ports": [{"port": 80}], "selector": {"app": name}}
+            )
             for name in names
         )
-        settings = (a_config_map(f"{name}-{side}") for name in names for side in "ab")
-        return (*map(a_deployment, names), *services, *settings)
+        settings = (make_config_map(f"{name}-{side}") for name in names for side in "ab")
+        return (*map(make_deployment, names), *services, *settings)
 
-    return a_plan(*(wave(number) for number in range(5)))
+    return make_plan_from(*(wave(number) for number in range(5)))
 
 
 def a_guarded_plan() -> Plan:
-    return a_plan(a_config_map("first"), (a_deployment("web"), a_config_map("last")))
+    return make_plan_from(
+        make_config_map("first"), (make_deployment("web"), make_config_map("last"))
+    )
 
 
 def a_hook(**rule: Json) -> JsonObject:
@@ -111,13 +121,13 @@ def a_hook(**rule: Json) -> JsonObject:
         "clientConfig": {"url": "https://127.0.0.1:1/"},
         "rules": [{**known, **rule}],
     }
-    return an_object(
+    return make_object(
         f"{ADMISSION}/v1 ValidatingWebhookConfiguration", "hook", namespace="", webhooks=[hook]
     )
 
 
 def a_gate(**spec: Json) -> JsonObject:
-    return an_object(f"{GROUP}/v1 Gate", "north", spec={"color": "red", **spec})
+    return make_object(f"{GROUP}/v1 Gate", "north", spec={"color": "red", **spec})
 
 
 async def test_a_valid_plan_is_rolled_out_without_a_single_dry_run() -> None:
@@ -194,7 +204,7 @@ async def test_what_a_webhook_denies_is_told_before_the_first_write() -> None:
 async def test_a_webhook_of_the_plan_is_asked_in_the_step_behind_it() -> None:
     world = Overheard()
 
-    run = await roll_out(world, a_plan(a_hook(), a_config_map("last")))
+    run = await roll_out(world, make_plan_from(a_hook(), make_config_map("last")))
 
     assert run.result == "passed"
     made = next(place for place, write in enumerate(world.writes) if write.ref.name == "hook")
@@ -217,7 +227,7 @@ async def test_a_schema_that_asks_for_more_than_is_checked_here_is_left_to_the_s
     world = Overheard()
     world.give(a_strict_definition())
 
-    run = await roll_out(world, a_plan(a_gate()))
+    run = await roll_out(world, make_plan_from(a_gate()))
 
     assert run.told(EventType.OBJECT_REFUSED) == []
     assert world.dry_runs == ["north"]
@@ -227,9 +237,9 @@ async def test_a_plain_schema_is_read_once_and_nothing_is_tried() -> None:
     world = Overheard()
     world.give(a_definition(GROUP))
     spec: Json = {"color": "red"}
-    gates = (an_object(f"{GROUP}/v1 Gate", name, spec=spec) for name in ("north", "south"))
+    gates = (make_object(f"{GROUP}/v1 Gate", name, spec=spec) for name in ("north", "south"))
 
-    await roll_out(world, a_plan(*gates))
+    await roll_out(world, make_plan_from(*gates))
 
     read = [call.request.ref.name for call in world.calls if isinstance(call.request, Get)]
     assert read.count(f"gates.{GROUP}") == 1
@@ -253,10 +263,10 @@ async def test_what_comes_with_the_plan_is_asked_about_while_a_gate_still_waits(
     world = Overheard(
         CallFault(Rejection(Invalid("size: not so small")), FaultSelector(kind="Gate"))
     )
-    slow = noted(a_deployment("operator"), after="45000")
+    slow = annotate(make_deployment("operator"), after="45000")
 
     run = await roll_out(
-        world, a_plan(a_strict_definition(), slow, a_gate(), a_config_map("behind"))
+        world, make_plan_from(a_strict_definition(), slow, a_gate(), make_config_map("behind"))
     )
 
     messages = [(event.type, event.step) for event in run.events]
@@ -271,9 +281,9 @@ async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() ->
     world = Overheard(
         CallFault(Rejection(Invalid("size: not so small")), FaultSelector(kind="Gate"))
     )
-    slow = noted(a_deployment("operator"), after="45000")
+    slow = annotate(make_deployment("operator"), after="45000")
 
-    run = await roll_out(world, a_plan((a_strict_definition(), slow), a_gate()))
+    run = await roll_out(world, make_plan_from((a_strict_definition(), slow), a_gate()))
 
     messages = [(event.type, event.step) for event in run.events]
     failed = messages.index((EventType.STEP_FAILED, "shop/sync/1"))
@@ -282,18 +292,18 @@ async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() ->
 
 async def test_what_is_foreseen_to_be_well_is_asked_about_once() -> None:
     world = Overheard()
-    slow = noted(a_deployment("operator"), after="45000")
+    slow = annotate(make_deployment("operator"), after="45000")
 
-    await roll_out(world, a_plan(a_strict_definition(), slow, a_gate()))
+    await roll_out(world, make_plan_from(a_strict_definition(), slow, a_gate()))
 
     assert world.dry_runs == ["north"]
 
 
 async def test_a_denial_of_the_plans_own_webhook_is_foreseen() -> None:
     world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="ConfigMap", name="last")))
-    slow = noted(a_deployment("operator"), after="45000")
+    slow = annotate(make_deployment("operator"), after="45000")
 
-    run = await roll_out(world, a_plan(a_hook(), slow, a_config_map("last")))
+    run = await roll_out(world, make_plan_from(a_hook(), slow, make_config_map("last")))
 
     messages = [(event.type, event.step) for event in run.events]
     failed = messages.index((EventType.STEP_FAILED, "shop/sync/2"))
@@ -304,9 +314,9 @@ async def test_a_denial_of_the_plans_own_webhook_is_foreseen() -> None:
 async def test_what_a_webhook_may_fill_in_is_not_missing_yet() -> None:
     world = Overheard()
     mending = {**a_hook(apiGroups=[GROUP], resources=["gates"]), "kind": MUTATING}
-    colourless = an_object(f"{GROUP}/v1 Gate", "north", spec={})
+    colourless = make_object(f"{GROUP}/v1 Gate", "north", spec={})
 
-    run = await roll_out(world, a_plan(a_definition(GROUP), mending, colourless))
+    run = await roll_out(world, make_plan_from(a_definition(GROUP), mending, colourless))
 
     assert run.states["shop/sync/1"] is StepState.PASSED
     assert run.states["shop/sync/2"] is StepState.FAILED
@@ -315,14 +325,16 @@ async def test_what_a_webhook_may_fill_in_is_not_missing_yet() -> None:
 async def test_a_pod_may_wait_for_its_account() -> None:
     """Its account comes with the plan, and before that a server refuses the pod."""
     world = Overheard()
-    pod = an_object(
+    pod = make_object(
         "v1 Pod",
         "web",
         spec={"serviceAccountName": "own", "containers": [{"name": "app", "image": "app:1"}]},
     )
 
     run = await roll_out(
-        world, a_plan(an_object("v1 ServiceAccount", "own"), pod), asking(PreflightMode.SERVER)
+        world,
+        make_plan_from(make_object("v1 ServiceAccount", "own"), pod),
+        asking(PreflightMode.SERVER),
     )
 
     assert run.told(EventType.OBJECT_REFUSED) == []

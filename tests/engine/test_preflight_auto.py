@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.test_preflight_asking import DENIED, MUTATING, Overheard, a_hook, asking
-from tests.support.builders import a_config_map, a_deployment, a_job, a_plan, an_object
+from tests.support.builders import (
+    make_config_map,
+    make_deployment,
+    make_job,
+    make_object,
+    make_plan_from,
+)
 from tests.support.rollout_runs import Run, roll_out
 from tidegate.engine.cluster.preflight.dry_runs import DEFAULT_NAMESPACE
 from tidegate.model.k8s.json_fields import get_mapping
@@ -19,7 +25,7 @@ from tidegate.world.requests import Verb
 TRIED = ("apply", "create")
 AUTO = asking(PreflightMode.AUTO)
 SMALL = Invalid("spec.minReadySeconds: not so long")
-SPACE = an_object("v1 Namespace", "shop", namespace="")
+SPACE = make_object("v1 Namespace", "shop", namespace="")
 
 
 def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
@@ -37,13 +43,13 @@ def refused(run: Run) -> list[str]:
 async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
     world = Overheard()
     settled = (
-        a_config_map("map", text="x"),
-        an_object("v1 Secret", "login", stringData={"a": "b"}),
-        an_object("v1 ServiceAccount", "own"),
-        an_object("v1 Namespace", "other", namespace=""),
+        make_config_map("map", text="x"),
+        make_object("v1 Secret", "login", stringData={"a": "b"}),
+        make_object("v1 ServiceAccount", "own"),
+        make_object("v1 Namespace", "other", namespace=""),
     )
 
-    run = await roll_out(world, a_plan(settled), AUTO)
+    run = await roll_out(world, make_plan_from(settled), AUTO)
 
     assert run.result == "passed"
     assert world.dry_runs == []
@@ -51,10 +57,10 @@ async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
 
 async def test_one_speaks_for_all_that_are_like_it() -> None:
     world = Overheard()
-    alike = tuple(a_deployment(name, image=f"{name}:1") for name in ("one", "two", "three"))
-    other = with_spec(a_deployment("other"), minReadySeconds=3)
+    alike = tuple(make_deployment(name, image=f"{name}:1") for name in ("one", "two", "three"))
+    other = with_spec(make_deployment("other"), minReadySeconds=3)
 
-    run = await roll_out(world, a_plan(alike, other), AUTO)
+    run = await roll_out(world, make_plan_from(alike, other), AUTO)
 
     assert run.result == "passed"
     assert world.dry_runs == ["one", "other"]
@@ -62,9 +68,9 @@ async def test_one_speaks_for_all_that_are_like_it() -> None:
 
 async def test_where_one_is_refused_each_speaks_for_itself() -> None:
     world = Overheard(CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment")))
-    alike = tuple(a_deployment(name) for name in ("one", "two", "three"))
+    alike = tuple(make_deployment(name) for name in ("one", "two", "three"))
 
-    run = await roll_out(world, a_plan(a_config_map("first"), alike), AUTO)
+    run = await roll_out(world, make_plan_from(make_config_map("first"), alike), AUTO)
 
     assert run.result == "invalid"
     assert refused(run) == ["one", "three", "two"]
@@ -75,7 +81,9 @@ async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
     world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="Deployment", name="two")))
     world.give(a_hook(apiGroups=["apps"], resources=["deployments"]))
 
-    run = await roll_out(world, a_plan((a_deployment("one"), a_deployment("two"))), AUTO)
+    run = await roll_out(
+        world, make_plan_from((make_deployment("one"), make_deployment("two"))), AUTO
+    )
 
     assert world.dry_runs == ["one", "two"]
     assert refused(run) == ["two"]
@@ -83,13 +91,13 @@ async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
 
 async def test_a_change_is_asked_about_with_what_it_changes() -> None:
     world = Overheard()
-    old = tuple(a_deployment(name) for name in ("one", "two"))
-    await roll_out(world, a_plan(old), AUTO)
+    old = tuple(make_deployment(name) for name in ("one", "two"))
+    await roll_out(world, make_plan_from(old), AUTO)
     world.calls.clear()
-    newer = tuple(a_deployment(name, image="app:2") for name in ("one", "two"))
+    newer = tuple(make_deployment(name, image="app:2") for name in ("one", "two"))
 
     run = await roll_out(
-        world, a_plan((*newer, a_deployment("three"))), asking(PreflightMode.AUTO, 1)
+        world, make_plan_from((*newer, make_deployment("three"))), asking(PreflightMode.AUTO, 1)
     )
 
     assert run.result == "passed"
@@ -99,7 +107,7 @@ async def test_a_change_is_asked_about_with_what_it_changes() -> None:
 async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
     world = Overheard()
 
-    run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
+    run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
     assert run.result == "passed"
     (tried,) = [write for write in world.writes if write.dry_run]
@@ -109,7 +117,7 @@ async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
 async def test_what_is_wrong_there_is_wrong_here() -> None:
     world = Overheard(CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment")))
 
-    run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
+    run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
     assert refused(run) == ["web"]
     assert world.writes_for_good == []
@@ -120,7 +128,7 @@ async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None
     there = FaultSelector(kind="Deployment", namespace=DEFAULT_NAMESPACE)
     world = Overheard(CallFault(Rejection(answer), there))
 
-    run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
+    run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
     assert run.result == "passed"
     assert len(world.dry_runs) == 2, "it is asked again in its step"
@@ -128,9 +136,9 @@ async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None
 
 async def test_one_of_its_name_there_is_no_fault() -> None:
     world = Overheard()
-    world.give(a_deployment("web"))
+    world.give(make_deployment("web"))
 
-    run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
+    run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
     assert run.result == "passed"
     assert world.dry_runs == ["web"]
@@ -140,7 +148,7 @@ async def test_nobody_who_has_a_word_there_is_asked() -> None:
     world = Overheard()
     world.give(a_hook(apiGroups=["apps"], resources=["deployments"]))
 
-    run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
+    run = await roll_out(world, make_plan_from(SPACE, in_shop(make_deployment("web"))), AUTO)
 
     assert run.states["shop/sync/1"] is StepState.PASSED
     places = [write.ref.namespace for write in world.writes if write.dry_run]
@@ -149,11 +157,11 @@ async def test_nobody_who_has_a_word_there_is_asked() -> None:
 
 async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
     world = Overheard()
-    await roll_out(world, a_plan(a_job("migrate")), AUTO)
+    await roll_out(world, make_plan_from(make_job("migrate")), AUTO)
     world.calls.clear()
 
     run = await roll_out(
-        world, a_plan(a_job("migrate", image="app:2")), asking(PreflightMode.AUTO, 1)
+        world, make_plan_from(make_job("migrate", image="app:2")), asking(PreflightMode.AUTO, 1)
     )
 
     assert run.result == "passed"
@@ -169,7 +177,9 @@ async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
         )
     )
 
-    run = await roll_out(world, a_plan(a_config_map("first"), a_deployment("web")), AUTO)
+    run = await roll_out(
+        world, make_plan_from(make_config_map("first"), make_deployment("web")), AUTO
+    )
 
     assert run.told(EventType.OBJECT_REFUSED) == []
     assert run.result == "passed"
@@ -183,7 +193,7 @@ async def test_what_a_webhook_of_the_plan_may_mend_is_no_fault_yet() -> None:
     )
     mending = {**a_hook(apiGroups=["apps"], resources=["deployments"]), "kind": MUTATING}
 
-    run = await roll_out(world, a_plan(mending, a_deployment("web")), AUTO)
+    run = await roll_out(world, make_plan_from(mending, make_deployment("web")), AUTO)
 
     assert run.told(EventType.OBJECT_REFUSED) == []
     assert run.result == "passed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from tests.support.builders import a_config_map, a_manifest, a_name, an_object
+from tests.support.builders import make_config_map, make_manifest, make_object, make_unit_id
 from tidegate.engine.cluster.live_cache import LiveCache
 from tidegate.engine.cluster.preflight.admission import has_matching_rule
 from tidegate.engine.cluster.preflight.probes import PROBE_MANAGER, probe_webhooks
@@ -93,7 +93,7 @@ class Server:
                 return ListPage(self.lists.get(request.selection.kind.name, ()), "7")
             case Get(ref=ref) if ref.name in self.namespaces:
                 labels = self.namespaces[ref.name]
-                space = an_object("v1 Namespace", ref.name, namespace="")
+                space = make_object("v1 Namespace", ref.name, namespace="")
                 return Success(live_of({**space, "metadata": {"name": ref.name, "labels": labels}}))
             case _:
                 return NotFound("not found")
@@ -105,9 +105,9 @@ class Server:
         outlook.served_kinds[""] = {served.kind: served for served in (MAPS, SPACES)}
         lives = [live_of(body) for body in living]
         outlook.objects = {ClusterRef("", live.ref): live for live in lives}
-        manifests = [a_manifest(body) for body in planned]
+        manifests = [make_manifest(body) for body in planned]
         items = [
-            (PlanItem(ref=manifest.ref, body=manifest.body), PlannedUnit(id=a_name("shop")))
+            (PlanItem(ref=manifest.ref, body=manifest.body), PlannedUnit(id=make_unit_id("shop")))
             for manifest in manifests
         ]
         return self._run(probe_webhooks("", {"webhooks": [hook]}, outlook, items))
@@ -128,14 +128,14 @@ class Server:
 
 
 def with_ready_endpoints() -> dict[str, tuple[LiveObject, ...]]:
-    slice_ = an_object("discovery.k8s.io/v1 EndpointSlice", "hook-1", endpoints=READY)
+    slice_ = make_object("discovery.k8s.io/v1 EndpointSlice", "hook-1", endpoints=READY)
     return {"EndpointSlice": (live_of(slice_),)}
 
 
 def test_an_object_of_the_plan_is_tried_in_a_dry_run() -> None:
     server = Server()
 
-    trouble = server.probe(a_hook(), a_config_map("one"))
+    trouble = server.probe(a_hook(), make_config_map("one"))
 
     assert trouble is None
     assert server.tried == ["one"]
@@ -143,7 +143,7 @@ def test_an_object_of_the_plan_is_tried_in_a_dry_run() -> None:
 
 
 def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
-    trouble = Server(says=lambda _: UNANSWERED).probe(a_hook(), a_config_map())
+    trouble = Server(says=lambda _: UNANSWERED).probe(a_hook(), make_config_map())
 
     assert trouble is not None
     assert trouble.reason == "NoAnswer"
@@ -153,19 +153,19 @@ def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
 def test_an_answer_must_come_twice() -> None:
     answers: Iterator[Outcome] = iter([Success(), UNANSWERED])
 
-    trouble = Server(says=lambda _: next(answers)).probe(a_hook(), a_config_map())
+    trouble = Server(says=lambda _: next(answers)).probe(a_hook(), make_config_map())
 
     assert trouble is not None
 
 
 def test_a_denial_is_an_answer() -> None:
-    assert Server(says=lambda _: DENIED).probe(a_hook(), a_config_map()) is None
+    assert Server(says=lambda _: DENIED).probe(a_hook(), make_config_map()) is None
 
 
 def test_a_server_that_cannot_be_asked_says_nothing_good() -> None:
     lost = NoResponse(Delivery.MAYBE_SENT, LossReason.TIMEOUT, "no answer")
 
-    trouble = Server(says=lambda _: lost).probe(a_hook(), a_config_map())
+    trouble = Server(says=lambda _: lost).probe(a_hook(), make_config_map())
 
     assert trouble is not None
     assert trouble.reason == "NoDryRun"
@@ -185,7 +185,7 @@ def test_a_server_that_cannot_be_asked_says_nothing_good() -> None:
 def test_a_refusal_that_comes_before_the_webhook_tells_nothing(refusal: Outcome) -> None:
     server = Server(says=lambda write: refusal if write.ref.name == "one" else DENIED)
 
-    trouble = server.probe(a_hook(), a_config_map("one"), a_config_map("two"))
+    trouble = server.probe(a_hook(), make_config_map("one"), make_config_map("two"))
 
     assert trouble is None
     assert server.tried == ["one", "two"]
@@ -195,7 +195,7 @@ def test_a_webhook_for_new_objects_is_asked_by_making_one_again() -> None:
     server = Server(says=lambda _: AlreadyExists("it is there"))
     hook = a_rule("configmaps", operations=["CREATE"])
 
-    trouble = server.probe(hook, a_config_map("one"), living=(a_config_map("one"),))
+    trouble = server.probe(hook, make_config_map("one"), living=(make_config_map("one"),))
 
     assert trouble is None
     assert {write.verb for write in server.writes} == {Verb.CREATE}
@@ -205,29 +205,29 @@ def test_a_webhook_for_new_objects_is_asked_by_making_one_again() -> None:
 def test_only_what_the_selector_takes_is_tried() -> None:
     server = Server()
     labelled: JsonObject = {
-        **a_config_map("two"),
+        **make_config_map("two"),
         "metadata": {"name": "two", "labels": {"app": "web"}},
     }
     hook = a_hook(objectSelector={"matchLabels": {"app": "web"}})
 
-    server.probe(hook, a_config_map("one"), labelled)
+    server.probe(hook, make_config_map("one"), labelled)
 
     assert server.tried == ["two"]
 
 
 def test_only_what_is_in_a_selected_namespace_is_tried() -> None:
     server = Server(namespaces={"default": {"team": "b"}, "shop": {"team": "a"}})
-    here: JsonObject = {**a_config_map(), "metadata": {"name": "two", "namespace": "shop"}}
-    nowhere: JsonObject = {**a_config_map(), "metadata": {"name": "three", "namespace": "gone"}}
+    here: JsonObject = {**make_config_map(), "metadata": {"name": "two", "namespace": "shop"}}
+    nowhere: JsonObject = {**make_config_map(), "metadata": {"name": "three", "namespace": "gone"}}
     hook = a_hook(namespaceSelector={"matchLabels": {"team": "a"}})
 
-    server.probe(hook, a_config_map("one"), nowhere, here)
+    server.probe(hook, make_config_map("one"), nowhere, here)
 
     assert server.tried == ["two"]
 
 
 def test_what_lives_is_tried_without_a_change_where_the_plan_has_nothing() -> None:
-    server = Server(lists={"ConfigMap": (live_of(a_config_map("old", color="red")),)})
+    server = Server(lists={"ConfigMap": (live_of(make_config_map("old", color="red")),)})
 
     trouble = server.probe(a_hook())
 
@@ -258,7 +258,7 @@ def test_where_nothing_can_be_tried_the_service_must_have_ready_endpoints() -> N
 def test_a_webhook_that_a_dry_run_may_not_reach_is_not_tried(parts: dict[str, Json]) -> None:
     server = Server()
 
-    trouble = server.probe(a_hook(**parts), a_config_map())
+    trouble = server.probe(a_hook(**parts), make_config_map())
 
     assert trouble is not None
     assert trouble.reason == "NoEndpoints"
@@ -283,7 +283,7 @@ def test_nothing_more_can_be_known_of_an_address() -> None:
 def test_a_webhook_that_fails_open_is_not_asked() -> None:
     server = Server(says=lambda _: UNANSWERED)
 
-    trouble = server.probe(a_hook(failurePolicy="Ignore"), a_config_map())
+    trouble = server.probe(a_hook(failurePolicy="Ignore"), make_config_map())
 
     assert trouble is None
     assert not server.writes
@@ -320,7 +320,7 @@ def test_a_namespace_is_in_itself() -> None:
     server = Server(namespaces={"shop": {"team": "a"}, "default": {"team": "b"}})
     hook = a_rule("namespaces", scope="Cluster")
     hook["namespaceSelector"] = {"matchLabels": {"team": "a"}}
-    spaces = [an_object("v1 Namespace", name, namespace="") for name in ("default", "shop")]
+    spaces = [make_object("v1 Namespace", name, namespace="") for name in ("default", "shop")]
 
     server.probe(hook, *spaces)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.support.builders import a_name, an_object
+from tests.support.builders import make_object, make_unit_id
 from tests.support.mortal import Happening
 from tests.support.rollout_cases import (
     FAULTS,
@@ -57,7 +57,7 @@ class Rungs:
 
     def stage(self) -> Stage:
         stage = Stage(self.case)
-        stage.realm.preload([an_object("v1 Namespace", "tidegate-system", namespace="")])
+        stage.realm.preload([make_object("v1 Namespace", "tidegate-system", namespace="")])
         return stage
 
     @cache  # noqa: B019 - a value, which lives as long as an example
@@ -78,7 +78,7 @@ class Rungs:
         digests = {unit.id: unit.digest for unit in self.plan().units}
 
         def approving(number: int) -> Happening:
-            name = a_name(f"unit-{HELD[number]}")
+            name = make_unit_id(f"unit-{HELD[number]}")
 
             def approve() -> None:
                 write = build_approval(name.tracking_id, digests[name], "somebody")
@@ -174,7 +174,7 @@ def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
     assert run.result == "passed"
     assert keeps_all(stage.record)
     for number, moment in zip(HELD, ladder.approved, strict=True):
-        events = [event for event in run.events if event.unit == a_name(f"unit-{number}")]
+        events = [event for event in run.events if event.unit == make_unit_id(f"unit-{number}")]
         begins = [event.at for event in events if event.type is EventType.STEP_CHECKING]
         assert min(begins) >= START + moment
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.builders import STAGED, USUAL, a_name
+from tests.support.builders import DEFAULT_POLICY, STAGED_POLICY, make_unit_id
 from tests.support.orders import (
     CRD,
     a_definition,
@@ -39,7 +39,7 @@ WORDS = st.text(st.characters(codec="utf-8"), max_size=12)
 HIDDEN = "correct-horse-battery"
 """As long as needs no padding, so that it can be found in base64 as well."""
 WAVES = st.integers(-3, 3)
-POLICIES = st.sampled_from([USUAL, STAGED])
+POLICIES = st.sampled_from([DEFAULT_POLICY, STAGED_POLICY])
 Links = list[tuple[int, int]]
 
 
@@ -90,7 +90,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, Links]:
 
 
 def steps_of(count: int) -> dict[str, Step]:
-    return {f"s{n}": Step(id=f"s{n}", unit=a_name(f"u{n}"), digest="") for n in range(count)}
+    return {f"s{n}": Step(id=f"s{n}", unit=make_unit_id(f"u{n}"), digest="") for n in range(count)}
 
 
 def edges_of(links: Links) -> list[Edge]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.foreseen import changes_between, is_touched
 from tests.support.sequence_runs import NAMESPACE, Run, named, prepare
 from tests.support.write_sequences import Deed, Step, random_sequences
@@ -51,7 +51,9 @@ def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iter
         yield f"not kept by its seal: {again}"
 
 
-async def replaced_in(run: Run, desk: Desk) -> list[tuple[JsonObject, JsonObject, JsonObject]]:
+async def replaced_in(
+    run: Run, desk: ClusterClient
+) -> list[tuple[JsonObject, JsonObject, JsonObject]]:
     """Run a sequence in which our manager replaces: what it wanted, what was there, what is."""
     result = []
     while (step := run.step) is not None:
@@ -65,14 +67,14 @@ async def replaced_in(run: Run, desk: Desk) -> list[tuple[JsonObject, JsonObject
             (outcome,) = await desk.ask(a_replacement(run.ref, expected, before))
             run.hear(outcome)
             if isinstance(outcome, Success):
-                result.append((expected, before, body_of(outcome)))
+                result.append((expected, before, require_body(outcome)))
     return result
 
 
 async def test_a_comparison_foresees_what_a_replacement_changes_and_then_nothing() -> None:
     world = Sandbox()
-    await prepare(Desk(Dispatcher(ResilientWorld(world))))
-    desk = Desk(Dispatcher(world), namespace=NAMESPACE)
+    await prepare(ClusterClient(Dispatcher(ResilientWorld(world))))
+    desk = ClusterClient(Dispatcher(world), namespace=NAMESPACE)
     sequences = random_sequences(240, seed=11)
 
     replaced = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.builders import a_config_map, a_name, a_unit
+from tests.support.builders import make_config_map, make_unit, make_unit_id
 from tests.support.rollout_cases import (
     IN_A_HURRY,
     MOSTLY_WELL,
@@ -39,13 +39,15 @@ def around(name: str) -> PlanFragment:
     """A step that yields units, with something before it and something behind it."""
     first, last = f"{name}-first", f"{name}-last"
     desired = [
-        a_unit(a_config_map(f"u-{item}", image="app:1"), name=item, policy=IN_A_HURRY)
+        make_unit(make_config_map(f"u-{item}", image="app:1"), name=item, policy=IN_A_HURRY)
         for item in (first, last)
     ]
     made = build_fragment(desired, readiness_timeout=no_budget)
-    yields = Step(id=name, unit=a_name(name), digest=digest_step((), YIELDS), expansion=YIELDS)
+    yields = Step(
+        id=name, unit=make_unit_id(name), digest=digest_step((), YIELDS), expansion=YIELDS
+    )
     return PlanFragment(
-        units=(*made.units, PlannedUnit(id=a_name(name), policy=IN_A_HURRY)),
+        units=(*made.units, PlannedUnit(id=make_unit_id(name), policy=IN_A_HURRY)),
         steps=(made.steps[0], yields, made.steps[1]),
         edges=(
             Edge(f"{first}/sync/0", name, EdgeReason.PARENT),

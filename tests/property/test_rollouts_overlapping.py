@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.mortal import Absence
 from tests.support.rollout_cases import Case, Shape, fast_by, no_budget, shared_by
 from tests.support.rollout_fleets import hook_of, hook_runs
@@ -184,7 +184,7 @@ def play(crowd: Crowd, absence: Absence | None) -> tuple[Stage, list[Actor]]:
 def assert_written_by_holders(stage: Stage, actors: list[Actor]) -> None:
     """Whoever wrote an object of a unit was named by the unit's record at that moment."""
     names = {actor.life.world.name: name for actor, name in zip(actors, NAMES, strict=False)}
-    marks = {label_value(a_name(f"unit-{item}").tracking_id): f"u{item}" for item in range(4)}
+    marks = {label_value(make_unit_id(f"unit-{item}").tracking_id): f"u{item}" for item in range(4)}
     holders: dict[str, str] = {}
     for landed in stage.realm.landed:
         write = landed.write

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.secret_server import secret_server
 from tests.support.sessions import a_session, ruled
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.journal import read_journal, rebuild_journal
 from tidegate.clusters.reader import get_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -104,7 +104,7 @@ def write_unit(folder: Path, *names: str) -> Unit:
 
 
 async def roll_out(unit: Unit, session: Session) -> str:
-    plan = (await make_plan([await a_family(unit, session)], session)).plan
+    plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
     driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     return str(await drive(driver))
 
@@ -165,7 +165,7 @@ async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path
         assert await roll_out(item, session) == "passed"
     await damage(session, other)
 
-    planned = await make_plan([await a_family(unit, session)], session)
+    planned = await make_plan([await make_unit_tree(unit, session)], session)
     result = await with_removed_units(planned, session)
 
     (finding,) = [finding for finding in result.findings if finding.code == "units.unread"]

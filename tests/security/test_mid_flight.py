@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sessions import a_session
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.reader import list_objects
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -73,7 +73,7 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
         (unit_folder / f"{name}.yaml").write_text(text)
     session = a_session(build_sandbox(SimulationConfig()))
     unit = unit_for_path(str(unit_folder), namespace="default")
-    plan = (await make_plan([await a_family(unit, session)], session)).plan
+    plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
     result: list[Event] = []
     driver = build_driver(plan, session, RolloutOptions(holder="me"), result.append)
     moment = Ms(session.world.now() + after * SECOND)

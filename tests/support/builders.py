@@ -14,11 +14,11 @@ from tidegate.model.units.unit import Dependency, Destination, Unit, UnitId
 from tidegate.plan.build.build import build_plan
 
 WAVE = "argocd.argoproj.io/sync-wave"
-USUAL = Policy()
-STAGED = Policy(order=Order.STAGES)
+DEFAULT_POLICY = Policy()
+STAGED_POLICY = Policy(order=Order.STAGES)
 
 
-def an_object(kind: str, name: str, *, namespace: str = "default", **parts: Json) -> JsonObject:
+def make_object(kind: str, name: str, *, namespace: str = "default", **parts: Json) -> JsonObject:
     """A body: `an_object("apps/v1 Deployment", "web", spec={...})`."""
     api_version, _, word = kind.partition(" ")
     metadata: JsonObject = {"name": name}
@@ -27,32 +27,32 @@ def an_object(kind: str, name: str, *, namespace: str = "default", **parts: Json
     return {"apiVersion": api_version, "kind": word, "metadata": metadata, **parts}
 
 
-def a_config_map(name: str = "settings", **data: str) -> JsonObject:
-    return an_object("v1 ConfigMap", name, data={**data})
+def make_config_map(name: str = "settings", **data: str) -> JsonObject:
+    return make_object("v1 ConfigMap", name, data={**data})
 
 
-def a_pod_template(name: str, *, image: str = "app:1", **spec: Json) -> JsonObject:
+def make_pod_template(name: str, *, image: str = "app:1", **spec: Json) -> JsonObject:
     container: Json = {"name": "app", "image": image}
     return {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **spec}}
 
 
-def a_deployment(name: str = "web", *, image: str = "app:1", replicas: int = 1) -> JsonObject:
+def make_deployment(name: str = "web", *, image: str = "app:1", replicas: int = 1) -> JsonObject:
     spec: JsonObject = {
         "replicas": replicas,
         "selector": {"matchLabels": {"app": name}},
-        "template": a_pod_template(name, image=image),
+        "template": make_pod_template(name, image=image),
     }
-    return an_object("apps/v1 Deployment", name, spec=spec)
+    return make_object("apps/v1 Deployment", name, spec=spec)
 
 
-def a_job(name: str = "migrate", *, image: str = "app:1", ttl: int | None = None) -> JsonObject:
-    spec: JsonObject = {"template": a_pod_template(name, image=image, restartPolicy="Never")}
+def make_job(name: str = "migrate", *, image: str = "app:1", ttl: int | None = None) -> JsonObject:
+    spec: JsonObject = {"template": make_pod_template(name, image=image, restartPolicy="Never")}
     if ttl is not None:
         spec["ttlSecondsAfterFinished"] = ttl
-    return an_object("batch/v1 Job", name, spec=spec)
+    return make_object("batch/v1 Job", name, spec=spec)
 
 
-def noted(body: JsonObject, **notes: str) -> JsonObject:
+def annotate(body: JsonObject, **notes: str) -> JsonObject:
     """The body with annotations under `test.tidegate.dev/`, for controllers of a test's own."""
     if not notes:
         return body
@@ -62,7 +62,7 @@ def noted(body: JsonObject, **notes: str) -> JsonObject:
     return {**body, "metadata": metadata}
 
 
-def a_manifest(body: JsonObject, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
+def make_manifest(body: JsonObject, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     ref = Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
     defines = (get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind"))
@@ -76,36 +76,36 @@ def a_manifest(body: JsonObject, *, wave: int = 0, phase: Phase = Phase.SYNC) ->
     )
 
 
-def a_unit(
+def make_unit(
     *waves: JsonObject | tuple[JsonObject, ...],
     name: str = "shop",
     after: tuple[str, ...] = (),
     cluster: str = "",
-    policy: Policy = USUAL,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Manifests:
     """A unit whose objects come in these waves, one after another; `after` those of these names."""
     manifests = tuple(
-        a_manifest(body, wave=number)
+        make_manifest(body, wave=number)
         for number, bodies in enumerate(waves)
         for body in (bodies if isinstance(bodies, tuple) else (bodies,))
     )
     unit = Unit(
-        id=a_name(name),
+        id=make_unit_id(name),
         destination=Destination(cluster),
         policy=policy,
-        dependencies=tuple(Dependency(unit=a_name(item)) for item in after),
+        dependencies=tuple(Dependency(unit=make_unit_id(item)) for item in after),
     )
     return Manifests(unit=unit, manifests=manifests)
 
 
-def a_name(name: str) -> UnitId:
+def make_unit_id(name: str) -> UnitId:
     return UnitId.plain("", name)
 
 
-def a_plan(*waves: JsonObject | tuple[JsonObject, ...] | Manifests) -> Plan:
+def make_plan_from(*waves: JsonObject | tuple[JsonObject, ...] | Manifests) -> Plan:
     """A plan of units, or of one unit whose objects come in these waves."""
     units = tuple(wave for wave in waves if isinstance(wave, Manifests))
     bodies = tuple(wave for wave in waves if not isinstance(wave, Manifests))
     return build_plan(
-        (*units, a_unit(*bodies)) if bodies else units, readiness_timeout=readiness_timeout
+        (*units, make_unit(*bodies)) if bodies else units, readiness_timeout=readiness_timeout
     )

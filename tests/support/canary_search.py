@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.support.cluster_client import Desk, items_of
+from tests.support.cluster_client import ClusterClient, require_items
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, Kind
@@ -69,12 +69,12 @@ def _is_somebodys(folder: Path) -> bool:
     return Path("/proc", process).exists()
 
 
-async def left_in(desk: Desk) -> list[bytes]:
+async def left_in(desk: ClusterClient) -> list[bytes]:
     """All that rollouts leave in a cluster: journals, also decoded, leases and events."""
     pages = await desk.ask(
         List(Selection(SECRET, TIDEGATE_NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
     )
-    bodies = [item.body for page in pages for item in items_of(page)]
+    bodies = [item.body for page in pages for item in require_items(page)]
     return [*bodies, *(text for body in bodies for text in _decoded(body))]
 
 

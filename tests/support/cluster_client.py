@@ -21,12 +21,12 @@ from tidegate.model.units.identity import ImpersonatedUser
 from tidegate.world import messages, requests
 from tidegate.world.dispatcher import Dispatcher
 
-PATIENCE = Ms(30 * SECOND)
-ANSWERS = Ms(60 * SECOND)
+WAIT_TIMEOUT = Ms(30 * SECOND)
+RESPONSE_TIMEOUT = Ms(60 * SECOND)
 ASK_AGAIN = Ms(50)
 
 
-class Options(TypedDict, total=False):
+class WriteOptions(TypedDict, total=False):
     """What a write may say beside its verb and body."""
 
     manager: str
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     propagation: Propagation
 
 
-class Desk:
+class ClusterClient:
     """One caller of a world, with a namespace and the rights of `identity`."""
 
     def __init__(
@@ -61,10 +61,12 @@ class Desk:
         """The outcomes of these; what a watch tells meanwhile is kept for `until`."""
         waiting = {self._submit(request): place for place, request in enumerate(requests)}
         outcomes: dict[int, messages.Outcome] = {}
-        deadline = Ms(self.world.now() + ANSWERS)
+        deadline = Ms(self.world.now() + RESPONSE_TIMEOUT)
         while waiting:
             if self.world.now() >= deadline:
-                raise AssertionError(f"no answer to {len(waiting)} calls within {ANSWERS} ms")
+                raise AssertionError(
+                    f"no answer to {len(waiting)} calls within {RESPONSE_TIMEOUT} ms"
+                )
             for fact in await self._party.wait(deadline):
                 if isinstance(fact, messages.Response) and fact.request_id in waiting:
                     outcomes[waiting.pop(fact.request_id)] = fact.outcome
@@ -72,24 +74,24 @@ class Desk:
                     self._inbox.append(fact)
         return tuple(outcomes[place] for place in range(len(requests)))
 
-    async def apply(self, body: JsonObject, **options: Unpack[Options]) -> messages.Outcome:
+    async def apply(self, body: JsonObject, **options: Unpack[WriteOptions]) -> messages.Outcome:
         return await self._write(requests.Verb.APPLY, body, {"manager": "tidegate", **options})
 
-    async def create(self, body: JsonObject, **options: Unpack[Options]) -> messages.Outcome:
+    async def create(self, body: JsonObject, **options: Unpack[WriteOptions]) -> messages.Outcome:
         return await self._write(requests.Verb.CREATE, body, options)
 
-    async def replace(self, body: JsonObject, **options: Unpack[Options]) -> messages.Outcome:
+    async def replace(self, body: JsonObject, **options: Unpack[WriteOptions]) -> messages.Outcome:
         return await self._write(requests.Verb.REPLACE, body, options)
 
     async def patch(
-        self, ref: Ref, patch: JsonObject | list[Json], **options: Unpack[Options]
+        self, ref: Ref, patch: JsonObject | list[Json], **options: Unpack[WriteOptions]
     ) -> messages.Outcome:
         write = requests.Write(
             verb=requests.Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options
         )
         return (await self.ask(write))[0]
 
-    async def delete(self, ref: Ref, **options: Unpack[Options]) -> messages.Outcome:
+    async def delete(self, ref: Ref, **options: Unpack[WriteOptions]) -> messages.Outcome:
         return (await self.ask(requests.Write(verb=requests.Verb.DELETE, ref=ref, **options)))[0]
 
     async def get(self, ref: Ref, *, view: requests.View = requests.View.FULL) -> messages.Outcome:
@@ -123,7 +125,7 @@ class Desk:
             self._inbox.extend(await self._party.wait(until))
 
     async def until(
-        self, heard: Callable[[messages.Message], bool], *, within: Ms = PATIENCE
+        self, heard: Callable[[messages.Message], bool], *, within: Ms = WAIT_TIMEOUT
     ) -> list[messages.Message]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
         deadline = Ms(self.world.now() + within)
@@ -139,7 +141,7 @@ class Desk:
             self._inbox.extend(await self._party.wait(deadline))
 
     async def settled(
-        self, ref: Ref, holds: Callable[[LiveObject | None], bool], *, within: Ms = PATIENCE
+        self, ref: Ref, holds: Callable[[LiveObject | None], bool], *, within: Ms = WAIT_TIMEOUT
     ) -> LiveObject | None:
         """The object as soon as a claim holds of it; None stands for an object that is not there.
 
@@ -170,7 +172,7 @@ class Desk:
         attempt: Callable[[], Awaitable[messages.Outcome]],
         holds: Callable[[messages.Outcome], bool],
         *,
-        within: Ms = PATIENCE,
+        within: Ms = WAIT_TIMEOUT,
     ) -> messages.Outcome:
         """The first outcome of which a claim holds, asked for again and again."""
         deadline = Ms(self.world.now() + within)
@@ -185,7 +187,7 @@ class Desk:
         return self._party.submit(request, identity=self._identity)
 
     async def _write(
-        self, verb: requests.Verb, body: JsonObject, options: Options
+        self, verb: requests.Verb, body: JsonObject, options: WriteOptions
     ) -> messages.Outcome:
         ref = await self.ref(body)
         metadata = read_metadata(body) | ({"namespace": ref.namespace} if ref.namespace else {})
@@ -220,20 +222,20 @@ def read_metadata(body: JsonObject) -> JsonObject:
     return metadata
 
 
-def live_of(outcome: messages.Outcome) -> LiveObject:
+def require_live(outcome: messages.Outcome) -> LiveObject:
     """The object of an outcome that must have one."""
     if not isinstance(outcome, messages.Success) or outcome.live is None:
         raise AssertionError(f"expected an object, got {_outcome_words(outcome)}")
     return outcome.live
 
 
-def body_of(outcome: messages.Outcome) -> JsonObject:
+def require_body(outcome: messages.Outcome) -> JsonObject:
     """That object, read."""
-    body: JsonObject = msgspec.json.decode(live_of(outcome).body)
+    body: JsonObject = msgspec.json.decode(require_live(outcome).body)
     return body
 
 
-def items_of(outcome: messages.Outcome) -> tuple[LiveObject, ...]:
+def require_items(outcome: messages.Outcome) -> tuple[LiveObject, ...]:
     """The objects of a page that must have come."""
     match outcome:
         case messages.ListPage():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.rollout_runs import PolicyChanges, governed
+from tests.support.rollout_runs import PolicyChanges, with_policy
 from tidegate.engine.decide import decide
 from tidegate.engine.messages import (
     AcquireLease,
@@ -71,7 +71,9 @@ class Play:
         self._versions = 0
         self._written: dict[str, WrittenObject] = {}
         self._spots = spots_of(plan)
-        self.hear(RolloutStarted(governed(plan, **self._changes), left_out or {}, due, under_way))
+        self.hear(
+            RolloutStarted(with_policy(plan, **self._changes), left_out or {}, due, under_way)
+        )
 
     def hear(self, heard: Input) -> None:
         inbox = [heard]
@@ -122,12 +124,12 @@ class Play:
 
     def supersede(self, plan: Plan) -> None:
         self._spots |= spots_of(plan)
-        self.hear(PlanSuperseded(governed(plan, **self._changes)))
+        self.hear(PlanSuperseded(with_policy(plan, **self._changes)))
 
     def expand(self, step: str, plan: Plan) -> None:
         """A step yields everything that is in a plan."""
         self._spots |= spots_of(plan)
-        plan = governed(plan, **self._changes)
+        plan = with_policy(plan, **self._changes)
         fragment = PlanFragment(units=plan.units, steps=plan.steps, edges=plan.edges)
         self.hear(StepExpanded(step, fragment))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tests.support.sessions import a_session, ruled
-from tests.support.unit_trees import a_family, a_read
+from tests.support.unit_trees import make_unit_manifests, make_unit_tree
 from tidegate.actions.delete import Deletion, finish_deletion, plan_deletion
 from tidegate.clusters.journal import StoredJournal, read_journal
 from tidegate.dialect.argo.options import with_sync_options
@@ -83,19 +83,19 @@ async def run(world: World, plan: Plan, rolling: RolloutOptions = SOMEBODY) -> l
 
 async def bring(world: World, unit: Unit, *resources: str) -> None:
     session = a_session(world)
-    family = await a_family(unit, session)
+    family = await make_unit_tree(unit, session)
     events = await run(world, (await make_plan([family], session, resources)).plan)
     assert events[-1].reason == "passed"
 
 
 async def deletion_of(unit: Unit, world: World) -> Deletion:
     session = a_session(world)
-    return await plan_deletion(await a_read(unit, session), session)
+    return await plan_deletion(await make_unit_manifests(unit, session), session)
 
 
 async def preview_of(unit: Unit, world: World) -> Preview:
     session = a_session(world)
-    return await preview([await a_family(unit, session)], session)
+    return await preview([await make_unit_tree(unit, session)], session)
 
 
 async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[Event]:

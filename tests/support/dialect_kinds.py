@@ -6,7 +6,7 @@ from functools import partial
 
 from plane import ControlPlane
 from plane.dialect_schemas import read_definitions
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
@@ -39,13 +39,13 @@ async def serve(plane: ControlPlane) -> None:
     bodies = definitions()
     names = {get_text(body, "spec", "names", "kind") for body in bodies}
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
-        desk = Desk(Dispatcher(world))
+        desk = ClusterClient(Dispatcher(world))
         for body in bodies:
-            live_of(await desk.create(body))
+            require_live(await desk.create(body))
         await desk.eventually(partial(_asked, desk), partial(_tells, names))
 
 
-async def _asked(desk: Desk) -> Outcome:
+async def _asked(desk: ClusterClient) -> Outcome:
     (outcome,) = await desk.ask(Discover())
     return outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.plan_lives import fields_of
 from tests.support.sequence_runs import NAMESPACE, Run, prepare
 from tests.support.write_sequences import GATE, Deed, Sequence, Step
@@ -35,8 +35,8 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
 
     Our manager applies everything twice: the second time is foreseen, too.
     """
-    await prepare(Desk(Dispatcher(ResilientWorld(world))))
-    desk = Desk(Dispatcher(world), namespace=NAMESPACE)
+    await prepare(ClusterClient(Dispatcher(ResilientWorld(world))))
+    desk = ClusterClient(Dispatcher(world), namespace=NAMESPACE)
     surprises = []
     for number, sequence in enumerate(sequences):
         run = Run(_forced(sequence), f"foreseen-{number}")
@@ -53,7 +53,7 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
     return surprises
 
 
-async def _tried(desk: Desk, run: Run, request: Write) -> list[JsonObject]:
+async def _tried(desk: ClusterClient, run: Run, request: Write) -> list[JsonObject]:
     """The object after this write, and after the same again."""
     is_ours = _is_ours(run.step)
     (outcome,) = await desk.ask(request)
@@ -61,10 +61,10 @@ async def _tried(desk: Desk, run: Run, request: Write) -> list[JsonObject]:
     if not isinstance(outcome, Success) or outcome.live is None:
         return []
     if not is_ours:
-        return [body_of(outcome)]
+        return [require_body(outcome)]
     (again,) = await desk.ask(request)
-    run._live = body_of(again)
-    return [body_of(outcome), run._live]
+    run._live = require_body(again)
+    return [require_body(outcome), run._live]
 
 
 def _is_ours(step: Step | None) -> bool:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.support.builders import USUAL, a_config_map, a_manifest, a_name, an_object
+from tests.support.builders import (
+    DEFAULT_POLICY,
+    make_config_map,
+    make_manifest,
+    make_object,
+    make_unit_id,
+)
 from tests.support.rollout_cases import no_budget
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import ItemAction, Plan, Step, step_items
@@ -15,14 +21,14 @@ from tidegate.plan.build.build import build_plan
 
 def bring(name: str, wave: int = 0, phase: Phase = Phase.SYNC, *, served: bool = False) -> Manifest:
     """The own object of a unit; where nobody serves its kind, it is passed over."""
-    body = an_object("argoproj.io/v1alpha1 Application", name, namespace="argocd")
+    body = make_object("argoproj.io/v1alpha1 Application", name, namespace="argocd")
     deed = ItemAction.APPLY if served else ItemAction.SKIP
-    made = a_manifest(body, wave=wave, phase=phase)
-    return structs.replace(made, child_units=(a_name(name),), action=deed)
+    made = make_manifest(body, wave=wave, phase=phase)
+    return structs.replace(made, child_units=(make_unit_id(name),), action=deed)
 
 
 def setting(name: str, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
-    return a_manifest(a_config_map(name), wave=wave, phase=phase)
+    return make_manifest(make_config_map(name), wave=wave, phase=phase)
 
 
 def joined(
@@ -30,14 +36,14 @@ def joined(
     *manifests: Manifest,
     parent: str = "",
     after: tuple[str, ...] = (),
-    policy: Policy = USUAL,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Manifests:
     """A unit with these objects; without any it has one of its own name."""
     unit = Unit(
-        id=a_name(name),
+        id=make_unit_id(name),
         policy=policy,
-        parent=a_name(parent) if parent else None,
-        dependencies=tuple(Dependency(unit=a_name(item)) for item in after),
+        parent=make_unit_id(parent) if parent else None,
+        dependencies=tuple(Dependency(unit=make_unit_id(item)) for item in after),
     )
     return Manifests(unit=unit, manifests=manifests or (setting(name),))
 

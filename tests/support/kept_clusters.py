@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.cluster_client import items_of
+from tests.support.cluster_client import require_items
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
@@ -26,7 +26,7 @@ async def scenario_of(world: World) -> JsonObject:
         (page,) = await send_requests(
             Dispatcher(world), List(Selection(Kind("", "v1", kind), place))
         )
-        for live in items_of(page):
+        for live in require_items(page):
             body: JsonObject = msgspec.json.decode(live.body)
             metadata = get_mapping(body, "metadata")
             unit_resource: JsonObject = {key: part for key, part in metadata.items() if key in KEPT}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 
-from tests.support.builders import an_object
+from tests.support.builders import make_object
 from tidegate.model.k8s.objects import Json, JsonObject
 
 LABELS: JsonObject = {"app": "a"}
@@ -320,7 +320,7 @@ def _named(number: int, mistake: str, namespace: str) -> tuple[str, JsonObject]:
     parts = {**MISTAKES[mistake]}
     kind, heads = str(parts.pop("kind")), ("labels", "annotations")
     head: JsonObject = {field: parts.pop(field) for field in heads if field in parts}
-    body = an_object(kind, name, namespace=namespace, **parts)
+    body = make_object(kind, name, namespace=namespace, **parts)
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
     return name, {**body, "metadata": {**metadata, **head}}

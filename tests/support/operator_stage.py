@@ -6,7 +6,7 @@ import base64
 
 import msgspec
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import a_namespace, an_object
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.reader import load_builtin_knowledge
@@ -78,15 +78,15 @@ class OperatorStage:
         self.rows = load_builtin_knowledge().rows if rows is None else rows
         controllers = (*API_CONTROLLERS, operator_controller(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
-        self.desk = Desk(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
+        self.desk = ClusterClient(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
 
     async def begin(self, *kinds: Kind) -> OperatorStage:
         """Make the namespace, and serve these kinds."""
-        live_of(await self.desk.create(a_namespace("shop")))
+        require_live(await self.desk.create(a_namespace("shop")))
         for kind in kinds:
-            live_of(await self.desk.create(a_crd(kind)))
+            require_live(await self.desk.create(a_crd(kind)))
         await self.wait(Ms(SECOND))
-        self.desk = Desk(self.desk.world, namespace="shop")
+        self.desk = ClusterClient(self.desk.world, namespace="shop")
         return self
 
     async def wait(self, span: Ms) -> None:
@@ -94,27 +94,27 @@ class OperatorStage:
 
     async def operate(self, body: JsonObject) -> None:
         """Make an operator, and let it be available at once."""
-        live_of(await self.desk.create(body))
+        require_live(await self.desk.create(body))
         await self.stamp(body, EVERYWHERE if body["kind"] == "DaemonSet" else AVAILABLE)
 
     async def stamp(self, body: JsonObject, status: JsonObject) -> None:
         ref = await self.desk.ref(body)
-        live_of(await self.desk.patch(ref, {"status": status}, subresource="status"))
+        require_live(await self.desk.patch(ref, {"status": status}, subresource="status"))
 
     async def make(self, kind: Kind, name: str, spec: JsonObject, **metadata: Json) -> Ref:
         body: JsonObject = {
             **an_object(kind, name, spec=spec),
             "metadata": {"name": name, **metadata},
         }
-        live_of(await self.desk.create(body))
+        require_live(await self.desk.create(body))
         return await self.desk.ref(body)
 
     async def add(self, body: JsonObject) -> Ref:
-        live_of(await self.desk.create(body))
+        require_live(await self.desk.create(body))
         return await self.desk.ref(body)
 
     async def body(self, ref: Ref) -> JsonObject:
-        return body_of(await self.desk.get(ref))
+        return require_body(await self.desk.get(ref))
 
     async def status(self, ref: Ref) -> JsonObject:
         return get_mapping(await self.body(ref), "status")

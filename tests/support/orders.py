@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tests.support.builders import USUAL, a_name
+from tests.support.builders import DEFAULT_POLICY, make_unit_id
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import HookPolicy, Plan, PlanItem, PlannedUnit, Step
@@ -19,7 +19,7 @@ from tidegate.plan.changes.prune import PruneCandidate, prune_units
 DEFAULT = (HookPolicy.BEFORE_CREATION,)
 CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
 CLUSTER_WIDE = frozenset({"Namespace", "CustomResourceDefinition", "ClusterRole", "StorageClass"})
-SHOP = PlannedUnit(id=a_name("shop"))
+SHOP = PlannedUnit(id=make_unit_id("shop"))
 
 
 def kind_of(text: str) -> Kind:
@@ -84,14 +84,14 @@ def a_unit_of(
     *manifests: Manifest,
     name: str = "shop",
     after: tuple[str, ...] = (),
-    policy: Policy = USUAL,
+    policy: Policy = DEFAULT_POLICY,
     namespace: str = "",
 ) -> Manifests:
     unit = Unit(
-        id=a_name(name),
+        id=make_unit_id(name),
         destination=Destination(namespace=namespace),
         policy=policy,
-        dependencies=tuple(Dependency(unit=a_name(item)) for item in after),
+        dependencies=tuple(Dependency(unit=make_unit_id(item)) for item in after),
     )
     return Manifests(unit=unit, manifests=manifests)
 

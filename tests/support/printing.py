@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.kubelet import LogEndpoint
 from tests.support.objects import POD, a_container, an_object
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
@@ -22,14 +22,14 @@ NONE: Lines = {}
 class PrintingPod(Protocol):
     """Make a pod whose containers have printed these lines, and those in the run before."""
 
-    async def __call__(self, desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref: ...
+    async def __call__(self, desk: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref: ...
 
 
 def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
     """A pod on a node whose kubelet is the endpoint."""
 
-    async def make(desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref:
-        node = live_of(await desk.create(an_object(NODE, f"node-{desk.namespace}"))).ref
+    async def make(desk: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref:
+        node = require_live(await desk.create(an_object(NODE, f"node-{desk.namespace}"))).ref
         await desk.patch(
             node,
             {
@@ -53,7 +53,7 @@ def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
 def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
     """A pod whose output the sandbox knows."""
 
-    async def make(desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref:
+    async def make(desk: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref:
         pod = await a_pod(desk, "node", lines, before)
         known = sandbox.clusters[""].server.logs
         for name, printed in before.items():
@@ -66,7 +66,7 @@ def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
 
 
 async def a_pod(
-    desk: Desk, node: str, containers: Iterable[str], restarted: Iterable[str]
+    desk: ClusterClient, node: str, containers: Iterable[str], restarted: Iterable[str]
 ) -> LiveObject:
     """Made as soon as its namespace has a service account."""
     desired = [a_container(name) for name in containers]
@@ -74,9 +74,9 @@ async def a_pod(
     created = await desk.eventually(
         lambda: desk.create(pod), lambda outcome: isinstance(outcome, Success)
     )
-    ref = live_of(created).ref
+    ref = require_live(created).ref
     statuses: JsonObject = {"containerStatuses": [_restarted(name) for name in restarted]}
-    return live_of(await desk.patch(ref, {"status": statuses}, subresource="status"))
+    return require_live(await desk.patch(ref, {"status": statuses}, subresource="status"))
 
 
 def _restarted(name: str) -> JsonObject:

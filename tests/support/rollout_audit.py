@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from plane.audit import AuditEntry, read_audit
-from tests.support.builders import a_deployment, an_object
+from tests.support.builders import make_deployment, make_object
 from tidegate.model.k8s.objects import JsonObject
 
 WRITES = frozenset({"patch", "create", "update", "delete"})
@@ -156,7 +156,7 @@ def a_wave(
 ) -> tuple[JsonObject, ...]:
     """A Deployment and two ConfigMaps; notes are annotations that kwok reads on the pods."""
     name = f"w{number:02}"
-    deployment = a_deployment(name, image=image)
+    deployment = make_deployment(name, image=image)
     spec = deployment["spec"]
     assert isinstance(spec, dict)
     template = spec["template"]
@@ -168,7 +168,7 @@ def a_wave(
     spec = {**spec, "template": {**template, "metadata": metadata}}
     data: JsonObject = {"image": image}
     return (
-        an_object("apps/v1 Deployment", name, namespace=namespace, spec=spec),
-        an_object("v1 ConfigMap", f"{name}-a", namespace=namespace, data=data),
-        an_object("v1 ConfigMap", f"{name}-b", namespace=namespace, data=data),
+        make_object("apps/v1 Deployment", name, namespace=namespace, spec=spec),
+        make_object("v1 ConfigMap", f"{name}-a", namespace=namespace, data=data),
+        make_object("v1 ConfigMap", f"{name}-b", namespace=namespace, data=data),
     )

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.support.builders import a_config_map, a_deployment, a_job, a_unit, noted
+from tests.support.builders import annotate, make_config_map, make_deployment, make_job, make_unit
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.plans.plan import Plan
@@ -108,7 +108,7 @@ class Case:
             for wave, shapes in enumerate(self.units[number])
         )
         after = tuple(f"unit-{other}" for other in self.depends[number])
-        return a_unit(*waves, name=f"unit-{number}", after=after, policy=IN_A_HURRY)
+        return make_unit(*waves, name=f"unit-{number}", after=after, policy=IN_A_HURRY)
 
     @property
     def is_well(self) -> bool:
@@ -131,11 +131,11 @@ def body_of(shape: Shape, name: str, image: str) -> JsonObject:
     if shape.fate != "well":
         notes[shape.fate] = "1"
     if shape.kind == "ConfigMap":
-        return a_config_map(name, image=image)
+        return make_config_map(name, image=image)
     if shape.kind == "Deployment":
-        return noted(a_deployment(name, image=image), **notes)
+        return annotate(make_deployment(name, image=image), **notes)
     lives = 0 if shape.kind == "Fleeting" else None
-    return noted(a_job(name, image=image, ttl=lives), **notes)
+    return annotate(make_job(name, image=image, ttl=lives), **notes)
 
 
 def _shapes(fates: tuple[str, ...]) -> st.SearchStrategy[Shape]:

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.support.builders import a_config_map, a_manifest, a_name, an_object
+from tests.support.builders import make_config_map, make_manifest, make_object, make_unit_id
 from tests.support.mortal import Happening
 from tests.support.quick_workloads import DEPLOYMENT
 from tests.support.rollout_cases import (
@@ -49,7 +49,7 @@ GROUP = "canary"
 YIELDS = "yields"
 GROWS = "grows"
 CLUSTERS = ("", "far")
-UNKNOWN = an_object("nobody.example/v1 Gadget", "u-odd")
+UNKNOWN = make_object("nobody.example/v1 Gadget", "u-odd")
 SETTINGS = Kind("", "v1", "ConfigMap")
 
 
@@ -87,7 +87,7 @@ class Fleet:
 
         def bring() -> None:
             for number in numbers:
-                body = a_config_map(f"{NOBODYS}-{number}", image="app:1")
+                body = make_config_map(f"{NOBODYS}-{number}", image="app:1")
                 ref = Ref(SETTINGS, "default", f"{NOBODYS}-{number}")
                 write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
                 stage.realm.clusters[self.traits[number].place].server.perform(write)
@@ -99,14 +99,14 @@ class Fleet:
         """`bad`: this unit has an object that no cluster serves."""
         expected = list(self._wanted("app:1"))
         if bad is not None:
-            odd = a_manifest(UNKNOWN, wave=len(self.case.units[bad]))
+            odd = make_manifest(UNKNOWN, wave=len(self.case.units[bad]))
             known = expected[bad]
             expected[bad] = structs.replace(known, manifests=(*known.manifests, odd))
         if not self._grows:
             return build_plan(expected, concurrency_limits=self._slots, readiness_timeout=no_budget)
         last, expected = expected[-1], expected[:-1]
         made = build_fragment(expected, concurrency_limits=self._slots, readiness_timeout=no_budget)
-        parent = PlannedUnit(id=a_name(GROWS), policy=IN_A_HURRY)
+        parent = PlannedUnit(id=make_unit_id(GROWS), policy=IN_A_HURRY)
         yields = Step(id=GROWS, unit=parent.id, digest=digest_step((), YIELDS), expansion=YIELDS)
         after = {
             dependency.unit for dependency in last.unit.dependencies if dependency.unit is not None
@@ -138,7 +138,7 @@ class Fleet:
 
     def part(self, units: frozenset[int]) -> Plan:
         """Another text for some units alone, which wait for nobody but strangers and each other."""
-        names = {a_name(f"unit-{number}") for number in units}
+        names = {make_unit_id(f"unit-{number}") for number in units}
         expected = []
         for entry in (item for n, item in enumerate(self._wanted("app:2")) if n in units):
             kept = tuple(
@@ -194,7 +194,7 @@ class Fleet:
 
 def hook_of(number: int) -> Manifest:
     body = body_of(Shape("Job", 20, 0, "well"), f"u{number}-hook", "app:1")
-    made = a_manifest(body, phase=Phase.PRE_SYNC)
+    made = make_manifest(body, phase=Phase.PRE_SYNC)
     return structs.replace(made, hook_policies=(HookPolicy.BEFORE_CREATION,))
 
 

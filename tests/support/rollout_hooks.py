@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import msgspec
 from hypothesis import strategies as st
 
-from tests.support.builders import a_manifest, a_name
+from tests.support.builders import make_manifest, make_unit_id
 from tests.support.rollout_cases import FAULTS, IN_A_HURRY, UNITS, WELL, Shape, body_of, no_budget
 from tests.support.rollout_record import Record, is_planned, is_ready
 from tidegate.dialect.ownership.tracking import UNIT
@@ -26,7 +26,7 @@ from tidegate.world.messages import WatchEventType
 ORDER = tuple(item for item in Phase if item is not Phase.TEST)  # tests are releases' own
 BEFORE = ORDER[:2]
 NAME = "unit-0"
-UNIT_0 = Unit(id=a_name(NAME), policy=IN_A_HURRY)
+UNIT_0 = Unit(id=make_unit_id(NAME), policy=IN_A_HURRY)
 POLICIES: tuple[tuple[HookPolicy, ...], ...] = (
     (HookPolicy.BEFORE_CREATION,),
     (HookPolicy.SUCCEEDED,),
@@ -61,7 +61,7 @@ class HookCase:
 
     def wanted(self, *, image: str = "app:1", waves: int = 9) -> Manifests:
         kept = (
-            a_manifest(_owned(body_of(shape, f"u0-w{wave}-{place}", image), wave), wave=wave)
+            make_manifest(_owned(body_of(shape, f"u0-w{wave}-{place}", image), wave), wave=wave)
             for wave, shapes in enumerate(self.waves[:waves])
             for place, shape in enumerate(shapes)
         )
@@ -118,7 +118,9 @@ def _owned(body: JsonObject, wave: int) -> JsonObject:
 
 def _hook(hook: HookShape, name: str) -> Manifest:
     body = _owned(body_of(hook.shape, name, "app:1"), 0)
-    made = msgspec.structs.replace(a_manifest(body, phase=hook.phase), hook_policies=hook.policies)
+    made = msgspec.structs.replace(
+        make_manifest(body, phase=hook.phase), hook_policies=hook.policies
+    )
     if not hook.generates:
         return made
     metadata = {key: item for key, item in get_mapping(body, "metadata").items() if key != "name"}

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tests.support.builders import an_object
+from tests.support.builders import make_object
 from tests.support.mortal import Happening, Life, Mortal, Realm, let_live, spin
 from tests.support.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.support.rollout_cases import Case
 from tests.support.rollout_hooks import HookCase
 from tests.support.rollout_record import Record, is_planned, is_ready, said
-from tests.support.rollout_runs import PolicyChanges, Run, governed
+from tests.support.rollout_runs import PolicyChanges, Run, with_policy
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.context import RolloutSettings
 from tidegate.engine.decide import decide
@@ -122,7 +122,7 @@ class Stage:
         self.realm = Realm(
             controllers, seed=seed, faults=case.faults, workers=workers, clusters=clusters
         )
-        self.realm.preload([an_object("v1 Namespace", "default", namespace="")])
+        self.realm.preload([make_object("v1 Namespace", "default", namespace="")])
         self._actors = 0
 
     def actor(self, plan: Plan, part: Part = PLAIN) -> Actor:
@@ -130,7 +130,7 @@ class Stage:
         self._actors += 1
         world = Mortal(self.realm, f"{self._actors}", fast=Ms(part.fast))
         run, script = Run(), Script()
-        plan = governed(plan, **part.changes)
+        plan = with_policy(plan, **part.changes)
         going = part.keeps_going
         settings = RolloutSettings(
             holder=part.holder, skip_faulty_units=going, history_backend=part.keeper

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from plane import AuditEntry, read_audit
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import a_config_map
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
@@ -94,7 +94,7 @@ def _without_status(stored: StoredObject) -> JsonObject:
 class AuditRecord:
     """What a real server wrote down, between two writes of our own."""
 
-    def __init__(self, log: Path, desk: Desk) -> None:
+    def __init__(self, log: Path, desk: ClusterClient) -> None:
         self._log = log
         self._desk = desk
         self._numbers = itertools.count(1)
@@ -119,7 +119,7 @@ class AuditRecord:
     async def _leave_mark(self) -> str:
         """Write something, and wait until the log has it."""
         name = f"{MARK}{next(self._numbers)}"
-        ref = live_of(await self._desk.apply(a_config_map(name))).ref
+        ref = require_live(await self._desk.apply(a_config_map(name))).ref
         mark = f"configmaps {ref.namespace}/{name}"
 
         def is_logged(_: Outcome) -> bool:

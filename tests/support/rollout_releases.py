@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 from hypothesis import strategies as st
 
-from tests.support.builders import an_object
+from tests.support.builders import make_object
 from tests.support.mortal import Realm
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
 from tests.support.rollout_plays import NOTHING, Actor, Part, Stage
@@ -58,7 +58,7 @@ class ReleaseCase:
 
     def texts(self, to: str) -> list[dict[str, Json]]:
         settings = (
-            an_object("v1 ConfigMap", f"u-{number}", data={"image": to})
+            make_object("v1 ConfigMap", f"u-{number}", data={"image": to})
             for number in range(self.objects)
         )
         return [*settings, *(_hook(number, hook) for number, hook in enumerate(self.hooks))]
@@ -180,5 +180,5 @@ def _hook(number: int, one: HookOfRelease) -> dict[str, Json]:
     if one.policy:
         notes["helm.sh/hook-delete-policy"] = one.policy
     pod: Json = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}
-    body = an_object("batch/v1 Job", f"u-hook-{number}", spec={"template": pod})
+    body = make_object("batch/v1 Job", f"u-hook-{number}", spec={"template": pod})
     return {**body, "metadata": {**body["metadata"], "annotations": notes}}  # type: ignore[dict-item]

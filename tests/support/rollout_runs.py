@@ -20,7 +20,7 @@ from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
 from tidegate.world.resilient import ResilientWorld
 
-LONGEST = Ms(60 * MINUTE)
+MAX_DURATION = Ms(60 * MINUTE)
 
 
 class PolicyChanges(TypedDict, total=False):
@@ -50,19 +50,21 @@ class Run(msgspec.Struct):
         return [event for event in self.events if event.type in kinds]
 
 
-def a_driver(world: Dispatcher, plan: Plan, run: Run, settings: RolloutSettings, jq: Jq) -> Driver:
+def make_driver(
+    world: Dispatcher, plan: Plan, run: Run, settings: RolloutSettings, jq: Jq
+) -> Driver:
     """A rollout that is not begun."""
     return Driver(
         world, plan, DefaultEvaluator(Judge.from_rows(()), jq=jq), settings, run.events.append
     )
 
 
-def settings_of(number: int = 0) -> RolloutSettings:
+def make_settings(number: int = 0) -> RolloutSettings:
     """Rollouts that share a world have names of their own."""
     return RolloutSettings(holder=f"rollout-{number}")
 
 
-def governed(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
+def with_policy(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
     """The plan with other policies for all its units."""
     units = tuple(
         msgspec.structs.replace(unit, policy=msgspec.structs.replace(unit.policy, **changes))
@@ -74,11 +76,11 @@ def governed(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
 async def roll_out(world: World, plan: Plan, settings: RolloutSettings | None = None) -> Run:
     """Run a plan to its end; one that has no end is an AssertionError."""
     run, exchange = Run(), Dispatcher(ResilientWorld(world))
-    ends = Ms(world.now() + LONGEST)
+    ends = Ms(world.now() + MAX_DURATION)
     with closing(Jq()) as jq:
-        driver = a_driver(exchange, plan, run, settings or settings_of(), jq)
+        driver = make_driver(exchange, plan, run, settings or make_settings(), jq)
         await drive(driver, until=ends)
     if world.now() >= ends:
-        raise AssertionError(f"not at rest after {LONGEST} ms")
+        raise AssertionError(f"not at rest after {MAX_DURATION} ms")
     run.result = run.events[-1].reason
     return run

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 import msgspec
 from msgspec import structs
 
-from tests.support.builders import a_plan, a_unit
-from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.builders import make_plan_from, make_unit
+from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.objects import SECRET
-from tests.support.rollout_runs import Run, governed
+from tests.support.rollout_runs import Run, with_policy
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.context import RolloutSettings
 from tidegate.engine.driver import Driver
@@ -221,14 +221,14 @@ class Stage:
         self.world = Screened(world)
         self.exchange = Dispatcher(self.world)
         self._begun = 0
-        self.desk = Desk(self.exchange, namespace=namespace)
+        self.desk = ClusterClient(self.exchange, namespace=namespace)
         self.jq = Jq()
 
     def begin(
         self, *waves: JsonObject | tuple[JsonObject, ...], semantics: Semantics = PATIENT
     ) -> Rolling:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
-        return self.start(governed(self.plan(*waves), semantics=semantics))
+        return self.start(with_policy(self.plan(*waves), semantics=semantics))
 
     def start(self, plan: Plan, refresher: Callable[[Refresh], None] | None = None) -> Rolling:
         """Begin to roll out a plan; each rollout of a world has a name of its own.
@@ -251,7 +251,7 @@ class Stage:
             tuple(self.here(body) for body in (wave if isinstance(wave, tuple) else (wave,)))
             for wave in waves
         ]
-        return a_plan(a_unit(*moved, name=self.namespace))
+        return make_plan_from(make_unit(*moved, name=self.namespace))
 
     def here(self, body: JsonObject) -> JsonObject:
         if get_text(body, "metadata", "namespace") != "default":
@@ -262,7 +262,7 @@ class Stage:
         return await self.desk.ref(self.here(body))
 
     async def live(self, body: JsonObject) -> LiveObject:
-        return live_of(await self.desk.get(await self.ref(body)))
+        return require_live(await self.desk.get(await self.ref(body)))
 
     async def says(self, body: JsonObject, status: JsonObject) -> LiveObject:
         """Write an object's status, as its controller would."""
@@ -270,13 +270,13 @@ class Stage:
         written = await self.desk.patch(
             ref, {"status": status}, subresource="status", manager="controller"
         )
-        return live_of(written)
+        return require_live(written)
 
     async def forgets(self) -> None:
         """Take the journal of the unit away."""
         labels = f"tidegate.dev/unit={self.namespace}"
         selection = Selection(SECRET, "tidegate-system", label_selector=labels)
-        items = items_of(await self.desk.page(selection))
+        items = require_items(await self.desk.page(selection))
         assert items
         for live in items:
             await self.desk.delete(live.ref)

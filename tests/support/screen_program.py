@@ -9,13 +9,13 @@ import asyncio
 import os
 import sys
 
-from tests.support.builders import a_config_map, a_deployment, a_plan
+from tests.support.builders import make_config_map, make_deployment, make_plan_from
 from tidegate.cli.screen.screen import Screen
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import Ms
 from tidegate.report.rollout.summary import NextCommands
 
-PLAN = a_plan(a_config_map(), a_deployment("web"), a_deployment("late"))
+PLAN = make_plan_from(make_config_map(), make_deployment("web"), make_deployment("late"))
 FIRST, SECOND, _ = PLAN.steps
 SETTINGS, WEB = (step.batches[0][0].ref for step in (FIRST, SECOND))
 

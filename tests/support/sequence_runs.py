@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import a_definition, a_namespace
 from tests.support.sequence_answers import narrowed, owners_of, shape_for, spoken_of
 from tests.support.write_sequences import GATE, Answer, Deed, Ended, Sequence, Step
@@ -21,8 +21,8 @@ NAMESPACE = "ownership"
 
 async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answer]]:
     """What a world answers to each step; the first steps of all go first, then the second ones."""
-    await prepare(Desk(Dispatcher(ResilientWorld(world))))
-    desk = Desk(Dispatcher(world))
+    await prepare(ClusterClient(Dispatcher(ResilientWorld(world))))
+    desk = ClusterClient(Dispatcher(world))
     runs = [Run(sequence, f"run-{number}") for number, sequence in enumerate(sequences)]
     await desk.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
     while waiting := [run for run in runs if run.step is not None]:
@@ -35,10 +35,10 @@ async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answe
     return [run.answers for run in runs]
 
 
-async def prepare(desk: Desk) -> None:
+async def prepare(desk: ClusterClient) -> None:
     """Make the namespace and the kind that sequences use."""
-    live_of(await desk.apply(a_namespace(NAMESPACE)))
-    live_of(await desk.apply(a_definition(GATE.group)))
+    require_live(await desk.apply(a_namespace(NAMESPACE)))
+    require_live(await desk.apply(a_definition(GATE.group)))
     await desk.eventually(
         lambda: desk.get(Ref(GATE, NAMESPACE, "nobody")), lambda told: isinstance(told, NotFound)
     )
@@ -108,12 +108,12 @@ class Run:
         if step.deed is Deed.DELETE:
             self._live = None
         elif isinstance(outcome, Success):
-            self._live = body_of(outcome)
+            self._live = require_body(outcome)
 
     def _answer(self, outcome: Outcome) -> Answer:
         match outcome:
             case Success(live=LiveObject()) if self.step and self.step.deed is not Deed.DELETE:
-                return self._done(body_of(outcome))
+                return self._done(require_body(outcome))
             case Success():
                 return Answer(Ended.DONE)
             case Conflict(owners=managers) if managers:

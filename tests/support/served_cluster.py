@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.kept_sandbox import ACCOUNT, SERVED
 from tests.support.repositories import namespace
 from tests.support.tidegate_command import Ran, Tidegate
@@ -47,7 +47,7 @@ class ServedCluster:
 
     home: Path
     world: World
-    desk: Desk
+    desk: ClusterClient
 
     async def run(self, *words: str | Path) -> Ran:
         """The command as somebody types it; the cluster goes on meanwhile."""
@@ -79,12 +79,14 @@ class ServedCluster:
 
     async def body(self, kind: Kind, home: str, name: str) -> JsonObject:
         body: JsonObject = msgspec.json.decode(
-            live_of(await self.desk.get(Ref(kind, home, name))).body
+            require_live(await self.desk.get(Ref(kind, home, name))).body
         )
         return body
 
     async def names(self, kind: Kind, home: str) -> set[str]:
-        return {item.ref.name for item in items_of(await self.desk.page(Selection(kind, home)))}
+        return {
+            item.ref.name for item in require_items(await self.desk.page(Selection(kind, home)))
+        }
 
     @asynccontextmanager
     async def answering(
@@ -100,7 +102,7 @@ class ServedCluster:
 
     async def _answer(self, kind: Kind, answer: Answering, *, status: bool) -> None:
         async with real_world(kubeconfig=self.home / KUBECONFIG) as world:
-            desk = Desk(Dispatcher(ResilientWorld(world)))
+            desk = ClusterClient(Dispatcher(ResilientWorld(world)))
             desk.watch(Selection(kind))
 
             def heard(fact: Message) -> bool:
@@ -141,7 +143,7 @@ async def served_cluster(
         serve_world(build_sandbox(SimulationConfig(scenario=scenario)), home, pace=20),
         real_world(kubeconfig=home / KUBECONFIG) as world,
     ):
-        yield ServedCluster(home, world, Desk(Dispatcher(ResilientWorld(world))))
+        yield ServedCluster(home, world, ClusterClient(Dispatcher(ResilientWorld(world))))
 
 
 def flux_answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.instant_kubelet import INSTANT_KUBELET
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -26,10 +26,10 @@ class SmallCluster:
 
     def __init__(self, *controllers: Controller) -> None:
         self.world = Sandbox(controllers=(*API_CONTROLLERS, *controllers, INSTANT_KUBELET))
-        self.desk = Desk(Dispatcher(self.world), namespace=SHOP)
+        self.desk = ClusterClient(Dispatcher(self.world), namespace=SHOP)
 
     async def open(self) -> SmallCluster:
-        live_of(await self.desk.create(an_object("v1", "Namespace", SHOP)))
+        require_live(await self.desk.create(an_object("v1", "Namespace", SHOP)))
         await self.until(Ms(100))
         return self
 
@@ -44,7 +44,7 @@ class SmallCluster:
             await self.world.wait(Ms(START + moment))
 
     async def create(self, body: JsonObject) -> Ref:
-        return live_of(await self.desk.create(body)).ref
+        return require_live(await self.desk.create(body)).ref
 
     async def remove(self, ref: Ref) -> None:
         """Delete at once: a pod gets no time to end."""
@@ -64,7 +64,7 @@ class SmallCluster:
     async def all_of(self, kind: Kind) -> list[JsonObject]:
         namespace = SHOP if kind.name not in WIDE else ""
         page = await self.desk.page(Selection(kind, namespace, view=View.FULL))
-        return [msgspec.json.decode(live.body) for live in items_of(page)]
+        return [msgspec.json.decode(live.body) for live in require_items(page)]
 
     async def reasons(self, name: str) -> list[str]:
         """Why there are Events about an object, each reason once, sorted."""

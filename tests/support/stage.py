@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, body_of, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_items, require_live
 from tests.support.objects import a_namespace
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -36,7 +36,7 @@ class Stage:
         self.sandbox = Sandbox(
             controllers=(*API_CONTROLLERS, *controllers, kubelet_controller(profile))
         )
-        self.desk = Desk(Dispatcher(self.sandbox), namespace="shop")
+        self.desk = ClusterClient(Dispatcher(self.sandbox), namespace="shop")
 
     async def at(self, seconds: float) -> Stage:
         """Let time pass up to shortly behind this moment, so that what is due then is done."""
@@ -47,10 +47,10 @@ class Stage:
 
     async def create(self, *bodies: JsonObject) -> None:
         for body in bodies:
-            live_of(await self.desk.create(body))
+            require_live(await self.desk.create(body))
 
     async def pod(self, name: str = "web") -> JsonObject:
-        return body_of(await self.desk.get(Ref(POD, "shop", name)))
+        return require_body(await self.desk.get(Ref(POD, "shop", name)))
 
     async def is_there(self, name: str = "web") -> bool:
         return isinstance(await self.desk.get(Ref(POD, "shop", name)), Success)
@@ -86,8 +86,8 @@ class Stage:
         )
 
     async def events(self, reason: str) -> list[str]:
-        items = items_of(await self.desk.page(Selection(EVENT, "shop")))
-        bodies = [body_of(Success(item)) for item in items]
+        items = require_items(await self.desk.page(Selection(EVENT, "shop")))
+        bodies = [require_body(Success(item)) for item in items]
         return [get_text(body, "message") for body in bodies if body.get("reason") == reason]
 
     async def printed(self, name: str = "web", container: str = "app") -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.sessions import a_session
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
 from tidegate.model.plans.plan import Plan
@@ -53,7 +53,9 @@ async def tell_first(*, ignores_waves: bool = False) -> Story:
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
     policy = Policy(order=Order.NONE if ignores_waves else Order.WAVES)
-    planned = await make_plan([await a_family(unit_for_path(str(FIRST), policy), session)], session)
+    planned = await make_plan(
+        [await make_unit_tree(unit_for_path(str(FIRST), policy), session)], session
+    )
     plan, start, events = planned.plan, world.now(), list[Event]()
     await drive(build_driver(plan, session, RolloutOptions(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()

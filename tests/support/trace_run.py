@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.trace_case import Apply, Case, Deed, Gone, Pause, Remove, Until, Watched
 from tests.support.trace_case import Change as Patched
 from tests.support.trace_states import Reader, State
@@ -21,7 +21,7 @@ REST = Ms(2 * SECOND)
 class Course:
     """One case under way."""
 
-    def __init__(self, case: Case, desk: Desk) -> None:
+    def __init__(self, case: Case, desk: ClusterClient) -> None:
         self._case = case
         self._desk = desk
         self._readers = {watched: Reader() for watched in case.watched}
@@ -42,10 +42,10 @@ class Course:
     async def _do(self, deed: Deed) -> None:
         match deed:
             case Apply():
-                live = live_of(await self._desk.apply(deed.body))
+                live = require_live(await self._desk.apply(deed.body))
                 self._generations[Watched(live.ref.kind, live.ref.name)] = live.generation
             case Patched():
-                live = live_of(await self._desk.patch(self._ref(deed.object), deed.patch))
+                live = require_live(await self._desk.patch(self._ref(deed.object), deed.patch))
                 self._generations[deed.object] = live.generation
             case Remove():
                 outcome = await self._desk.delete(self._ref(deed.object))
@@ -106,6 +106,6 @@ class Course:
         return Ref(watched.kind, self._desk.namespace, watched.name)
 
 
-async def trace(case: Case, desk: Desk) -> Trace:
+async def trace(case: Case, desk: ClusterClient) -> Trace:
     """The states of the case's objects, each in its order."""
     return await Course(case, desk).run()

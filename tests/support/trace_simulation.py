@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.instant_kubelet import INSTANT_KUBELET
 from tests.support.trace_case import Case
 from tests.support.trace_run import Trace, trace
@@ -48,5 +48,5 @@ async def simulated(case: Case) -> Trace:
     exchange = Dispatcher(ResilientWorld(Sandbox(controllers=CONTROLLERS)))
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trace"}}
     for body in (NODE, namespace):
-        live_of(await Desk(exchange).create(body))
-    return await trace(case, Desk(exchange, namespace="trace"))
+        require_live(await ClusterClient(exchange).create(body))
+    return await trace(case, ClusterClient(exchange, namespace="trace"))

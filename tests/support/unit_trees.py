@@ -10,7 +10,7 @@ from tidegate.workspace.rendering.context import RenderContext
 from tidegate.workspace.rendering.render_unit import render_unit
 
 
-async def a_family(unit: Unit, session: Session) -> UnitTree:
+async def make_unit_tree(unit: Unit, session: Session) -> UnitTree:
     """It brings nobody."""
     cluster = await session.capabilities(unit.destination.cluster)
     async with RenderContext(session.render_settings) as workshop:
@@ -18,7 +18,7 @@ async def a_family(unit: Unit, session: Session) -> UnitTree:
     return UnitTree(unit.id, (RenderedUnit(unit, rendered),))
 
 
-async def a_read(unit: Unit, session: Session) -> UnitManifests:
+async def make_unit_manifests(unit: Unit, session: Session) -> UnitManifests:
     """What it asks for."""
-    (read,) = await read_valid_manifests((await a_family(unit, session)).members, session)
+    (read,) = await read_valid_manifests((await make_unit_tree(unit, session)).members, session)
     return read

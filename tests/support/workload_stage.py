@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.trace_case import Apply, Change, Watched
 from tests.support.trace_simulation import CONTROLLERS
 from tidegate.model.k8s.json_fields import get_int, get_mapping, get_mappings, get_text
@@ -34,7 +34,7 @@ class Stage:
         observer = Controller("observer", _idle, self._observe)
         self._sandbox = Sandbox(controllers=(*CONTROLLERS, observer))
         self._view = self._sandbox.clusters[""].reader
-        self._desk = Desk(Dispatcher(self._sandbox), namespace=PLACE)
+        self._desk = ClusterClient(Dispatcher(self._sandbox), namespace=PLACE)
 
     async def open(self, *, nodes: int = 1) -> Stage:
         await self.apply(_named("v1", "Namespace", PLACE))
@@ -50,10 +50,10 @@ class Stage:
             await self.apply(deed.body)
         else:
             ref = Ref(deed.object.kind, PLACE, deed.object.name)
-            live_of(await self._desk.patch(ref, deed.patch))
+            require_live(await self._desk.patch(ref, deed.patch))
 
     async def apply(self, body: JsonObject) -> None:
-        live_of(await self._desk.apply(body))
+        require_live(await self._desk.apply(body))
 
     async def delete(self, kind: Kind, name: str) -> None:
         await self._desk.delete(Ref(kind, PLACE, name))

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tidegate.clusters import sandboxes
 from tidegate.clusters.connect import WATCH_TIMEOUT, open_world
 from tidegate.clusters.sandboxes import KUBECONFIG
@@ -48,13 +48,15 @@ def sandbox_world(
     return sandboxes.build_empty_sandbox(scenario=scenario, seed=seed, watch_timeout=watching)
 
 
-async def give(world: World, simulation: sandboxes.SimulationConfig) -> None:
+async def preload(world: World, simulation: sandboxes.SimulationConfig) -> None:
     """Put into a cluster what a simulated one would have already; new kinds take a moment."""
-    desk = Desk(Dispatcher(ResilientWorld(world)))
+    desk = ClusterClient(Dispatcher(ResilientWorld(world)))
     for body in sandboxes.preinstalled_objects(simulation):
         await desk.eventually(partial(desk.apply, body), lambda outcome: not is_error(outcome))
 
 
-async def live_in(world: World, simulation: sandboxes.SimulationConfig, *, until: Ms) -> None:
+async def run_controllers(
+    world: World, simulation: sandboxes.SimulationConfig, *, until: Ms
+) -> None:
     """Let our kubelet and operators work on a cluster up to a moment, in its own time."""
     await sandboxes.run_remote_controllers(world, simulation, until=until)

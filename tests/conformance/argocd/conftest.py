@@ -10,7 +10,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.conformance.argocd.stage import ArgoStage, open_stage
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.rollout_records import AuditRecord, Record
 from tests.support.rollout_worlds import RUNNERS, WORLDS, a_still_world
 from tests.support.set_ladder import Ladder
@@ -38,7 +38,9 @@ async def each_stage(request: pytest.FixtureRequest) -> AsyncIterator[ArgoStage]
             yield stage
 
 
-def audit_of(request: pytest.FixtureRequest, world: World) -> Callable[[Desk], Record] | None:
+def audit_of(
+    request: pytest.FixtureRequest, world: World
+) -> Callable[[ClusterClient], Record] | None:
     if isinstance(world, Sandbox):
         return None
     plane = request.getfixturevalue("plane")

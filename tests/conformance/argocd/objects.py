@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_pod_template as pod_template
-from tests.support.builders import an_object
+from tests.support.builders import make_object
+from tests.support.builders import make_pod_template as pod_template
 from tests.support.rollout_statuses import AT
 from tidegate.dialect.argo.hooks import DELETE_POLICY, HOOK
 from tidegate.dialect.argo.options import SYNC_OPTIONS
@@ -16,23 +16,23 @@ PORTS: list[Json] = [{"port": 80}]
 
 def a_pod(name: str = "web") -> JsonObject:
     container: Json = {"name": "main", "image": "app:1"}
-    return an_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Never"})
+    return make_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Never"})
 
 
 def a_server_pod(name: str = "web") -> JsonObject:
     """One that is meant to run for ever."""
     container: Json = {"name": "main", "image": "app:1"}
-    return an_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Always"})
+    return make_object("v1 Pod", name, spec={"containers": [container], "restartPolicy": "Always"})
 
 
 def a_service(name: str = "web") -> JsonObject:
-    return an_object("v1 Service", name, spec={"selector": {"app": name}, "ports": PORTS})
+    return make_object("v1 Service", name, spec={"selector": {"app": name}, "ports": PORTS})
 
 
 def a_balancer(name: str = "web") -> JsonObject:
     """A Service that wants an address of its own."""
     spec: JsonObject = {"selector": {"app": name}, "ports": PORTS, "type": "LoadBalancer"}
-    return an_object("v1 Service", name, spec=spec)
+    return make_object("v1 Service", name, spec=spec)
 
 
 def a_volume(name: str) -> JsonObject:
@@ -41,17 +41,17 @@ def a_volume(name: str) -> JsonObject:
         "accessModes": ["ReadWriteOnce"],
         "hostPath": {"path": "/tmp"},  # noqa: S108 - nobody mounts it
     }
-    return an_object("v1 PersistentVolume", name, namespace="", spec=spec)
+    return make_object("v1 PersistentVolume", name, namespace="", spec=spec)
 
 
 def a_lease(name: str) -> JsonObject:
     """Of a kind that has no rank."""
-    return an_object("coordination.k8s.io/v1 Lease", name, spec={})
+    return make_object("coordination.k8s.io/v1 Lease", name, spec={})
 
 
 def a_pod_template(name: str) -> JsonObject:
     """Of another kind that has no rank."""
-    return an_object("v1 PodTemplate", name, template=pod_template(name))
+    return make_object("v1 PodTemplate", name, template=pod_template(name))
 
 
 def annotated(body: JsonObject, name: str, note: str) -> JsonObject:

@@ -25,8 +25,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from tests.support.builders import a_name
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.builders import make_unit_id
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
 from tests.support.rollout_records import Record, StoreRecord
 from tests.support.rollout_runs import Run
@@ -79,7 +79,9 @@ class How(TypedDict, total=False):
 class ArgoStage(Stage):
     """One namespace, and a unit in it that is synced by Argo CD's rules."""
 
-    def __init__(self, world: World, namespace: str, record_of: Callable[[Desk], Record]) -> None:
+    def __init__(
+        self, world: World, namespace: str, record_of: Callable[[ClusterClient], Record]
+    ) -> None:
         super().__init__(world, namespace)
         self.record = record_of(self.desk)
         """What the cluster itself says was done to it."""
@@ -98,7 +100,7 @@ class ArgoStage(Stage):
         ]
         wide = await self._cluster_wide()
         unit = Unit(
-            id=a_name(self.namespace),
+            id=make_unit_id(self.namespace),
             destination=Destination(namespace=self.namespace),
             policy=_policy(how),
         )
@@ -153,7 +155,7 @@ class ArgoStage(Stage):
     async def holds(self, hook: JsonObject) -> bool:
         """Whether a hook cannot go, since its verdict is still awaited."""
         value = await self.desk.get(await self.ref(hook))
-        body = {} if isinstance(value, NotFound) else body_of(value)
+        body = {} if isinstance(value, NotFound) else require_body(value)
         return HOOK_FINALIZER in get_list(body, "metadata", "finalizers")
 
     async def passes(self, span: Ms) -> None:
@@ -182,11 +184,13 @@ def _policy(how: How) -> Policy:
     return with_sync_options(policy, how.get("options", ()))
 
 
-async def open_stage(world: World, record_of: Callable[[Desk], Record] | None = None) -> ArgoStage:
+async def open_stage(
+    world: World, record_of: Callable[[ClusterClient], Record] | None = None
+) -> ArgoStage:
     """A namespace in which pods can be made, and a record that begins now; a sandbox has one."""
     stage = ArgoStage(world, f"case-{next(_numbers)}", record_of or (lambda _: _own_record(world)))
-    live_of(await stage.desk.create(a_namespace(stage.namespace)))
-    live_of(await stage.desk.apply(an_object(ACCOUNT, "default")))
+    require_live(await stage.desk.create(a_namespace(stage.namespace)))
+    require_live(await stage.desk.apply(an_object(ACCOUNT, "default")))
     await stage.record.mark()
     return stage
 

@@ -21,7 +21,7 @@ from tests.support.deletions import (
 )
 from tests.support.repositories import three_levels
 from tests.support.sessions import a_session, ruled
-from tests.support.unit_trees import a_read
+from tests.support.unit_trees import make_unit_manifests
 from tidegate.actions.delete import plan_deletion, plan_deletions
 from tidegate.actions.sync import prepare_rollout
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -108,7 +108,9 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
     await bring(world, chosen)
 
     session = a_session(world)
-    ending = await plan_deletion(await a_read(ruled(chosen, semantics=ONCE), session), session)
+    ending = await plan_deletion(
+        await make_unit_manifests(ruled(chosen, semantics=ONCE), session), session
+    )
     failed = await run(world, ending.plan)
     kept = await names(world, SETTINGS)
     hook = shop / "1.yaml"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.conformance.argocd.stage import ArgoStage
-from tests.support.builders import a_deployment
+from tests.support.builders import make_deployment
 from tidegate.model.k8s.json_fields import get_mapping, get_value
 from tidegate.model.units.ignore_differences import IgnoreDifference
 
@@ -15,7 +15,7 @@ BY_PATH = IgnoreDifference(kind="Deployment", group="apps", expressions=(".spec.
 BY_MANAGER = IgnoreDifference(kind="Deployment", group="apps", managers=("scaler",))
 RULES = pytest.mark.parametrize("rule", [REPLICAS, BY_PATH, BY_MANAGER])
 RESPECTS = "RespectIgnoreDifferences=true"
-OLD, NEW = a_deployment(image="app:1"), a_deployment(image="app:2")
+OLD, NEW = make_deployment(image="app:1"), make_deployment(image="app:2")
 
 
 async def scaled(stage: ArgoStage, *options: str) -> None:

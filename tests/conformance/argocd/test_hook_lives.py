@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.argocd.objects import a_hook, a_pod, failed, running, succeeded
 from tests.conformance.argocd.stage import ArgoStage, case, finished, named, open_stage
-from tests.support.builders import a_config_map, a_job
+from tests.support.builders import make_config_map, make_job
 from tests.support.rollout_statuses import complete
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.rollouts.event import EventType
@@ -115,7 +115,7 @@ async def test_while_a_hook_runs_none_beside_it_is_deleted_or_let_go(stage: Argo
 
 @case(39)
 async def test_a_generated_name_tells_the_revision_and_the_phase(stage: ArgoStage) -> None:
-    hook = a_hook("PreSync,PostSync", {**a_config_map(), "metadata": {"generateName": "note-"}})
+    hook = a_hook("PreSync,PostSync", {**make_config_map(), "metadata": {"generateName": "note-"}})
 
     run = await stage.sync(hook)
 
@@ -131,9 +131,9 @@ async def test_a_hook_that_its_time_to_live_ends_is_judged_all_the_same(
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
-    hook = a_hook("PreSync", a_job("hook", ttl=0))
+    hook = a_hook("PreSync", make_job("hook", ttl=0))
 
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, complete())
     await stage.desk.delete(await stage.ref(hook))
     run = await syncing.ends()
@@ -146,7 +146,7 @@ async def test_a_hook_that_its_time_to_live_ends_is_judged_all_the_same(
 
 async def _sync_with(stage: ArgoStage, hook: JsonObject, *, unless: str = "") -> None:
     """A sync that passes, with a hook that ends well; `unless` it is that of an earlier one."""
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     ref = await stage.ref(hook)
     await stage.desk.settled(ref, lambda live: live is not None and live.uid != unless)
     await stage.says(hook, succeeded())

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.argocd.objects import a_hook, a_pod, a_server_pod, failed, in_wave, succeeded
 from tests.conformance.argocd.stage import ArgoStage, case, failure, finished, named, open_stage
-from tests.support.builders import a_config_map, a_deployment
+from tests.support.builders import make_config_map, make_deployment
 from tests.support.rollout_statuses import stuck
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms
@@ -22,7 +22,7 @@ async def test_a_hook_that_ends_well_lets_the_sync_pass_and_is_let_go(
 ) -> None:
     hook = a_hook(phase, a_pod("hook"))
 
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, succeeded())
     run = await syncing.ends()
 
@@ -54,12 +54,12 @@ async def test_a_hook_that_fails_later_fails_the_sync_and_leaves_what_is_written
 ) -> None:
     hook = a_hook(phase, a_pod("hook"))
 
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, failed())
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert await stage.lives(a_config_map())
+    assert await stage.lives(make_config_map())
 
 
 @case(28)
@@ -76,7 +76,7 @@ async def test_no_hook_runs_behind_what_is_degraded(stage: ArgoStage) -> None:
 
 @case(29)
 async def test_of_an_only_wave_the_hooks_are_waited_for_and_nothing_else(stage: ArgoStage) -> None:
-    web, hook = a_deployment(), a_hook("Sync", a_pod("hook"))
+    web, hook = make_deployment(), a_hook("Sync", a_pod("hook"))
 
     syncing = await stage.begin_sync(web, hook)
     await syncing.waits_for("hook")
@@ -89,7 +89,7 @@ async def test_of_an_only_wave_the_hooks_are_waited_for_and_nothing_else(stage: 
 
 @case(29)
 async def test_what_has_failed_by_the_end_of_the_hooks_fails_the_sync(stage: ArgoStage) -> None:
-    web, hook = a_deployment(), a_hook("Sync", a_pod("hook"))
+    web, hook = make_deployment(), a_hook("Sync", a_pod("hook"))
 
     syncing = await stage.begin_sync(web, hook)
     await syncing.waits_for("hook")
@@ -150,7 +150,7 @@ async def test_a_failure_hook_that_is_refused_does_not_keep_the_others_from_runn
 async def test_a_failure_is_told_once_however_many_objects_meet_it() -> None:
     stage = await open_stage(_refusing("one", "two", words="over quota"))
 
-    run = await stage.sync(a_config_map("one"), a_config_map("two"))
+    run = await stage.sync(make_config_map("one"), make_config_map("two"))
 
     assert run.result == "failed"
     assert named(run, EventType.OBJECT_REFUSED) == ["one", "two"]
@@ -162,7 +162,7 @@ async def test_a_refused_hook_fails_the_sync_when_the_other_hooks_have_ended() -
     stage = await open_stage(_refusing("bad"))
     good, bad = (a_hook("Sync", a_pod(name)) for name in ("good", "bad"))
 
-    syncing = await stage.begin_sync(good, bad, in_wave(1, a_config_map()))
+    syncing = await stage.begin_sync(good, bad, in_wave(1, make_config_map()))
     await syncing.waits_for("good")
     before = list(syncing.run.events)
     await stage.says(good, succeeded())
@@ -172,14 +172,14 @@ async def test_a_refused_hook_fails_the_sync_when_the_other_hooks_have_ended() -
     assert run.result == "failed"
     assert finished(run) == {"good": "passed"}
     assert not await stage.holds(good)
-    assert not await stage.lives(a_config_map())
+    assert not await stage.lives(make_config_map())
 
 
 @case(43)
 async def test_a_hook_is_not_among_the_objects_of_the_sync(stage: ArgoStage) -> None:
     hook = a_hook("PostSync", a_pod("hook"))
 
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, succeeded())
     run = await syncing.ends()
 
@@ -191,7 +191,7 @@ async def test_a_hook_is_not_among_the_objects_of_the_sync(stage: ArgoStage) -> 
 async def test_a_sync_that_is_stopped_begins_nothing_more(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
 
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await syncing.waits_for("hook")
     await syncing.stops()
     await stage.says(hook, succeeded())
@@ -203,12 +203,12 @@ async def test_a_sync_that_is_stopped_begins_nothing_more(stage: ArgoStage) -> N
 @case(45)
 async def test_a_hook_of_a_stopped_sync_counts_when_the_sync_is_taken_up(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await syncing.waits_for("hook")
     await syncing.stops()
     await stage.says(hook, succeeded())
 
-    run = await stage.sync(hook, a_config_map())
+    run = await stage.sync(hook, make_config_map())
 
     assert run.result == "passed"
     assert await stage.deeds("create", "delete") == [

@@ -17,7 +17,7 @@ from tests.conformance.argocd.objects import (
     with_options,
 )
 from tests.conformance.argocd.stage import ArgoStage, case, named
-from tests.support.builders import a_config_map, a_deployment, an_object
+from tests.support.builders import make_config_map, make_deployment, make_object
 from tests.support.objects import a_definition
 from tidegate.errors import DialectError
 from tidegate.model.k8s.json_fields import get_mapping
@@ -31,7 +31,7 @@ MAKES_NAMESPACE = ("CreateNamespace=true",)
 
 
 def a_gate(group: str, **spec: Json) -> JsonObject:
-    return an_object(f"{group}/v1 Gate", "north", spec={"color": "red", **spec})
+    return make_object(f"{group}/v1 Gate", "north", spec={"color": "red", **spec})
 
 
 async def until_served(stage: ArgoStage, group: str) -> None:
@@ -50,7 +50,7 @@ def move_away(stage: ArgoStage) -> None:
 
 @case(40)
 async def test_an_object_that_is_no_hook_needs_a_name(stage: ArgoStage) -> None:
-    nameless = a_config_map()
+    nameless = make_config_map()
     nameless = {**nameless, "metadata": {"generateName": "settings-"}}
 
     with pytest.raises(DialectError, match="only the beginning of a name"):
@@ -62,7 +62,9 @@ async def test_an_object_that_is_no_hook_needs_a_name(stage: ArgoStage) -> None:
 @case(41)
 async def test_what_is_to_be_skipped_is_left_out_however_it_changes(stage: ArgoStage) -> None:
     for color in ("red", "green"):
-        run = await stage.sync(a_hook("Skip", a_config_map("skipped", color=color)), a_config_map())
+        run = await stage.sync(
+            a_hook("Skip", make_config_map("skipped", color=color)), make_config_map()
+        )
         assert run.result == "passed"
 
     assert await stage.deeds() == ["create configmaps/settings"]
@@ -71,13 +73,13 @@ async def test_what_is_to_be_skipped_is_left_out_however_it_changes(stage: ArgoS
 @case(42)
 async def test_a_sync_of_chosen_objects_runs_no_hook_and_prunes_none(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, succeeded())
     await syncing.ends()
     await stage.record.mark()
     uid = (await stage.live(hook)).uid
 
-    run = await stage.sync(hook, a_config_map(color="red"), resources=(":ConfigMap:settings",))
+    run = await stage.sync(hook, make_config_map(color="red"), resources=(":ConfigMap:settings",))
 
     assert run.result == "passed"
     assert await stage.deeds() == ["change configmaps/settings"]
@@ -90,7 +92,7 @@ async def test_a_kind_that_is_not_served_is_refused_before_the_first_write(
 ) -> None:
     stage = each_stage
 
-    run = await stage.sync(a_config_map(), in_wave(1, a_gate(stage.group)))
+    run = await stage.sync(make_config_map(), in_wave(1, a_gate(stage.group)))
 
     assert run.result == "invalid"
     assert [item.reason for item in run.told(EventType.OBJECT_REFUSED)] == ["NotServed"]
@@ -137,7 +139,7 @@ async def test_a_kind_that_is_served_is_checked_though_its_object_could_wait(
     await until_served(stage, group)
     await stage.record.mark()
 
-    run = await stage.sync(a_config_map(), with_options(WAITS, a_gate(group, size="big")))
+    run = await stage.sync(make_config_map(), with_options(WAITS, a_gate(group, size="big")))
 
     assert run.result == "invalid"
     assert await stage.deeds() == []
@@ -147,7 +149,7 @@ async def test_a_kind_that_is_served_is_checked_though_its_object_could_wait(
 async def test_a_namespace_that_is_missing_is_made_first(stage: ArgoStage) -> None:
     move_away(stage)
 
-    run = await stage.sync(a_config_map(), options=MAKES_NAMESPACE)
+    run = await stage.sync(make_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
     made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
@@ -157,7 +159,7 @@ async def test_a_namespace_that_is_missing_is_made_first(stage: ArgoStage) -> No
 @case(47)
 async def test_no_namespace_is_made_for_what_would_be_refused(stage: ArgoStage) -> None:
     move_away(stage)
-    wrong: JsonObject = {**a_deployment(), "spec": {"replicas": "three"}}
+    wrong: JsonObject = {**make_deployment(), "spec": {"replicas": "three"}}
 
     run = await stage.sync(wrong, options=MAKES_NAMESPACE)
 
@@ -168,10 +170,10 @@ async def test_no_namespace_is_made_for_what_would_be_refused(stage: ArgoStage) 
 @case(48)
 async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoStage) -> None:
     move_away(stage)
-    unit_resource = an_object("v1 Namespace", stage.namespace, namespace="")
+    unit_resource = make_object("v1 Namespace", stage.namespace, namespace="")
     unit_resource = annotated(unit_resource, "example.org/team", "shop")
 
-    run = await stage.sync(unit_resource, a_config_map(), options=MAKES_NAMESPACE)
+    run = await stage.sync(unit_resource, make_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
     made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
@@ -183,7 +185,7 @@ async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoSta
 
 @case(48)
 async def test_a_namespace_that_is_there_is_no_part_of_the_sync(stage: ArgoStage) -> None:
-    run = await stage.sync(a_config_map(), options=MAKES_NAMESPACE)
+    run = await stage.sync(make_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
     assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
@@ -211,13 +213,13 @@ async def test_only_what_differs_is_part_of_the_sync_and_what_is_to_go(stage: Ar
 async def test_a_wave_in_which_nothing_differs_is_waited_for_only_without_the_option(
     stage: ArgoStage, options: tuple[str, ...]
 ) -> None:
-    first, second = a_server_pod("first"), in_wave(1, a_config_map("second"))
+    first, second = a_server_pod("first"), in_wave(1, make_config_map("second"))
     syncing = await stage.begin_sync(first, second)
     await stage.becomes(first, running())
     await syncing.ends()
     await stage.says(first, {"phase": "Pending", "conditions": [], "containerStatuses": []})
 
-    syncing = await stage.begin_sync(first, second, in_wave(2, a_config_map()), options=options)
+    syncing = await stage.begin_sync(first, second, in_wave(2, make_config_map()), options=options)
     if not options:
         await syncing.waits("Pending")
         await stage.says(first, running())
@@ -238,7 +240,7 @@ async def test_what_is_in_no_namespace_is_left_out_though_its_text_names_one(
     await stage.sync(volume)
     await stage.record.mark()
 
-    run = await stage.sync(volume, a_config_map(), options=CHANGED_ONLY)
+    run = await stage.sync(volume, make_config_map(), options=CHANGED_ONLY)
 
     assert run.result == "passed"
     assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
@@ -248,13 +250,13 @@ async def test_what_is_in_no_namespace_is_left_out_though_its_text_names_one(
 @case(49)
 async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"), deletes="BeforeHookCreation")
-    syncing = await stage.begin_sync(hook, a_config_map())
+    syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, succeeded())
     await syncing.ends()
     before = (await stage.live(hook)).uid
     await stage.record.mark()
 
-    syncing = await stage.begin_sync(hook, a_config_map(), options=CHANGED_ONLY)
+    syncing = await stage.begin_sync(hook, make_config_map(), options=CHANGED_ONLY)
     ref = await stage.ref(hook)
     await stage.desk.settled(ref, lambda live: live is not None and live.uid != before)
     await stage.says(hook, succeeded())
@@ -272,12 +274,12 @@ async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) ->
 async def test_what_kubectl_applied_and_git_does_not_have_goes_unless_it_is_not_taken_over(
     each_stage: ArgoStage, options: tuple[str, ...], left: JsonObject
 ) -> None:
-    stage, theirs = each_stage, a_config_map(color="green", size="1")
+    stage, theirs = each_stage, make_config_map(color="green", size="1")
     await stage.desk.create(stage.here(theirs), manager="kubectl-client-side-apply")
 
-    first = await stage.sync(a_config_map(color="red"), options=options)
+    first = await stage.sync(make_config_map(color="red"), options=options)
     await stage.record.mark()
-    again = await stage.sync(a_config_map(color="red"), options=options)
+    again = await stage.sync(make_config_map(color="red"), options=options)
 
     assert (first.result, again.result) == ("passed", "passed")
     assert (await stage.body(theirs))["data"] == left
@@ -291,7 +293,7 @@ async def test_an_object_is_applied_by_the_server_whatever_the_option_says(
     each_stage: ArgoStage, level: str, value: str
 ) -> None:
     stage, option = each_stage, f"ServerSideApply={value}"
-    settings = a_config_map(color="red")
+    settings = make_config_map(color="red")
     expected = with_options(option, settings) if level == "object" else settings
 
     run = await stage.sync(expected, options=(option,) if level == "unit" else ())

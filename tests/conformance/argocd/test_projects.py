@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.argocd.stage import ArgoStage, case
-from tests.support.builders import a_config_map
+from tests.support.builders import make_config_map
 from tests.support.projects import of_project, two_units, written
 from tests.support.repositories import setting
 from tests.support.tidegate_runs import tidegate
@@ -69,9 +69,9 @@ def test_what_belongs_to_another_application_is_taken_unless_it_is_not_to_be_sha
 async def test_a_closed_window_holds_the_sync_and_it_goes_on_when_that_opens(
     stage: ArgoStage,
 ) -> None:
-    syncing = await stage.begin_sync(a_config_map(), windows=(NIGHT,))
+    syncing = await stage.begin_sync(make_config_map(), windows=(NIGHT,))
     await stage.passes(Ms(HOUR - SECOND))
-    before = await stage.lives(a_config_map())
+    before = await stage.lives(make_config_map())
 
     run = await syncing.ends()
 
@@ -80,14 +80,14 @@ async def test_a_closed_window_holds_the_sync_and_it_goes_on_when_that_opens(
     assert (held.reason, held.until) == ("Window", START + HOUR)
     assert held.message == "the `deny` window `0 0 * * *` at team.yaml:9 holds it"
     assert run.result == "passed"
-    assert await stage.lives(a_config_map())
+    assert await stage.lives(make_config_map())
 
 
 @case(55)
 async def test_a_closed_window_does_not_hold_what_is_as_it_should_be(stage: ArgoStage) -> None:
-    await stage.sync(a_config_map())
+    await stage.sync(make_config_map())
 
-    run = await stage.sync(a_config_map(), windows=(NIGHT,))
+    run = await stage.sync(make_config_map(), windows=(NIGHT,))
 
     assert run.result == "passed"
     assert run.told(EventType.STEP_WAITING) == []

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from tests.conformance.argocd.objects import a_pod, a_service, in_wave, with_options
 from tests.conformance.argocd.stage import ONCE, ArgoStage, case, failure, named, open_stage
-from tests.support.builders import a_config_map
+from tests.support.builders import make_config_map
 from tests.support.objects import held
 from tests.support.rollout_runs import Run
 from tidegate.model.k8s.objects import JsonObject
@@ -27,13 +27,13 @@ def things(*waves: int, options: str = "") -> list[JsonObject]:
     made: list[JsonObject] = []
     for place, wave in enumerate(waves):
         name = f"w{wave}{'b' * waves[:place].count(wave)}"
-        body = in_wave(wave, a_config_map(name))
+        body = in_wave(wave, make_config_map(name))
         made.append(with_options(options, body) if options else body)
     return made
 
 
 def kept(*waves: int) -> list[JsonObject]:
-    return [in_wave(wave, a_config_map(f"kept{wave}")) for wave in waves]
+    return [in_wave(wave, make_config_map(f"kept{wave}")) for wave in waves]
 
 
 async def bring(stage: ArgoStage, *bodies: JsonObject) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.argocd.objects import annotated, in_wave, operations, with_options
 from tests.conformance.argocd.stage import ArgoStage, case, named
-from tests.support.builders import a_config_map, a_deployment, a_job, an_object
+from tests.support.builders import make_config_map, make_deployment, make_job, make_object
 from tests.support.objects import a_definition
 from tidegate.dialect.argo.options import SYNC_OPTIONS
 from tidegate.model.k8s.json_fields import get_mapping, get_text
@@ -21,7 +21,7 @@ REPLACE = "Replace=true"
 async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothing(
     each_stage: ArgoStage, level: str
 ) -> None:
-    stage, settings = each_stage, a_config_map(color="red")
+    stage, settings = each_stage, make_config_map(color="red")
     await stage.sync(settings)
     added: JsonObject = {"data": {"size": "1"}}
     if level == "live":
@@ -42,7 +42,7 @@ async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothi
 
 @case(50)
 async def test_without_the_option_what_others_have_added_stays(each_stage: ArgoStage) -> None:
-    stage, settings = each_stage, a_config_map(color="red")
+    stage, settings = each_stage, make_config_map(color="red")
     await stage.sync(settings)
     ref = await stage.ref(settings)
     await stage.desk.patch(ref, {"data": {"size": "1"}}, manager="somebody")
@@ -59,7 +59,7 @@ async def test_without_the_option_what_others_have_added_stays(each_stage: ArgoS
 async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again(
     each_stage: ArgoStage,
 ) -> None:
-    stage, web = each_stage, with_options(REPLACE, a_deployment())
+    stage, web = each_stage, with_options(REPLACE, make_deployment())
     await stage.sync(web)
     noted: JsonObject = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}}}
     ref = await stage.ref(web)
@@ -78,7 +78,7 @@ async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again
 
 @case(50)
 async def test_a_field_that_drifts_is_put_back_by_replacing(each_stage: ArgoStage) -> None:
-    stage, web = each_stage, with_options(REPLACE, a_deployment(replicas=2))
+    stage, web = each_stage, with_options(REPLACE, make_deployment(replicas=2))
     await stage.sync(web)
     await stage.desk.patch(await stage.ref(web), {"spec": {"replicas": 5}}, manager="somebody")
 
@@ -98,10 +98,10 @@ async def test_what_is_replaced_is_created_where_it_is_missing_and_never_applied
 ) -> None:
     stage = each_stage
 
-    await stage.sync(with_options(options, a_config_map(color="red")))
-    created = await stage.body(a_config_map())
-    await stage.sync(with_options(options, a_config_map(color="green")))
-    replaced = await stage.body(a_config_map())
+    await stage.sync(with_options(options, make_config_map(color="red")))
+    created = await stage.body(make_config_map())
+    await stage.sync(with_options(options, make_config_map(color="green")))
+    replaced = await stage.body(make_config_map())
 
     assert operations(created) == operations(replaced) == {"Update"}
     assert replaced["data"] == {"color": "green"}
@@ -113,7 +113,7 @@ async def test_a_namespace_and_a_definition_are_replaced_while_they_live(
     each_stage: ArgoStage,
 ) -> None:
     stage, group = each_stage, each_stage.group
-    place = an_object("v1 Namespace", f"{stage.namespace}-own", namespace="")
+    place = make_object("v1 Namespace", f"{stage.namespace}-own", namespace="")
     definition = a_definition(group)
     await stage.sync(place, definition)
     uids = [(await stage.live(item)).uid for item in (place, definition)]
@@ -132,11 +132,13 @@ async def test_what_cannot_be_replaced_is_refused_before_the_first_write(
     each_stage: ArgoStage,
 ) -> None:
     """Its server has put fields into it that must stay, and Git does not have them."""
-    stage, job = each_stage, with_options(REPLACE, a_job())
+    stage, job = each_stage, with_options(REPLACE, make_job())
     await stage.sync(job)
     await stage.record.mark()
 
-    run = await stage.sync(a_config_map(), in_wave(1, annotated(job, "example.org/team", "shop")))
+    run = await stage.sync(
+        make_config_map(), in_wave(1, annotated(job, "example.org/team", "shop"))
+    )
 
     assert run.result == "invalid"
     assert {*named(run, EventType.OBJECT_REFUSED)} == {"migrate"}  # each field is a fault
@@ -148,13 +150,13 @@ async def test_force_and_replace_make_an_object_again_when_it_differs(
     each_stage: ArgoStage,
 ) -> None:
     stage, options = each_stage, f"Force=true,{REPLACE}"
-    await stage.sync(with_options(options, a_config_map(color="red")))
-    first = (await stage.live(a_config_map())).uid
+    await stage.sync(with_options(options, make_config_map(color="red")))
+    first = (await stage.live(make_config_map())).uid
 
-    await stage.sync(with_options(options, a_config_map(color="red")))
-    second = (await stage.live(a_config_map())).uid
-    await stage.sync(with_options(options, a_config_map(color="green")))
-    third = await stage.live(a_config_map())
+    await stage.sync(with_options(options, make_config_map(color="red")))
+    second = (await stage.live(make_config_map())).uid
+    await stage.sync(with_options(options, make_config_map(color="green")))
+    third = await stage.live(make_config_map())
 
     assert first == second != third.uid
     assert b"green" in third.body
@@ -164,7 +166,7 @@ async def test_force_and_replace_make_an_object_again_when_it_differs(
 async def test_force_makes_an_object_again_where_a_field_cannot_be_changed(
     each_stage: ArgoStage, level: str
 ) -> None:
-    stage, frozen = each_stage, {**a_config_map(color="red"), "immutable": True}
+    stage, frozen = each_stage, {**make_config_map(color="red"), "immutable": True}
     await stage.sync(frozen)
     before = (await stage.live(frozen)).uid
     expected: JsonObject = {**frozen, "data": {"color": "green"}}
@@ -186,12 +188,12 @@ async def test_an_object_that_is_no_longer_replaced_is_applied_and_keeps_nothing
     each_stage: ArgoStage,
 ) -> None:
     stage = each_stage
-    await stage.sync(a_config_map(color="red", size="1"), options=(REPLACE,))
+    await stage.sync(make_config_map(color="red", size="1"), options=(REPLACE,))
 
-    await stage.sync(a_config_map(color="red"))
-    body = await stage.body(a_config_map())
+    await stage.sync(make_config_map(color="red"))
+    body = await stage.body(make_config_map())
     await stage.record.mark()
-    await stage.sync(a_config_map(color="red"))
+    await stage.sync(make_config_map(color="red"))
 
     assert body["data"] == {"color": "red"}
     assert operations(body) == {"Apply"}

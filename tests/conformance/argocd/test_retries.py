@@ -10,7 +10,7 @@ from msgspec import structs
 
 from tests.conformance.argocd.objects import a_hook, a_pod, failed, succeeded
 from tests.conformance.argocd.stage import ArgoStage, case, open_stage
-from tests.support.builders import a_config_map
+from tests.support.builders import make_config_map
 from tests.support.repositories import Repository, application, namespace, setting
 from tests.support.tidegate_runs import tidegate
 from tidegate.engine.messages import Refresh
@@ -31,7 +31,7 @@ async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
     stage = await open_stage(Sandbox(faults=(busy,)))
     hook = a_hook("PreSync", a_pod("hook"))
 
-    syncing = await stage.begin_sync(hook, a_config_map(), semantics=ARGOCD)
+    syncing = await stage.begin_sync(hook, make_config_map(), semantics=ARGOCD)
     await _both_become(stage, hook, succeeded(), succeeded())
     run = await syncing.ends()
 
@@ -49,7 +49,7 @@ async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
 async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
     hook = a_hook("PreSync", a_pod("hook"))
 
-    syncing = await stage.begin_sync(hook, a_config_map(), semantics=ARGOCD)
+    syncing = await stage.begin_sync(hook, make_config_map(), semantics=ARGOCD)
     await _both_become(stage, hook, failed(), succeeded())
     run = await syncing.ends()
 
@@ -57,7 +57,7 @@ async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
     assert [event.step for event in run.told(EventType.RETRY_SCHEDULED)] == [
         f"{stage.namespace}/presync/0"
     ]
-    assert await stage.lives(a_config_map())
+    assert await stage.lives(make_config_map())
 
 
 @case(59)
@@ -69,12 +69,12 @@ async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_ma
     )
     rules = structs.replace(ARGOCD, retry=retry)
 
-    run = await stage.sync(a_config_map(), semantics=rules)
+    run = await stage.sync(make_config_map(), semantics=rules)
 
     planned = run.told(EventType.RETRY_SCHEDULED)
     assert run.result == "failed"
     assert [(item.until - item.at) // SECOND for item in planned] == [4, 6, 6]
-    assert not await stage.lives(a_config_map())
+    assert not await stage.lives(make_config_map())
 
 
 @case(59)
@@ -84,16 +84,16 @@ async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> Non
     )
     stage = await open_stage(Sandbox(faults=(busy,)))
 
-    syncing = await stage.begin_sync(a_config_map(), semantics=ARGOCD)
+    syncing = await stage.begin_sync(make_config_map(), semantics=ARGOCD)
     await stage.passes(Ms(5 * SECOND))
-    before = await stage.lives(a_config_map())
+    before = await stage.lives(make_config_map())
     await syncing.stops()
     run = await syncing.ends()
 
     assert not before, "its pause is ten seconds: the duration, times the factor"
     assert run.result == "stopped"
     assert len(run.told(EventType.RETRY_SCHEDULED)) == 1
-    assert not await stage.lives(a_config_map())
+    assert not await stage.lives(make_config_map())
 
 
 @case(59)
@@ -105,22 +105,22 @@ async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit
         ARGOCD.retry, limit=limit, backoff=Ms(4 * SECOND), uses_current_revision=True
     )
     rules = structs.replace(ARGOCD, retry=retry)
-    mended = await stage.planned(a_config_map("mended"), semantics=rules)
+    mended = await stage.planned(make_config_map("mended"), semantics=rules)
     request: list[Ms] = []
 
     def commits(_: Refresh) -> None:
         request.append(stage.world.now())
         syncing.goes_on_with(mended)
 
-    broken = await stage.planned(a_config_map(), semantics=rules)
+    broken = await stage.planned(make_config_map(), semantics=rules)
     syncing = stage.start(broken, commits)
     run = await syncing.ends()
 
     (planned,) = run.told(EventType.RETRY_SCHEDULED)
     assert run.result == "passed"
     assert request == [planned.until], "its pause is over"
-    assert await stage.lives(a_config_map("mended"))
-    assert not await stage.lives(a_config_map())
+    assert await stage.lives(make_config_map("mended"))
+    assert not await stage.lives(make_config_map())
 
 
 @case(59)
@@ -131,7 +131,7 @@ async def test_where_nothing_is_committed_a_retry_stays_with_what_it_has() -> No
     stage = await open_stage(Sandbox(faults=(busy,)))
     rules = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, uses_current_revision=True))
 
-    run = await stage.sync(a_config_map(), semantics=rules)
+    run = await stage.sync(make_config_map(), semantics=rules)
 
     assert run.result == "passed"
     assert len(run.told(EventType.RETRY_SCHEDULED)) == 1

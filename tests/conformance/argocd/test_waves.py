@@ -17,7 +17,7 @@ from tests.conformance.argocd.objects import (
     succeeded,
 )
 from tests.conformance.argocd.stage import ArgoStage, case, failure, named, open_stage
-from tests.support.builders import a_config_map, a_deployment, a_job, an_object
+from tests.support.builders import make_config_map, make_deployment, make_job, make_object
 from tests.support.objects import a_definition
 from tests.support.rollout_objects import a_gate
 from tests.support.rollout_runs import Run
@@ -44,11 +44,11 @@ async def test_phase_wave_kind_and_name_make_the_order(each_stage: ArgoStage) ->
     before, after = a_hook("PreSync", a_pod("before")), a_hook("PostSync", a_pod("after"))
     rescue = a_hook("SyncFail", a_pod("rescue"))
     web = a_server_pod("web")
-    early, late = in_wave(-1, a_config_map("early")), in_wave(1, a_config_map("late"))
+    early, late = in_wave(-1, make_config_map("early")), in_wave(1, make_config_map("late"))
     unranked = (a_lease("b"), a_pod_template("a"))
 
     syncing = await stage.begin_sync(
-        rescue, after, late, *unranked, web, a_service(), volume, a_config_map(), early, before
+        rescue, after, late, *unranked, web, a_service(), volume, make_config_map(), early, before
     )
     await stage.becomes(before, succeeded())
     await stage.becomes(web, running())
@@ -73,7 +73,7 @@ async def test_phase_wave_kind_and_name_make_the_order(each_stage: ArgoStage) ->
 
 @case(3)
 async def test_a_namespace_is_written_before_what_has_no_rank(stage: ArgoStage) -> None:
-    place = an_object("v1 Namespace", "zoo", namespace="")
+    place = make_object("v1 Namespace", "zoo", namespace="")
 
     run = await stage.sync(a_lease("a"), place)
 
@@ -83,10 +83,12 @@ async def test_a_namespace_is_written_before_what_has_no_rank(stage: ArgoStage) 
 
 @case(4)
 async def test_namespaces_move_before_the_hooks_that_need_them(stage: ArgoStage) -> None:
-    places = [in_wave(at, an_object("v1 Namespace", f"place-{at}", namespace="")) for at in (1, 2)]
+    places = [
+        in_wave(at, make_object("v1 Namespace", f"place-{at}", namespace="")) for at in (1, 2)
+    ]
     hooks = [
         a_hook(
-            "PreSync", {**a_job(), "metadata": {"name": f"job-{at}", "namespace": f"place-{at}"}}
+            "PreSync", {**make_job(), "metadata": {"name": f"job-{at}", "namespace": f"place-{at}"}}
         )
         for at in (1, 2)
     ]
@@ -112,7 +114,7 @@ async def test_a_definition_moves_before_the_hook_of_its_kind(each_stage: ArgoSt
     group = f"{stage.namespace}.example.org"
     hook = a_hook("PreSync", a_gate(group))
 
-    run = await stage.sync(a_definition(group), hook, a_config_map())
+    run = await stage.sync(a_definition(group), hook, make_config_map())
 
     assert run.result == "passed"
     assert list(run.states) == [f"{stage.namespace}/presync/0", f"{stage.namespace}/sync/0"]
@@ -145,8 +147,8 @@ async def test_a_wave_waits_for_the_one_before_and_the_last_for_nothing(
 
 @case(7)
 async def test_there_is_a_pause_between_waves_and_none_behind_the_last(stage: ArgoStage) -> None:
-    early, main = in_wave(-1, a_config_map("early")), a_config_map("main")
-    hook = a_hook("PostSync", a_config_map("hook"))
+    early, main = in_wave(-1, make_config_map("early")), make_config_map("main")
+    hook = a_hook("PostSync", make_config_map("hook"))
 
     run = await stage.sync(early, main, hook)
 
@@ -158,7 +160,7 @@ async def test_there_is_a_pause_between_waves_and_none_behind_the_last(stage: Ar
 
 @case(9)
 async def test_a_degraded_wave_keeps_the_next_from_being_written(stage: ArgoStage) -> None:
-    first, second = in_wave(1, a_deployment("first")), in_wave(2, a_deployment("second"))
+    first, second = in_wave(1, make_deployment("first")), in_wave(2, make_deployment("second"))
     syncing = await stage.begin_sync(first, second)
     await stage.becomes(first, stuck(1))
 
@@ -171,12 +173,12 @@ async def test_a_degraded_wave_keeps_the_next_from_being_written(stage: ArgoStag
 
 @case(9)
 async def test_what_failed_is_synced_when_it_is_mended(stage: ArgoStage) -> None:
-    first, second = in_wave(1, a_deployment("first")), in_wave(2, a_deployment("second"))
+    first, second = in_wave(1, make_deployment("first")), in_wave(2, make_deployment("second"))
     failing = await stage.begin_sync(first, second)
     await stage.becomes(first, stuck(1))
     await failing.ends()
 
-    mended = in_wave(1, a_deployment("first", image="app:2"))
+    mended = in_wave(1, make_deployment("first", image="app:2"))
     syncing = await stage.begin_sync(mended, second)
     await syncing.waits_for("first")
     await stage.says(first, ready(2))
@@ -187,7 +189,7 @@ async def test_what_failed_is_synced_when_it_is_mended(stage: ArgoStage) -> None
 
 @case(10)
 async def test_the_only_wave_is_not_waited_for_however_it_fares(stage: ArgoStage) -> None:
-    web = a_deployment()
+    web = make_deployment()
 
     first = await stage.sync(web)
     await stage.says(web, stuck(1))
@@ -200,7 +202,7 @@ async def test_the_only_wave_is_not_waited_for_however_it_fares(stage: ArgoStage
 
 @case(11)
 async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoStage) -> None:
-    web, behind = in_wave(1, a_server_pod()), in_wave(2, a_config_map("behind"))
+    web, behind = in_wave(1, a_server_pod()), in_wave(2, make_config_map("behind"))
     syncing = await stage.begin_sync(web, behind)
     await syncing.waits_for("web")
 
@@ -216,7 +218,7 @@ async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoSt
 async def test_what_no_watch_has_told_of_is_waited_for_and_not_missing() -> None:
     silent = CallFault(StreamSilence(MINUTE), FaultSelector(verbs=("watch",), kind="Pod"))
     stage = await open_stage(Sandbox(faults=(silent,)))
-    web, behind = in_wave(1, a_server_pod()), in_wave(2, a_config_map("behind"))
+    web, behind = in_wave(1, a_server_pod()), in_wave(2, make_config_map("behind"))
 
     syncing = await stage.begin_sync(web, behind)
     await stage.passes(Ms(MINUTE // 2))

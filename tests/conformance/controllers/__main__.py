@@ -9,7 +9,7 @@ from pathlib import Path
 from plane import ControlPlane
 from tests.conformance.controllers.catalogue import CASES
 from tests.conformance.controllers.files import FOLDER, write_traces
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.trace_case import Case
 from tests.support.trace_run import Trace, trace
 from tests.support.worlds import real_world
@@ -32,8 +32,8 @@ async def listen(case: Case, number: int, kubeconfig: Path, turns: asyncio.Semap
             "kind": "Namespace",
             "metadata": {"name": namespace},
         }
-        live_of(await Desk(exchange).apply(body))
-        return await trace(case, Desk(exchange, namespace=namespace))
+        require_live(await ClusterClient(exchange).apply(body))
+        return await trace(case, ClusterClient(exchange, namespace=namespace))
 
 
 async def record(case: Case, kubeconfig: Path, turns: asyncio.Semaphore) -> None:

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from tests.conformance.argocd.stage import ArgoStage
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import ACCOUNT, a_namespace, an_object
 from tests.support.rollout_records import Record, StoreRecord
 from tests.support.rollout_runs import Run
@@ -124,11 +124,13 @@ class FluxStage(ArgoStage):
         return await (await self.begin_reconcile(*bodies, rules=rules, **spec)).ends()
 
 
-async def open_flux(world: World, record_of: Callable[[Desk], Record] | None = None) -> FluxStage:
+async def open_flux(
+    world: World, record_of: Callable[[ClusterClient], Record] | None = None
+) -> FluxStage:
     """A namespace, and a record that begins now; a sandbox has one."""
     stage = FluxStage(world, f"flux-{next(_numbers)}", record_of or (lambda _: _own(world)))
-    live_of(await stage.desk.create(a_namespace(stage.namespace)))
-    live_of(await stage.desk.apply(an_object(ACCOUNT, "default")))
+    require_live(await stage.desk.create(a_namespace(stage.namespace)))
+    require_live(await stage.desk.apply(an_object(ACCOUNT, "default")))
     await stage.record.mark()
     return stage
 

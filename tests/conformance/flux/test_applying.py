@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.argocd.objects import annotated
 from tests.conformance.argocd.stage import named
 from tests.conformance.flux.stage import FluxStage, case
-from tests.support.builders import a_config_map, an_object
+from tests.support.builders import make_config_map, make_object
 from tests.support.objects import a_namespace
 from tidegate.dialect.semantics import with_controller_settings
 from tidegate.errors import Location
@@ -21,7 +21,7 @@ NOTE = "kustomize.toolkit.fluxcd.io/"
 
 
 def setting(name: str, **data: str) -> JsonObject:
-    return {**a_config_map(name), "data": dict(data)}
+    return {**make_config_map(name), "data": dict(data)}
 
 
 def noted(body: JsonObject, word: str, value: str) -> JsonObject:
@@ -98,7 +98,7 @@ async def test_what_is_made_once_is_left_as_it_is_and_goes_when_git_has_it_no_mo
 async def test_what_git_wants_ignored_is_never_made_and_nobody_waits_for_it(
     flux: FluxStage, word: tuple[str, str]
 ) -> None:
-    left = noted(an_object("apps/v1 Deployment", "never", spec={}), *word)
+    left = noted(make_object("apps/v1 Deployment", "never", spec={}), *word)
 
     run = await flux.reconcile(left, setting("one"), wait=True)
 
@@ -144,7 +144,7 @@ async def test_what_cannot_be_changed_fails_and_is_made_again_by_force(
 ) -> None:
     flux = each_flux
     secret: JsonObject = {
-        **an_object("v1 Secret", "one"),
+        **make_object("v1 Secret", "one"),
         "immutable": True,
         "stringData": {"a": "1"},
     }
@@ -162,7 +162,7 @@ async def test_what_cannot_be_changed_fails_and_is_made_again_by_force(
 @case(43)
 async def test_an_object_can_ask_for_force_itself(flux: FluxStage) -> None:
     secret: JsonObject = {
-        **an_object("v1 Secret", "one"),
+        **make_object("v1 Secret", "one"),
         "immutable": True,
         "stringData": {"a": "1"},
     }
@@ -238,17 +238,17 @@ async def test_kinds_that_shall_be_first_come_before_the_rest(flux: FluxStage) -
     )
     unit = flux.unit({})
     policy = with_controller_settings(unit.policy, {switch.name: switch}, flux.namespace)
-    secret: JsonObject = {**an_object("v1 Secret", "one"), "stringData": {}}
-    role: JsonObject = an_object("rbac.authorization.k8s.io/v1 Role", "role", rules=[])
+    secret: JsonObject = {**make_object("v1 Secret", "one"), "stringData": {}}
+    role: JsonObject = make_object("rbac.authorization.k8s.io/v1 Role", "role", rules=[])
     reference: JsonObject = {
         "apiGroup": "rbac.authorization.k8s.io",
         "kind": "Role",
         "name": "role",
     }
-    binding: JsonObject = an_object(
+    binding: JsonObject = make_object(
         "rbac.authorization.k8s.io/v1 RoleBinding", "binding", roleRef=reference, subjects=[]
     )
-    account: JsonObject = an_object("v1 ServiceAccount", "who")
+    account: JsonObject = make_object("v1 ServiceAccount", "who")
 
     usual = await flux.wants(secret, account, binding, role)
     changed = await flux.wants(secret, account, binding, role, policy=policy)

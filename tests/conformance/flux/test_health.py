@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.conformance.argocd.stage import named
 from tests.conformance.flux.stage import FluxStage, case
 from tests.conformance.flux.test_applying import setting
-from tests.support.builders import a_deployment, a_job
+from tests.support.builders import make_deployment, make_job
 from tests.support.rollout_statuses import AT
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
@@ -68,7 +68,7 @@ async def test_no_timeout_is_shorter_than_half_a_minute(flux: FluxStage) -> None
 
 @case(51)
 async def test_what_has_failed_ends_a_wait_at_once(flux: FluxStage) -> None:
-    web = a_deployment("web")
+    web = make_deployment("web")
     rolling = await flux.begin_reconcile(web, wait=True, timeout="20m")
     begun = flux.world.now()
     await flux.becomes(web, stuck())
@@ -83,7 +83,7 @@ async def test_what_has_failed_ends_a_wait_at_once(flux: FluxStage) -> None:
 async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_the_wait(
     flux: FluxStage,
 ) -> None:
-    good, bad = a_job("good"), a_job("bad")
+    good, bad = make_job("good"), make_job("bad")
     rolling = await flux.begin_reconcile(good, wait=True)
     await flux.becomes(good, {"startTime": AT, "active": 1})
     await rolling.waits_for("good")
@@ -100,7 +100,7 @@ async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_
 
 @case(52)
 async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> None:
-    job = a_job("once")
+    job = make_job("once")
     spec: JsonObject = {**get_mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
     job = {**job, "spec": spec}
     rolling = await flux.begin_reconcile(job, wait=True)
@@ -128,13 +128,13 @@ async def test_a_unit_that_lists_itself_does_not_wait_for_itself(flux: FluxStage
 
 
 async def test_without_wait_and_checks_nothing_of_the_rest_is_waited_for(flux: FluxStage) -> None:
-    run = await flux.reconcile(a_deployment("web"))
+    run = await flux.reconcile(make_deployment("web"))
 
     assert run.result == "passed"
 
 
 async def test_with_checks_only_those_are_waited_for(flux: FluxStage) -> None:
-    web, other = a_deployment("web"), a_deployment("other")
+    web, other = make_deployment("web"), make_deployment("other")
     checks: Json = [check(flux, "Deployment", "other", "apps/v1")]
     rolling = await flux.begin_reconcile(web, other, healthChecks=checks)
     await rolling.waits_for("other")
@@ -229,13 +229,13 @@ def well() -> JsonObject:
 @case(11, 12)
 async def test_a_dependency_counts_at_the_new_revision_alone(flux: FluxStage) -> None:
     """What was well before says nothing: the second waits until the first is well with its text."""
-    first, second = a_deployment("first"), setting("second", a="1")
+    first, second = make_deployment("first"), setting("second", a="1")
     rolling = flux.start(await flux.chain((first,), (second,)))
     await flux.becomes(first, well())
     assert (await rolling.ends()).result == "passed"
 
     rolling = flux.start(
-        await flux.chain((a_deployment("first", image="app:2"),), (setting("second", a="2"),))
+        await flux.chain((make_deployment("first", image="app:2"),), (setting("second", a="2"),))
     )
     await rolling.waits_for("first")
     before = get_mapping(await flux.body(second), "data")

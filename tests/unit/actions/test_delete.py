@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from tests.support.builders import an_object
+from tests.support.builders import make_object
 from tests.support.deletions import (
     JOB,
     SECRET,
@@ -24,7 +24,7 @@ from tests.support.deletions import (
     waves_of,
 )
 from tests.support.sessions import a_session
-from tests.support.unit_trees import a_read
+from tests.support.unit_trees import make_unit_manifests
 from tidegate.actions.delete import Deletion, plan_deletion, refuse_changed_deletions
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
@@ -203,7 +203,7 @@ async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
     await hold(world, record, "another")
     if lives:
         ref = lease_ref("another")
-        body = an_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
+        body = make_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
         write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
         (made,) = await send_requests(Dispatcher(world), write)
         assert not is_error(made)
@@ -233,7 +233,7 @@ async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
     await bring(world, chosen)
     session = a_session(world)
-    plan = (await plan_deletion(await a_read(chosen, session), session)).plan
+    plan = (await plan_deletion(await make_unit_manifests(chosen, session), session)).plan
     stopped = build_driver(plan, session, RolloutOptions(holder="stopped"), lambda _: None)
     result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
     left = await names(world, SETTINGS)

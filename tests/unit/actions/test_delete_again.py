@@ -21,7 +21,7 @@ from tests.support.deletions import (
     run,
 )
 from tests.support.sessions import a_session
-from tests.support.unit_trees import a_read
+from tests.support.unit_trees import make_unit_manifests
 from tidegate.actions.delete import finish_deletion, plan_deletion
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import Driver, drive
@@ -38,7 +38,7 @@ FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) -> list[Event]:
     """A deletion that somebody stops when it tells of something."""
     session = a_session(world)
-    plan = (await plan_deletion(await a_read(chosen, session), session)).plan
+    plan = (await plan_deletion(await make_unit_manifests(chosen, session), session)).plan
     events: list[Event] = []
     driver: Driver
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.support.builders import a_config_map, a_deployment, a_plan
-from tests.support.rollout_runs import settings_of
+from tests.support.builders import make_config_map, make_deployment, make_plan_from
+from tests.support.rollout_runs import make_settings
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.clusters.pace import PacedWorld
 from tidegate.engine.driver import Driver, drive
@@ -22,7 +22,7 @@ from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.protocol import World
 from tidegate.world.resilient import ResilientWorld
 
-PLAN = a_plan(a_config_map(), a_deployment("web"))
+PLAN = make_plan_from(make_config_map(), make_deployment("web"))
 SWIFT = 10_000.0
 
 
@@ -40,7 +40,11 @@ def a_paced_world(pace: float) -> PacedWorld:
 
 def a_driver(world: World, events: list[Event], plan: Plan = PLAN) -> Driver:
     return Driver(
-        Dispatcher(world), plan, DefaultEvaluator(Judge.from_rows(())), settings_of(), events.append
+        Dispatcher(world),
+        plan,
+        DefaultEvaluator(Judge.from_rows(())),
+        make_settings(),
+        events.append,
     )
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing
 
-from tests.support.builders import USUAL, a_deployment, a_name, a_plan, a_unit
-from tests.support.cluster_client import Desk, body_of
+from tests.support.builders import (
+    DEFAULT_POLICY,
+    make_deployment,
+    make_plan_from,
+    make_unit,
+    make_unit_id,
+)
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.orders import a_thing, no_budget, ref_of
-from tests.support.rollout_runs import Run, a_driver, governed, roll_out, settings_of
+from tests.support.rollout_runs import Run, make_driver, make_settings, roll_out, with_policy
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
@@ -24,14 +30,14 @@ from tidegate.world.protocol import World
 from tidegate.world.resilient import ResilientWorld
 
 THEIRS = ref_of("apps/v1 Deployment", "theirs")
-BRINGS = a_plan(a_unit(a_deployment("theirs"), name="other"))
+BRINGS = make_plan_from(make_unit(make_deployment("theirs"), name="other"))
 UNIT = "tidegate.dev/unit"
 
 
-def waiting(policy: Policy = USUAL, *, depends: bool = True) -> Manifests:
+def waiting(policy: Policy = DEFAULT_POLICY, *, depends: bool = True) -> Manifests:
     """A unit with one ConfigMap, which waits for a Deployment that it does not bring."""
     unit = Unit(
-        id=a_name("shop"),
+        id=make_unit_id("shop"),
         policy=policy,
         dependencies=(Dependency(ref=THEIRS),) if depends else (),
     )
@@ -48,7 +54,7 @@ async def together(world: World, *plans: Plan) -> list[Run]:
     with closing(Jq()) as jq:
         async with asyncio.TaskGroup() as group:
             for number, (plan, run) in enumerate(zip(plans, runs, strict=True)):
-                driver = a_driver(exchange, plan, run, settings_of(number), jq)
+                driver = make_driver(exchange, plan, run, make_settings(number), jq)
                 group.create_task(drive(driver), name=f"rollout {number}")
     for run in runs:
         run.result = run.events[-1].reason
@@ -74,27 +80,27 @@ async def test_nothing_is_written_before_what_is_awaited_is_well() -> None:
 
 async def test_what_is_awaited_is_not_touched_nor_remembered_as_the_units() -> None:
     world = build_sandbox(SimulationConfig())
-    await roll_out(world, BRINGS, settings_of(0))
-    before = await Desk(Dispatcher(ResilientWorld(world))).get(THEIRS)
+    await roll_out(world, BRINGS, make_settings(0))
+    before = await ClusterClient(Dispatcher(ResilientWorld(world))).get(THEIRS)
 
-    plan = governed(planned(waiting()), prune=True)
-    run = await roll_out(world, plan, settings_of(1))
+    plan = with_policy(planned(waiting()), prune=True)
+    run = await roll_out(world, plan, make_settings(1))
 
-    after = await Desk(Dispatcher(ResilientWorld(world))).get(THEIRS)
+    after = await ClusterClient(Dispatcher(ResilientWorld(world))).get(THEIRS)
     journal = (
         await read_journal(plan_unit(waiting().unit), Dispatcher(ResilientWorld(world)))
     ).journal
     assert run.result == "passed"
-    assert body_of(after) == body_of(before)
+    assert require_body(after) == require_body(before)
     assert [ref.name for ref in journal.entries] == ["ours"]
 
 
 async def test_a_second_run_awaits_it_again_and_writes_nothing() -> None:
     world = build_sandbox(SimulationConfig())
-    await roll_out(world, BRINGS, settings_of(0))
-    await roll_out(world, planned(waiting()), settings_of(1))
+    await roll_out(world, BRINGS, make_settings(0))
+    await roll_out(world, planned(waiting()), make_settings(1))
 
-    again = await roll_out(world, planned(waiting()), settings_of(2))
+    again = await roll_out(world, planned(waiting()), make_settings(2))
 
     assert again.result == "passed"
     assert written(again) == {}
@@ -112,7 +118,7 @@ async def test_what_never_comes_fails_the_gate_and_nothing_is_written() -> None:
 
 async def test_what_is_listed_holds_those_behind_the_unit_and_not_the_unit_itself() -> None:
     policy = Policy(gates=GateScope.LISTED, gating_refs=(THEIRS,))
-    behind = a_unit(a_deployment("behind"), name="behind", after=("shop",))
+    behind = make_unit(make_deployment("behind"), name="behind", after=("shop",))
     plan = planned(waiting(policy, depends=False), behind)
 
     ours, theirs = await together(build_sandbox(SimulationConfig()), plan, BRINGS)

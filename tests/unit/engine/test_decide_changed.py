@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tests.support.builders import a_deployment, a_plan
+from tests.support.builders import make_deployment, make_plan_from
 from tests.support.decide_play import Play
 from tidegate.engine.messages import Apply, Failure, HealthChanged, Verify, VerifyFinished
 from tidegate.model.k8s.objects import ClusterRef
@@ -14,8 +14,8 @@ from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE, OnDisappear, Semantics
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
-TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
-ONE_WAVE = a_plan((a_deployment("db"), a_deployment("mail")))
+TWO_WAVES = make_plan_from(make_deployment("db"), make_deployment("web"))
+ONE_WAVE = make_plan_from((make_deployment("db"), make_deployment("mail")))
 CHANGED = Failure("Changed", "was changed by kubectl: `spec.replicas`")
 STRICT = structs.replace(TIDEGATE, on_disappear=OnDisappear.FAIL)
 

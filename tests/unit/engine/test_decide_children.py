@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_deployment, a_manifest
+from tests.support.builders import make_deployment, make_manifest
 from tests.support.decide_play import Play
 from tests.support.joined_units import bring, joined, plan_of, setting
 from tests.support.orders import a_thing
@@ -18,7 +18,7 @@ BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=GateScope.ALL)
 
 
 def web(name: str, wave: int = 0) -> Manifest:
-    return a_manifest(a_deployment(name), wave=wave)
+    return make_manifest(make_deployment(name), wave=wave)
 
 
 def well(play: Play, *names: str) -> None:

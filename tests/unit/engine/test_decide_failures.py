@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import a_deployment, a_plan
+from tests.support.builders import make_deployment, make_plan_from
 from tests.support.decide_play import Play
 from tidegate.engine.messages import ReadStatus
 from tidegate.model.k8s.json_fields import get_mapping
@@ -13,8 +13,8 @@ from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
-ONE_WAVE = a_plan(a_deployment("db"))
-TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
+ONE_WAVE = make_plan_from(make_deployment("db"))
+TWO_WAVES = make_plan_from(make_deployment("db"), make_deployment("web"))
 ALWAYS = 99
 
 
@@ -93,9 +93,9 @@ def test_suspended_has_ten_minutes() -> None:
 
 
 def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
-    slow = a_deployment("db")
+    slow = make_deployment("db")
     spec = {**get_mapping(slow, "spec"), "progressDeadlineSeconds": 900}
-    play = Play(a_plan({**slow, "spec": spec}), TIDEGATE)
+    play = Play(make_plan_from({**slow, "spec": spec}), TIDEGATE)
 
     play.wait(2_000)
 
@@ -115,7 +115,10 @@ def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health
 
 
 def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
-    play = Play(a_plan((a_deployment("db"), a_deployment("mail")), a_deployment("web")), ARGOCD)
+    play = Play(
+        make_plan_from((make_deployment("db"), make_deployment("mail")), make_deployment("web")),
+        ARGOCD,
+    )
 
     play.judge("db", Health.DEGRADED)
     play.wait(20)
@@ -126,7 +129,7 @@ def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
 
 
 def test_one_object_that_fails_for_good_fails_its_step() -> None:
-    play = Play(a_plan((a_deployment("db"), a_deployment("mail"))), TIDEGATE)
+    play = Play(make_plan_from((make_deployment("db"), make_deployment("mail"))), TIDEGATE)
 
     play.wait(1)
     play.judge("db", Health.DEGRADED, final=True)
@@ -145,7 +148,7 @@ def test_what_lies_behind_a_failure_is_tried_again_too_where_everything_has_its_
 
 
 def test_a_step_that_begins_anew_waits_for_the_answers_to_its_earlier_try() -> None:
-    both = a_plan((a_deployment("db"), a_deployment("mail")))
+    both = make_plan_from((make_deployment("db"), make_deployment("mail")))
     play = Play(both, TIDEGATE, slow=("db", "mail"))
     play.wrote("db")
     play.wrote("mail")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_deployment, a_plan, a_unit
+from tests.support.builders import make_deployment, make_plan_from, make_unit
 from tests.support.decide_play import Play
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
-TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
-ONE_WAVE = a_plan(a_deployment("db"))
-TWO_UNITS = a_plan(
-    a_unit(a_deployment("db"), name="data"),
-    a_unit(a_deployment("web"), name="web", after=("data",)),
+TWO_WAVES = make_plan_from(make_deployment("db"), make_deployment("web"))
+ONE_WAVE = make_plan_from(make_deployment("db"))
+TWO_UNITS = make_plan_from(
+    make_unit(make_deployment("db"), name="data"),
+    make_unit(make_deployment("web"), name="web", after=("data",)),
 )
 
 

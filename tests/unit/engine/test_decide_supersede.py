@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.support.builders import a_deployment, a_name, a_plan, a_unit
+from tests.support.builders import make_deployment, make_plan_from, make_unit, make_unit_id
 from tests.support.decide_play import Play
 from tidegate.engine.messages import Expand, PlanSuperseded
 from tidegate.model.k8s.verdict import Health
@@ -13,12 +13,12 @@ from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD
 
 DB, WEB, CRY = "shop/sync/0", "shop/sync/1", "cry/sync/0"
-TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
+TWO_WAVES = make_plan_from(make_deployment("db"), make_deployment("web"))
 
 
 def a_rescue() -> Step:
     """A step of the same unit that has its turn when another failed."""
-    made = a_plan(a_deployment("cry")).steps[0]
+    made = make_plan_from(make_deployment("cry")).steps[0]
     return structs.replace(made, id=CRY, only_on_failure=True)
 
 
@@ -31,7 +31,9 @@ def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
     play = Play(TWO_WAVES)
     play.judge("db", Health.HEALTHY)
 
-    play.supersede(a_plan(a_deployment("db"), a_deployment("web"), a_deployment("mail")))
+    play.supersede(
+        make_plan_from(make_deployment("db"), make_deployment("web"), make_deployment("mail"))
+    )
     play.judge("web", Health.HEALTHY)
 
     assert play.starts(DB) == [0.0]
@@ -44,7 +46,7 @@ def test_a_step_whose_text_is_new_and_all_behind_it_begin_anew() -> None:
     play.judge("db", Health.HEALTHY)
 
     play.wait(3)
-    play.supersede(a_plan(a_deployment("db", image="app:2"), a_deployment("web")))
+    play.supersede(make_plan_from(make_deployment("db", image="app:2"), make_deployment("web")))
 
     assert play.starts(DB) == [0.0, 3.0]
     assert play.states[WEB] is StepState.WAITING
@@ -53,7 +55,7 @@ def test_a_step_whose_text_is_new_and_all_behind_it_begin_anew() -> None:
 def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
     play = Play(TWO_WAVES, slow=("db",))
 
-    play.supersede(a_plan(a_deployment("db", image="app:2")))
+    play.supersede(make_plan_from(make_deployment("db", image="app:2")))
     before = play.moments(EventType.ROLLOUT_SUPERSEDED)
     play.wrote("db")
 
@@ -78,19 +80,19 @@ def test_what_is_for_a_failure_is_left_out_when_the_newer_plan_has_none() -> Non
     play = Play(with_rescue(TWO_WAVES))
     play.judge("db", Health.HEALTHY)
 
-    play.supersede(with_rescue(a_plan(a_deployment("db"))))
+    play.supersede(with_rescue(make_plan_from(make_deployment("db"))))
 
     assert play.states == {DB: StepState.PASSED, CRY: StepState.SKIPPED}
     assert play.events[-1].reason == "passed"
 
 
 def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
-    pair = (a_deployment("db"), a_deployment("mail"))
-    play = Play(a_plan(pair, a_deployment("web")), ARGOCD)
+    pair = (make_deployment("db"), make_deployment("mail"))
+    play = Play(make_plan_from(pair, make_deployment("web")), ARGOCD)
     play.judge("db", Health.DEGRADED)
     play.wait(3)
 
-    play.supersede(a_plan(pair, a_deployment("web", image="app:2")))
+    play.supersede(make_plan_from(pair, make_deployment("web", image="app:2")))
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
 
@@ -98,9 +100,9 @@ def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
 
 
 def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
-    web = a_unit(a_deployment("web"), name="web")
-    play = Play(a_plan(a_unit(a_deployment("db"), name="db"), web), slow=("db",))
-    play.supersede(a_plan(web))
+    web = make_unit(make_deployment("web"), name="web")
+    play = Play(make_plan_from(make_unit(make_deployment("db"), name="db"), web), slow=("db",))
+    play.supersede(make_plan_from(web))
 
     play.wrote("db")
     before = play.moments(EventType.UNIT_FINISHED, EventType.ROLLOUT_FINISHED)
@@ -108,12 +110,14 @@ def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
 
     assert before == []
     ended = [event for event in play.events if event.type is EventType.UNIT_FINISHED]
-    assert [(event.unit, event.reason) for event in ended] == [(a_name("web"), "passed")]
+    assert [(event.unit, event.reason) for event in ended] == [(make_unit_id("web"), "passed")]
     assert play.events[-1].reason == "passed"
 
 
 def test_what_is_still_expanding_expands_again() -> None:
-    sprout = Step(id="apps", unit=a_name("shop"), digest=digest_step((), "apps"), expansion="apps")
+    sprout = Step(
+        id="apps", unit=make_unit_id("shop"), digest=digest_step((), "apps"), expansion="apps"
+    )
     plan = Plan.from_fragment(PlanFragment(units=TWO_WAVES.units, steps=(sprout,)))
     play = Play(plan)
     play.expand("apps", TWO_WAVES)

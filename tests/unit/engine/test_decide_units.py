@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.support.builders import a_deployment, a_name, a_plan, a_unit
+from tests.support.builders import make_deployment, make_plan_from, make_unit, make_unit_id
 from tests.support.decide_play import START, Play
 from tests.support.orders import a_hook, a_thing, a_unit_of, no_budget
 from tidegate.engine.messages import (
@@ -23,15 +23,15 @@ from tidegate.model.times import SECOND, Ms
 from tidegate.plan.build.build import build_plan
 
 FAULT = Failure("Invalid", "spec.replicas: -1", final=True)
-TWO = a_plan(a_deployment("db"), a_deployment("web"))
+TWO = make_plan_from(make_deployment("db"), make_deployment("web"))
 
 
 def units(*names: str, after: str = "") -> list[Manifests]:
     """Each with a Deployment of its name; the last one behind those of `after`."""
-    made = [a_unit(a_deployment(name), name=name) for name in names]
+    made = [make_unit(make_deployment(name), name=name) for name in names]
     if after:
         waits = tuple(after.split())
-        made[-1] = a_unit(a_deployment(names[-1]), name=names[-1], after=waits)
+        made[-1] = make_unit(make_deployment(names[-1]), name=names[-1], after=waits)
     return made
 
 
@@ -72,7 +72,7 @@ def behind_a_barrier(barrier: Barrier) -> Plan:
 
 
 def test_each_unit_ends_when_it_is_at_rest_and_the_rollout_with_the_last() -> None:
-    play = Play(a_plan(*units("db", "web")))
+    play = Play(make_plan_from(*units("db", "web")))
 
     play.judge("web", Health.HEALTHY)
     before = ended(play)
@@ -83,7 +83,7 @@ def test_each_unit_ends_when_it_is_at_rest_and_the_rollout_with_the_last() -> No
 
 
 def test_a_unit_without_objects_ends_too() -> None:
-    play = Play(a_plan(a_unit(name="empty"), *units("web")))
+    play = Play(make_plan_from(make_unit(name="empty"), *units("web")))
 
     play.judge("web", Health.HEALTHY)
 
@@ -91,7 +91,7 @@ def test_a_unit_without_objects_ends_too() -> None:
 
 
 def test_a_failure_ends_its_unit_and_skips_those_that_wait_for_it() -> None:
-    play = Play(a_plan(*units("db", "mail", "web", after="db")))
+    play = Play(make_plan_from(*units("db", "mail", "web", after="db")))
 
     play.judge("db", Health.DEGRADED, final=True)
     play.judge("mail", Health.HEALTHY)
@@ -112,13 +112,13 @@ def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
     play.judge("seed", Health.HEALTHY)
     collects = [command for command in play.commands if isinstance(command, DeleteHooks)]
     before = ended(play)
-    play.hear(HooksDeleted(a_name("db"), (ClusterRef("", seed.ref),)))
+    play.hear(HooksDeleted(make_unit_id("db"), (ClusterRef("", seed.ref),)))
 
-    assert collects == [DeleteHooks(a_name("db"), failed=False)]
+    assert collects == [DeleteHooks(make_unit_id("db"), failed=False)]
     assert before == []
     assert ended(play) == [("db", "passed")]
     (deleted,) = [event for event in play.events if event.type is EventType.HOOK_DELETED]
-    assert (deleted.unit, deleted.ref) == (a_name("db"), seed.ref)
+    assert (deleted.unit, deleted.ref) == (make_unit_id("db"), seed.ref)
 
 
 def test_no_more_units_are_under_way_than_there_are_slots() -> None:
@@ -133,7 +133,7 @@ def test_no_more_units_are_under_way_than_there_are_slots() -> None:
 
 
 def test_who_was_under_way_before_has_its_slot_already() -> None:
-    play = Play(grouped("a", "b", limit=1), under_way=(a_name("b"),))
+    play = Play(grouped("a", "b", limit=1), under_way=(make_unit_id("b"),))
     first = started(play)
 
     play.judge("b", Health.HEALTHY)
@@ -142,7 +142,7 @@ def test_who_was_under_way_before_has_its_slot_already() -> None:
 
 
 def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to_that() -> None:
-    play = Play(grouped("a", "b", limit=1, after="a"), under_way=(a_name("b"),))
+    play = Play(grouped("a", "b", limit=1, after="a"), under_way=(make_unit_id("b"),))
 
     play.judge("a", Health.HEALTHY)
     play.judge("b", Health.HEALTHY)
@@ -162,7 +162,7 @@ def test_who_waits_for_a_slot_says_so_once() -> None:
 
 
 def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -> None:
-    long = a_unit(a_deployment("a"), a_deployment("b"), name="long")
+    long = make_unit(make_deployment("a"), make_deployment("b"), name="long")
     members = [
         structs.replace(item, unit=structs.replace(item.unit, concurrency_group="canary"))
         for item in (long, *units("short"))
@@ -201,10 +201,10 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
 
 
 def test_with_no_slots_each_unit_waits_until_somebody_approves_it() -> None:
-    play = Play(grouped("a", "b", limit=0), due=(a_name("a"), a_name("b")))
+    play = Play(grouped("a", "b", limit=0), due=(make_unit_id("a"), make_unit_id("b")))
     before, result = started(play), waits(play)
 
-    play.hear(ApprovalGranted(unit=a_name("b")))
+    play.hear(ApprovalGranted(unit=make_unit_id("b")))
     play.judge("b", Health.HEALTHY)
 
     assert before == []
@@ -258,9 +258,9 @@ def test_a_barrier_with_a_moment_falls_then() -> None:
 
 
 def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
-    play = Play(a_plan(*units("db", "mail", "web", after="db")))
+    play = Play(make_plan_from(*units("db", "mail", "web", after="db")))
 
-    play.hear(StopRequested("somebody wants it so", unit=a_name("db")))
+    play.hear(StopRequested("somebody wants it so", unit=make_unit_id("db")))
     before = play.states
     play.judge("mail", Health.HEALTHY)
 
@@ -279,9 +279,9 @@ def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
 
 
 def test_a_unit_that_is_stopped_waits_for_the_writes_that_are_under_way() -> None:
-    play = Play(a_plan(*units("db", "web")), slow=("db",))
+    play = Play(make_plan_from(*units("db", "web")), slow=("db",))
 
-    play.hear(StopRequested("enough", unit=a_name("db")))
+    play.hear(StopRequested("enough", unit=make_unit_id("db")))
     before = ended(play)
     play.wrote("db")
 
@@ -290,17 +290,20 @@ def test_a_unit_that_is_stopped_waits_for_the_writes_that_are_under_way() -> Non
 
 
 def test_a_unit_that_ended_already_cannot_be_stopped() -> None:
-    play = Play(a_plan(*units("db", "web")))
+    play = Play(make_plan_from(*units("db", "web")))
     play.judge("db", Health.HEALTHY)
 
-    play.hear(StopRequested("enough", unit=a_name("db")))
+    play.hear(StopRequested("enough", unit=make_unit_id("db")))
     play.judge("web", Health.HEALTHY)
 
     assert ended(play) == [("db", "passed"), ("web", "passed"), ("", "passed")]
 
 
 def test_a_unit_that_is_left_out_fails_with_its_fault_and_the_others_begin() -> None:
-    play = Play(a_plan(*units("db", "mail", "web", after="db")), left_out={a_name("db"): FAULT})
+    play = Play(
+        make_plan_from(*units("db", "mail", "web", after="db")),
+        left_out={make_unit_id("db"): FAULT},
+    )
 
     play.judge("mail", Health.HEALTHY)
 
@@ -326,7 +329,9 @@ def test_nothing_of_a_unit_that_is_left_out_is_run_for_its_failure() -> None:
         a_hook("Pod", "sorry", Phase.SYNC_FAIL),
         name="db",
     )
-    play = Play(build_plan([unit], readiness_timeout=no_budget), left_out={a_name("db"): FAULT})
+    play = Play(
+        build_plan([unit], readiness_timeout=no_budget), left_out={make_unit_id("db"): FAULT}
+    )
 
     assert started(play) == []
     assert play.states == {

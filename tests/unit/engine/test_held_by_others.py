@@ -8,7 +8,13 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from tests.support.builders import a_config_map, a_deployment, a_unit, an_object, noted
+from tests.support.builders import (
+    annotate,
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_unit,
+)
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
 from tests.support.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
 from tidegate.engine.driver import Driver
@@ -27,10 +33,10 @@ SLOW = 12 * SECOND
 
 def member(number: int, image: str = "app:1", *, slow: int = 0, after: int = -1) -> Manifests:
     """A unit with a Deployment that takes a while, and something behind it."""
-    first = noted(a_deployment(f"u{number}-a", image=image), after=str(slow))
-    second = a_config_map(f"u{number}-b", image=image)
+    first = annotate(make_deployment(f"u{number}-a", image=image), after=str(slow))
+    second = make_config_map(f"u{number}-b", image=image)
     waits = (f"unit-{after}",) if after >= 0 else ()
-    return a_unit(first, second, name=f"unit-{number}", after=waits, policy=IN_A_HURRY)
+    return make_unit(first, second, name=f"unit-{number}", after=waits, policy=IN_A_HURRY)
 
 
 def plan_of(members: Iterable[Manifests]) -> Plan:
@@ -67,7 +73,7 @@ def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
 def test_a_fault_in_a_unit_that_is_held_means_that_nothing_is_written() -> None:
     stage = Stage(NOTHING)
     first = stage.actor(plan_of([member(0, slow=SLOW)]))
-    odd = a_unit(an_object("nobody.example/v1 Gadget", "u0-odd"), name="unit-0")
+    odd = make_unit(make_object("nobody.example/v1 Gadget", "u0-odd"), name="unit-0")
     second = stage.actor(plan_of([odd, member(1)]), Part(holder="two", begins=1_000))
 
     stage.play(first, second)
@@ -84,14 +90,14 @@ def with_selector(name: str, label: str) -> JsonObject:
             "spec": {"containers": [{"name": "app", "image": "app:1"}]},
         },
     }
-    return an_object("apps/v1 Deployment", name, spec=spec)
+    return make_object("apps/v1 Deployment", name, spec=spec)
 
 
 def test_what_its_holder_made_impossible_fails_that_unit_alone() -> None:
     stage = Stage(NOTHING)
-    slow = noted(a_deployment("u0-a"), after="3000")
-    theirs = a_unit(slow, with_selector("u0-b", "theirs"), name="unit-0", policy=IN_A_HURRY)
-    ours = a_unit(slow, with_selector("u0-b", "ours"), name="unit-0", policy=IN_A_HURRY)
+    slow = annotate(make_deployment("u0-a"), after="3000")
+    theirs = make_unit(slow, with_selector("u0-b", "theirs"), name="unit-0", policy=IN_A_HURRY)
+    ours = make_unit(slow, with_selector("u0-b", "ours"), name="unit-0", policy=IN_A_HURRY)
     first = stage.actor(plan_of([theirs]))
     second = stage.actor(
         plan_of([ours, member(1), member(2, after=0)]), Part(holder="two", begins=100)
@@ -106,15 +112,15 @@ def test_what_its_holder_made_impossible_fails_that_unit_alone() -> None:
 
 def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
     stage = Stage(NOTHING)
-    slow = noted(a_deployment("u0-a"), after="3000")
-    old = a_config_map("u0-old")
+    slow = annotate(make_deployment("u0-a"), after="3000")
+    old = make_config_map("u0-old")
     marked: JsonObject = {
         "name": "u0-old",
         "namespace": "default",
         "annotations": {UNIT_LABEL: "unit-0"},
     }
-    more = a_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
-    less = a_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prune=True))
+    more = make_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
+    less = make_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prune=True))
     first = stage.actor(plan_of([more]))
     second = stage.actor(plan_of([less, member(1)]), Part(holder="two", begins=100))
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.builders import a_config_map, a_unit
+from tests.support.builders import make_config_map, make_unit
 from tests.support.mortal import Absence, Landed
 from tests.support.rollout_cases import Case, Shape
 from tests.support.rollout_plays import NOTHING, Part, Stage, finished
@@ -33,7 +33,7 @@ def written(stage: Stage, sender: str) -> list[Landed]:
 
 def many(number: int) -> Plan:
     units = [
-        a_unit(a_config_map(f"u{item}", image="app:1"), name=f"unit-{item}")
+        make_unit(make_config_map(f"u{item}", image="app:1"), name=f"unit-{item}")
         for item in range(number)
     ]
     return build_plan(units, readiness_timeout=lambda _: None)
@@ -89,8 +89,8 @@ def test_who_waits_says_for_whom_and_that_it_goes_on() -> None:
 @pytest.mark.parametrize("at", [52, 56, 60, 64])
 def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) -> None:
     stage = Stage(NOTHING)
-    bodies = tuple(a_config_map(f"u0-{number}", image="app:1") for number in range(200))
-    plan = build_plan([a_unit(bodies, name="unit-0")], readiness_timeout=lambda _: None)
+    bodies = tuple(make_config_map(f"u0-{number}", image="app:1") for number in range(200))
+    plan = build_plan([make_unit(bodies, name="unit-0")], readiness_timeout=lambda _: None)
     first = stage.actor(plan)
     second = stage.actor(plan, Part(holder="two", begins=1_000))
 

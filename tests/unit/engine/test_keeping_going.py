@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.support.builders import a_config_map, a_plan, a_unit, an_object
-from tests.support.rollout_runs import Run, roll_out, settings_of
+from tests.support.builders import make_config_map, make_object, make_plan_from, make_unit
+from tests.support.rollout_runs import Run, make_settings, roll_out
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType, StepState
 
-UNKNOWN = an_object("nobody.example/v1 Gadget", "odd")
+UNKNOWN = make_object("nobody.example/v1 Gadget", "odd")
 
 
 def a_faulty_plan() -> Plan:
     """`bad` has an object that nobody serves; `late` waits for it, `well` does not."""
-    return a_plan(
-        a_unit(a_config_map("early"), UNKNOWN, name="bad"),
-        a_unit(a_config_map("late"), name="late", after=("bad",)),
-        a_unit(a_config_map("well"), name="well"),
+    return make_plan_from(
+        make_unit(make_config_map("early"), UNKNOWN, name="bad"),
+        make_unit(make_config_map("late"), name="late", after=("bad",)),
+        make_unit(make_config_map("well"), name="well"),
     )
 
 
 async def run(plan: Plan, *, keeps_going: bool) -> Run:
-    settings = replace(settings_of(), skip_faulty_units=keeps_going)
+    settings = replace(make_settings(), skip_faulty_units=keeps_going)
     return await roll_out(build_sandbox(SimulationConfig()), plan, settings)
 
 
@@ -53,7 +53,9 @@ async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_i
 
 
 async def test_who_keeps_going_without_a_fault_rolls_out_everything() -> None:
-    plan = a_plan(a_unit(a_config_map("one"), name="one"), a_unit(a_config_map("two"), name="two"))
+    plan = make_plan_from(
+        make_unit(make_config_map("one"), name="one"), make_unit(make_config_map("two"), name="two")
+    )
 
     result = await run(plan, keeps_going=True)
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.builders import a_config_map, a_deployment, a_plan, an_object, noted
+from tests.support.builders import (
+    annotate,
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_plan_from,
+)
 from tests.support.mortal import Absence
 from tests.support.rollout_cases import Case, Shape, down
 from tests.support.rollout_plays import NOTHING, Part, Stage, finished
@@ -99,31 +105,31 @@ def superseded(stage: Stage, older: Plan, newer: Plan) -> list[EventType]:
 
 
 def test_an_object_of_a_kind_that_is_watched_already_is_seen() -> None:
-    stage, slow = Stage(NOTHING), noted(a_deployment("u-slow"), after="9000")
-    more = a_deployment("u-more")
-    stage.roll_out(a_plan(more))
+    stage, slow = Stage(NOTHING), annotate(make_deployment("u-slow"), after="9000")
+    more = make_deployment("u-more")
+    stage.roll_out(make_plan_from(more))
 
-    result = superseded(stage, a_plan(slow), a_plan(slow, more))
+    result = superseded(stage, make_plan_from(slow), make_plan_from(slow, more))
 
     assert result == [EventType.OBJECT_UNCHANGED]
 
 
 def test_an_object_in_a_namespace_that_is_not_watched_yet_is_seen() -> None:
-    stage, slow = Stage(NOTHING), noted(a_deployment("u-slow"), after="9000")
-    stage.realm.preload([an_object("v1 Namespace", "other", namespace="")])
-    spec = a_deployment("u-more")["spec"]
-    more = an_object("apps/v1 Deployment", "u-more", namespace="other", spec=spec)
+    stage, slow = Stage(NOTHING), annotate(make_deployment("u-slow"), after="9000")
+    stage.realm.preload([make_object("v1 Namespace", "other", namespace="")])
+    spec = make_deployment("u-more")["spec"]
+    more = make_object("apps/v1 Deployment", "u-more", namespace="other", spec=spec)
 
-    result = superseded(stage, a_plan(slow), a_plan(slow, more))
+    result = superseded(stage, make_plan_from(slow), make_plan_from(slow, more))
 
     assert result == [EventType.OBJECT_WRITTEN]
 
 
 def test_the_journal_names_objects_of_a_newer_plan_before_they_are_there() -> None:
-    stage, slow = Stage(NOTHING), noted(a_deployment("u-slow"), after="9000")
-    newer = a_plan(slow, a_config_map("u-more"))
+    stage, slow = Stage(NOTHING), annotate(make_deployment("u-slow"), after="9000")
+    newer = make_plan_from(slow, make_config_map("u-more"))
 
-    superseded(stage, a_plan(slow), newer)
+    superseded(stage, make_plan_from(slow), newer)
 
     assert_counted(stage.record)
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import a_config_map, a_deployment, a_name, a_unit, noted
+from tests.support.builders import (
+    annotate,
+    make_config_map,
+    make_deployment,
+    make_unit,
+    make_unit_id,
+)
 from tests.support.mortal import Absence, Happening
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
 from tests.support.rollout_plays import NOTHING, Actor, Part, Stage
@@ -15,19 +21,19 @@ from tidegate.plan.build.build import build_plan
 from tidegate.sandbox.world import START
 
 MANY = 100
-TAKEN = a_name("unit-42")
+TAKEN = make_unit_id("unit-42")
 SLOW = 12 * SECOND
 
 
 def a_member(number: int, image: str = "app:1") -> Manifests:
     """A unit whose first Deployment takes a while, and whose second comes then."""
-    first = noted(a_deployment(f"u{number}-a", image=image), after=str(SLOW))
-    second = a_deployment(f"u{number}-b", image=image)
-    return a_unit(first, second, name=f"unit-{number}", policy=IN_A_HURRY)
+    first = annotate(make_deployment(f"u{number}-a", image=image), after=str(SLOW))
+    second = make_deployment(f"u{number}-b", image=image)
+    return make_unit(first, second, name=f"unit-{number}", policy=IN_A_HURRY)
 
 
 def a_quick_member(number: int, image: str = "app:1") -> Manifests:
-    return a_unit(a_config_map(f"u{number}", image=image), name=f"unit-{number}")
+    return make_unit(make_config_map(f"u{number}", image=image), name=f"unit-{number}")
 
 
 PLAN = build_plan([a_member(number) for number in range(MANY)], readiness_timeout=no_budget)

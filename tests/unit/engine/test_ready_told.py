@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_config_map, a_deployment, a_plan, an_object, noted
+from tests.support.builders import (
+    annotate,
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_plan_from,
+)
 from tests.support.quick_workloads import quick_sandbox
 from tests.support.rollout_runs import roll_out
 from tidegate.model.rollouts.event import EventType
 from tidegate.sandbox.world import Sandbox
 
-EARLY = noted(a_deployment("early"), after="1000")
-LATE = noted(a_deployment("late"), after="5000")
+EARLY = annotate(make_deployment("early"), after="1000")
+LATE = annotate(make_deployment("late"), after="5000")
 
 
 def a_world() -> Sandbox:
     world = quick_sandbox()
-    world.preload([an_object("v1 Namespace", "default", namespace="")])
+    world.preload([make_object("v1 Namespace", "default", namespace="")])
     return world
 
 
 async def test_an_object_that_is_ready_before_the_others_is_told() -> None:
-    run = await roll_out(a_world(), a_plan((EARLY, LATE)))
+    run = await roll_out(a_world(), make_plan_from((EARLY, LATE)))
 
     messages = [
         (event.ref.name, event.at) for event in run.told(EventType.OBJECT_READY) if event.ref
@@ -30,7 +36,7 @@ async def test_an_object_that_is_ready_before_the_others_is_told() -> None:
 
 
 async def test_an_object_that_was_never_waited_for_is_not_spoken_of() -> None:
-    run = await roll_out(a_world(), a_plan(a_config_map()))
+    run = await roll_out(a_world(), make_plan_from(make_config_map()))
 
     assert run.result == "passed"
     assert not run.told(EventType.OBJECT_READY)

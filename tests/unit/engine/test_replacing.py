@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import a_job, a_plan
+from tests.support.builders import make_job, make_plan_from
 from tidegate.engine.decide import decide
 from tidegate.engine.messages import (
     Apply,
@@ -32,7 +32,7 @@ class Replacing:
     """A step whose only object, a Job, is being deleted since its text has changed."""
 
     def __init__(self) -> None:
-        plan = a_plan(a_job())
+        plan = make_plan_from(make_job())
         (step,) = plan.steps
         self.name, self.spot = step.id, ClusterRef(step.cluster, step.batches[0][0].ref)
         self.rollout = Rollout()

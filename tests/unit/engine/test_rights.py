@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tests.support.builders import a_config_map, a_deployment, a_name, a_plan
+from tests.support.builders import make_config_map, make_deployment, make_plan_from, make_unit_id
 from tidegate.engine.cluster.access import REVIEW, AccessReview, review_access
 from tidegate.engine.cluster.compare import ComparedItem
 from tidegate.engine.cluster.live_cache import LiveCache
@@ -43,7 +43,7 @@ def standing(stand: CompareResult, *bodies: JsonObject) -> list[ComparedItem]:
     """Objects of a plan that all stand alike."""
     return [
         (step, item, ComparedObject(ClusterRef("", item.ref), stand))
-        for step in a_plan(bodies).steps
+        for step in make_plan_from(bodies).steps
         for batch in step.batches
         for item in batch
     ]
@@ -57,7 +57,7 @@ def leaving(stand: CompareResult, *names: str, asks: bool = False) -> list[Compa
             msgspec.structs.replace(item, action=ItemAction.DELETE, requires_confirmation=asks),
             how,
         )
-        for step, item, how in standing(stand, *map(a_config_map, names))
+        for step, item, how in standing(stand, *map(make_config_map, names))
     ]
 
 
@@ -78,7 +78,7 @@ def play(
     consents: bool = False,
 ) -> tuple[AccessReview, list[tuple[str, str]]]:
     """Answer each question; what came of it, and what was asked."""
-    unit = PlannedUnit(id=a_name("shop"), policy=Policy(confirmed=consents))
+    unit = PlannedUnit(id=make_unit_id("shop"), policy=Policy(confirmed=consents))
     errand = review_access(examined, cluster or ALL, {unit.id: unit})
     answers: tuple[Outcome, ...] | None = None
     request: list[tuple[str, str]] = []
@@ -103,7 +103,7 @@ ALL = a_cluster(CONFIG_MAP, DEPLOYMENT, REVIEW)
 
 
 def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
-    bodies = [*map(a_config_map, "abc"), *map(a_deployment, "de")]
+    bodies = [*map(make_config_map, "abc"), *map(make_deployment, "de")]
     examined = standing(CompareResult.ABSENT, *bodies)
 
     leave, request = play(examined, lambda *_: True)
@@ -118,7 +118,7 @@ def test_each_kind_is_asked_about_once_however_many_objects_there_are() -> None:
 
 
 def test_a_missing_right_is_told_of_the_first_object_and_bars_the_others() -> None:
-    examined = standing(CompareResult.ABSENT, *map(a_config_map, "ab"), a_deployment("web"))
+    examined = standing(CompareResult.ABSENT, *map(make_config_map, "ab"), make_deployment("web"))
 
     neither, _ = play(examined, lambda verb, _: verb != "create")
     item, _ = play(examined, lambda _, what: not what.startswith("configmaps"))
@@ -133,8 +133,8 @@ def test_a_missing_right_is_told_of_the_first_object_and_bars_the_others() -> No
 
 def test_a_role_that_names_objects_is_enough_for_these() -> None:
     examined = [
-        *standing(CompareResult.DIFFERENT, *map(a_config_map, "ab")),
-        *standing(CompareResult.ABSENT, a_config_map("c")),
+        *standing(CompareResult.DIFFERENT, *map(make_config_map, "ab")),
+        *standing(CompareResult.ABSENT, make_config_map("c")),
     ]
     named = {"configmaps/a", "configmaps/c"}
 
@@ -146,7 +146,7 @@ def test_a_role_that_names_objects_is_enough_for_these() -> None:
 
 
 def test_what_lives_and_differs_is_only_patched() -> None:
-    examined = standing(CompareResult.DIFFERENT, a_config_map())
+    examined = standing(CompareResult.DIFFERENT, make_config_map())
 
     _, request = play(examined, lambda *_: True)
 
@@ -155,7 +155,7 @@ def test_what_lives_and_differs_is_only_patched() -> None:
 
 @pytest.mark.parametrize("cluster", [a_cluster(CONFIG_MAP), a_cluster(REVIEW)])
 def test_where_nobody_can_be_asked_nothing_is_missing(cluster: LiveCache) -> None:
-    examined = standing(CompareResult.ABSENT, a_config_map())
+    examined = standing(CompareResult.ABSENT, make_config_map())
 
     leave, request = play(examined, lambda *_: False, cluster=cluster)
 
@@ -163,7 +163,7 @@ def test_where_nobody_can_be_asked_nothing_is_missing(cluster: LiveCache) -> Non
 
 
 def test_what_is_as_wanted_needs_no_right() -> None:
-    examined = standing(CompareResult.IN_SYNC, a_config_map())
+    examined = standing(CompareResult.IN_SYNC, make_config_map())
 
     leave, request = play(examined, lambda *_: False)
 
@@ -171,8 +171,10 @@ def test_what_is_as_wanted_needs_no_right() -> None:
 
 
 def test_a_cluster_that_does_not_answer_denies_nothing() -> None:
-    examined = standing(CompareResult.DIFFERENT, a_config_map())
-    errand = review_access(examined, ALL, {a_name("shop"): PlannedUnit(id=a_name("shop"))})
+    examined = standing(CompareResult.DIFFERENT, make_config_map())
+    errand = review_access(
+        examined, ALL, {make_unit_id("shop"): PlannedUnit(id=make_unit_id("shop"))}
+    )
     next(errand)
 
     named = errand.send((ServerError(500, "InternalError", "busy"),))
@@ -184,7 +186,7 @@ def test_a_cluster_that_does_not_answer_denies_nothing() -> None:
 
 
 def test_what_goes_is_asked_about_and_does_not_bar_what_comes() -> None:
-    coming = standing(CompareResult.DIFFERENT, a_config_map("new"))
+    coming = standing(CompareResult.DIFFERENT, make_config_map("new"))
     going = leaving(CompareResult.IN_SYNC, "old", "older")
 
     leave, request = play([*going, *coming], lambda verb, _: verb != "delete")
@@ -199,7 +201,7 @@ def test_what_goes_is_asked_about_and_does_not_bar_what_comes() -> None:
 def test_what_may_be_neither_made_nor_deleted_is_told_of_both() -> None:
     examined = [
         *leaving(CompareResult.IN_SYNC, "old"),
-        *standing(CompareResult.ABSENT, a_config_map("new")),
+        *standing(CompareResult.ABSENT, make_config_map("new")),
     ]
 
     leave, _ = play(examined, lambda *_: False)
@@ -208,7 +210,7 @@ def test_what_may_be_neither_made_nor_deleted_is_told_of_both() -> None:
 
 
 def test_what_makes_room_for_itself_is_deleted_and_made_again() -> None:
-    _, request = play(standing(CompareResult.RECREATE, a_config_map()), lambda *_: True)
+    _, request = play(standing(CompareResult.RECREATE, make_config_map()), lambda *_: True)
 
     assert request == [(verb, "configmaps") for verb in ("delete", "create", "patch")]
 

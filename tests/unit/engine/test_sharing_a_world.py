@@ -5,9 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tests.support.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
+from tests.support.builders import (
+    make_config_map,
+    make_deployment,
+    make_object,
+    make_plan_from,
+    make_unit,
+)
 from tests.support.quick_workloads import quick_sandbox
-from tests.support.rollout_runs import settings_of
+from tests.support.rollout_runs import make_settings
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.driver import Driver, drive
 from tidegate.health.judge import Judge
@@ -27,14 +33,18 @@ Hear = Callable[[Event], None]
 
 def a_world() -> Dispatcher:
     sandbox = quick_sandbox()
-    sandbox.preload([an_object("v1 Namespace", "default", namespace="")])
+    sandbox.preload([make_object("v1 Namespace", "default", namespace="")])
     return Dispatcher(ResilientWorld(sandbox))
 
 
 def a_rollout(world: Dispatcher, name: str, hear: Hear) -> Driver:
-    waves = (a_config_map(f"{name}-first"), a_deployment(name), a_config_map(f"{name}-last"))
-    plan = a_plan(a_unit(*waves, name=name))
-    return Driver(world, plan, DefaultEvaluator(Judge.from_rows(())), settings_of(), hear)
+    waves = (
+        make_config_map(f"{name}-first"),
+        make_deployment(name),
+        make_config_map(f"{name}-last"),
+    )
+    plan = make_plan_from(make_unit(*waves, name=name))
+    return Driver(world, plan, DefaultEvaluator(Judge.from_rows(())), make_settings(), hear)
 
 
 def the_map(name: str) -> Get:

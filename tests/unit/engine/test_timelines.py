@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.builders import a_deployment, a_plan, a_unit, an_object, noted
+from tests.support.builders import annotate, make_deployment, make_object, make_plan_from, make_unit
 from tests.support.rollout_plays import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
 from tidegate.model.k8s.objects import Json, JsonObject
@@ -49,16 +49,16 @@ def _play(rules: Semantics) -> list[Event]:
 
 def _plan(rules: Semantics) -> Plan:
     policy = Policy(semantics=rules, rules=KSTATUS if rules is FLUX else ARGO)
-    child = an_object("argoproj.io/v1alpha1 Application", "child", spec={"project": "default"})
-    shop = a_unit(
-        noted(a_deployment("db"), after="900"),
+    child = make_object("argoproj.io/v1alpha1 Application", "child", spec={"project": "default"})
+    shop = make_unit(
+        annotate(make_deployment("db"), after="900"),
         child,
-        noted(a_deployment("web"), after="900"),
+        annotate(make_deployment("web"), after="900"),
         name="shop",
         policy=policy,
     )
-    mail = noted(a_deployment("mail"), after="900")
-    return a_plan(shop, a_unit(mail, name="mail", after=("shop",), policy=policy))
+    mail = annotate(make_deployment("mail"), after="900")
+    return make_plan_from(shop, make_unit(mail, name="mail", after=("shop",), policy=policy))
 
 
 def a_definition_of_applications() -> JsonObject:
@@ -70,7 +70,7 @@ def a_definition_of_applications() -> JsonObject:
         "schema": {"openAPIV3Schema": schema},
     }
     names: Json = {"kind": "Application", "plural": "applications", "singular": "application"}
-    return an_object(
+    return make_object(
         "apiextensions.k8s.io/v1 CustomResourceDefinition",
         "applications.argoproj.io",
         namespace="",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.builders import a_config_map, a_manifest, a_name
+from tests.support.builders import make_config_map, make_manifest, make_unit_id
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.cluster.procedures import ApiCall, Procedure
 from tidegate.engine.cluster.writes import REPLACE_TRIES, apply_object
@@ -15,14 +15,14 @@ from tidegate.model.units.policy import ObjectOptions
 from tidegate.world.messages import AlreadyExists, Conflict, Forbidden, NotFound, Outcome, Success
 from tidegate.world.requests import Get, Request, Verb, Write
 
-UNIT = PlannedUnit(id=a_name("shop"))
-MANIFEST = a_manifest(a_config_map(color="red"))
+UNIT = PlannedUnit(id=make_unit_id("shop"))
+MANIFEST = make_manifest(make_config_map(color="red"))
 ITEM = PlanItem(ref=MANIFEST.ref, body=MANIFEST.body, options=ObjectOptions(replace=True))
 OVERTAKEN = Conflict("the object has been modified")
 
 
 def a_life(version: str) -> LiveObject:
-    body = a_config_map(color="green")
+    body = make_config_map(color="green")
     metadata = {"name": "settings", "namespace": "default", "uid": "1"}
     result = {**body, "metadata": {**metadata, "resourceVersion": version}}
     return parse_live_object(msgspec.json.encode(result))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.support.deletions import SETTINGS, bring
 from tests.support.sessions import a_session
 from tests.support.sops_program import AgeKey, encrypt
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.inspection.diff import preview
 from tidegate.model.k8s.objects import ClusterRef, Ref
@@ -38,7 +38,7 @@ async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path
     keys = Keys.from_environment({"SOPS_AGE_KEY": key.identity})
     session.render_settings = replace(session.render_settings, keys=keys)
 
-    result = await preview([await a_family(unit, session)], session)
+    result = await preview([await make_unit_tree(unit, session)], session)
 
     difference = result.differences[ClusterRef("", Ref(SETTINGS, "default", "web"))]
     assert difference.action is DiffAction.CHANGE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.inspection.status import read_status
@@ -52,8 +52,8 @@ async def test_scripts_go_before_rows(
     )
 
     async with open_session(target, user_render_settings()) as session:
-        (statu,) = await read_status(
-            [await a_family(unit_for_path(str(tmp_path / "unit")), session)], session
+        (unit_status,) = await read_status(
+            [await make_unit_tree(unit_for_path(str(tmp_path / "unit")), session)], session
         )
 
-    assert (statu.verdict.health, statu.verdict.message) == (health, sentence)
+    assert (unit_status.verdict.health, unit_status.verdict.message) == (health, sentence)

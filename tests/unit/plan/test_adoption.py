@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.objects import a_config_map, a_namespace
 from tests.support.plan_lives import fields_of
 from tests.support.takeover import OURS, take_over
@@ -19,10 +19,10 @@ from tidegate.world.requests import PatchType
 from tidegate.world.resilient import ResilientWorld
 
 
-async def a_desk() -> Desk:
+async def a_desk() -> ClusterClient:
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await Desk(exchange).create(a_namespace("shop"))
-    return Desk(exchange, namespace="shop")
+    await ClusterClient(exchange).create(a_namespace("shop"))
+    return ClusterClient(exchange, namespace="shop")
 
 
 def an_entry(manager: str, fields: JsonObject, **parts: Json) -> JsonObject:
@@ -57,14 +57,14 @@ async def test_without_adoption_it_would_stay() -> None:
     old = a_config_map(color="red", size="m")
     await desk.create(old, manager="kubectl-client-side-apply")
 
-    after = body_of(await desk.apply(a_config_map(color="red"), force=True))
+    after = require_body(await desk.apply(a_config_map(color="red"), force=True))
 
     assert after["data"] == {"color": "red", "size": "m"}
 
 
 async def test_an_object_that_changed_meanwhile_is_not_taken_over() -> None:
     desk = await a_desk()
-    live = body_of(await desk.create(a_config_map(color="red"), manager="helm"))
+    live = require_body(await desk.create(a_config_map(color="red"), manager="helm"))
     ref = await desk.ref(live)
     patch = adoption_patch(live, OURS)
     assert patch is not None

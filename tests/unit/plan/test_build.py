@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.builders import a_config_map, a_unit
+from tests.support.builders import make_config_map, make_unit
 from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, step_of, told
 from tidegate.errors import PlanError
 from tidegate.model.plans.manifest import Phase
@@ -128,7 +128,7 @@ def test_two_units_of_one_name_are_refused() -> None:
 
 def test_units_whose_steps_would_have_one_name_are_refused() -> None:
     near = a_unit_of(a_thing("Pod", "a"), name="prod/web")
-    far = a_unit(a_config_map(), name="web", cluster="prod")
+    far = make_unit(make_config_map(), name="web", cluster="prod")
 
     with pytest.raises(PlanError) as raised:
         plan_of(near, far)
@@ -137,7 +137,7 @@ def test_units_whose_steps_would_have_one_name_are_refused() -> None:
 
 
 def test_the_cluster_of_a_unit_is_in_the_names_of_its_steps() -> None:
-    far = a_unit(a_config_map(), name="web", cluster="prod")
+    far = make_unit(make_config_map(), name="web", cluster="prod")
 
     assert list(told(plan_of(far))) == ["prod/web/sync/0"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.orders import links_of
 from tidegate.model.plans.plan import Edge, EdgeReason, Plan, Step
 from tidegate.model.units.unit import Strength
@@ -10,7 +10,9 @@ from tidegate.plan.build.chains import narrow_plan
 
 
 def a_step(name: str, *, expands: str = "") -> Step:
-    return Step(id=name, unit=a_name(name[0]), digest="", wave=int(name[1:]), expansion=expands)
+    return Step(
+        id=name, unit=make_unit_id(name[0]), digest="", wave=int(name[1:]), expansion=expands
+    )
 
 
 def plan_of_steps(*names: str, edges: tuple[Edge, ...]) -> Plan:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tidegate.errors import Location, PlanError
 from tidegate.model.plans.plan import Edge, Step
 from tidegate.plan.build.cycles import reject_cycles, sort_steps
 
 
 def steps_of(names: str) -> dict[str, Step]:
-    return {name: Step(id=name, unit=a_name(f"unit-{name}"), digest="") for name in names}
+    return {name: Step(id=name, unit=make_unit_id(f"unit-{name}"), digest="") for name in names}
 
 
 def ordered(names: str, *edges: str) -> str:
@@ -58,7 +58,7 @@ def test_what_only_lies_behind_a_circle_is_not_named() -> None:
 
 
 def test_a_long_circle_is_told_in_a_short_sentence() -> None:
-    names = [a_name(f"kustomization-number-{n}") for n in range(500)]
+    names = [make_unit_id(f"kustomization-number-{n}") for n in range(500)]
 
     with pytest.raises(PlanError) as raised:
         reject_cycles(

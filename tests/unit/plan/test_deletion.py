@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.builders import STAGED, USUAL
+from tests.support.builders import DEFAULT_POLICY, STAGED_POLICY
 from tests.support.orders import (
     CRD,
     a_hook,
@@ -32,7 +32,7 @@ def ending(
     *lives: PruneCandidate,
     before: tuple[Manifest, ...] = (),
     after: tuple[Manifest, ...] = (),
-    policy: Policy = USUAL,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     unit = msgspec.structs.replace(
         a_unit_of(policy=policy), before_deletion=before, after_deletion=after
@@ -160,13 +160,13 @@ def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
         stale("v1 Secret", "kept", 0, STAYS),
     ]
 
-    plan = ending(*lives, policy=STAGED)
+    plan = ending(*lives, policy=STAGED_POLICY)
 
     assert told(plan) == {"shop/delete": [["-web"], ["-b", "-a"], ["-space"], ["-gadgets.dev"]]}
 
 
 def test_a_unit_that_has_nothing_needs_no_steps() -> None:
-    assert told(ending()) == told(ending(policy=STAGED)) == {}
+    assert told(ending()) == told(ending(policy=STAGED_POLICY)) == {}
 
 
 def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> None:

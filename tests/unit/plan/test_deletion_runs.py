@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tests.support.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
-from tests.support.rollout_runs import Run, roll_out, settings_of
+from tests.support.rollout_runs import Run, make_settings, roll_out
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import Json
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
@@ -29,9 +29,9 @@ def end_of(unit: Manifests) -> Plan:
 
 async def made_and_ended(unit: Manifests) -> Run:
     world = build_sandbox(SimulationConfig())
-    made = await roll_out(world, plan_of(unit), settings_of(0))
+    made = await roll_out(world, plan_of(unit), make_settings(0))
     assert made.result == "passed"
-    return await roll_out(world, end_of(unit), settings_of(1))
+    return await roll_out(world, end_of(unit), make_settings(1))
 
 
 def names_told(run: Run, told: EventType) -> list[str]:

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.objects import (
     SECRET,
     a_config_map,
@@ -32,8 +32,8 @@ from tidegate.world.resilient import ResilientWorld
 async def really_applied(body: JsonObject) -> JsonObject:
     """The body as it lives in the sandbox after we applied it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await Desk(exchange).create(a_namespace("shop"))
-    return body_of(await Desk(exchange, namespace="shop").apply(body, manager=OURS))
+    await ClusterClient(exchange).create(a_namespace("shop"))
+    return require_body(await ClusterClient(exchange, namespace="shop").apply(body, manager=OURS))
 
 
 def a_workload(**container: Json) -> JsonObject:

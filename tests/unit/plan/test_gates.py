@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.orders import CRD, a_hook, a_thing, a_unit_of, links_of, plan_of, ref_of
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
@@ -100,7 +100,7 @@ def test_other_gates_are_another_plan() -> None:
 
 def waiting_for(*refs: Ref) -> Manifests:
     dependencies = tuple(Dependency(ref=ref) for ref in refs)
-    unit = Unit(id=a_name("shop"), dependencies=dependencies)
+    unit = Unit(id=make_unit_id("shop"), dependencies=dependencies)
     return Manifests(unit=unit, manifests=(a_thing("Pod", "a"),))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, told
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
@@ -22,13 +22,13 @@ def a_hooked_plan() -> Plan:
 
 
 def test_steps_that_had_nothing_but_hooks_are_gone() -> None:
-    plan = without_hooks(a_hooked_plan(), {a_name("shop")})
+    plan = without_hooks(a_hooked_plan(), {make_unit_id("shop")})
 
     assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/2": [["b"]]}
 
 
 def test_the_chain_is_closed_where_steps_are_gone() -> None:
-    plan = without_hooks(a_hooked_plan(), {a_name("shop")})
+    plan = without_hooks(a_hooked_plan(), {make_unit_id("shop")})
 
     assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
     assert [step.is_last for step in plan.steps] == [False, True]
@@ -38,7 +38,7 @@ def test_the_digest_covers_what_git_says_and_that_of_the_step_what_is_done() -> 
     whole = a_hooked_plan()
     before = {step.id: step.digest for step in whole.steps}
 
-    plan = without_hooks(whole, {a_name("shop")})
+    plan = without_hooks(whole, {make_unit_id("shop")})
 
     assert plan.digest == whole.digest
     same = {step.id: step.digest == before[step.id] for step in plan.steps}
@@ -51,7 +51,7 @@ def test_other_units_keep_their_hooks() -> None:
         a_unit_of(a_hook("Pod", "pre", Phase.PRE_SYNC), a_thing("Pod", "b"), name="web"),
     )
 
-    bare = without_hooks(plan, {a_name("web")})
+    bare = without_hooks(plan, {make_unit_id("web")})
 
     assert list(told(bare)) == [
         "db/presync/0",
@@ -63,7 +63,7 @@ def test_other_units_keep_their_hooks() -> None:
 def test_a_plan_without_hooks_stays_what_it_is() -> None:
     plan = plan_of(a_thing("Pod", "a"), a_thing("Pod", "b", wave=1))
 
-    assert without_hooks(plan, {a_name("shop")}) is plan
+    assert without_hooks(plan, {make_unit_id("shop")}) is plan
     assert without_hooks(a_hooked_plan(), set()) == a_hooked_plan()
 
 
@@ -75,7 +75,7 @@ def test_who_waited_for_a_hook_waits_for_what_came_before_it() -> None:
         ),
     )
 
-    bare = without_hooks(plan, {a_name("db"), a_name("web")})
+    bare = without_hooks(plan, {make_unit_id("db"), make_unit_id("web")})
 
     assert links_of(bare) == {("db/sync/0", "web/sync/0", "dependsOn")}
 
@@ -92,6 +92,6 @@ def test_a_unit_that_had_nothing_but_hooks_still_stands_between_others() -> None
         a_unit_of(a_thing("Pod", "b"), name="web", after=("jobs",)),
     )
 
-    bare = without_hooks(plan, {a_name("jobs")})
+    bare = without_hooks(plan, {make_unit_id("jobs")})
 
     assert links_of(bare) == {("db/sync/0", "web/sync/0", "dependsOn")}

@@ -7,7 +7,7 @@ from cProfile import Profile
 import pytest
 from msgspec import structs
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.joined_units import before, bring, joined, plan_of, setting
 from tests.support.orders import a_thing
 from tests.support.plan_wire import KEY
@@ -94,7 +94,7 @@ def test_hooks_of_a_parent_come_before_and_behind_its_children() -> None:
     assert before(plan, "web") == {"pre"}
     assert before(plan, "post") == {"pre", "web"}
     assert before(plan, "rescue") == set()
-    idle = without_hooks(plan, {a_name("root")})
+    idle = without_hooks(plan, {make_unit_id("root")})
     assert (before(idle, "web"), {"pre", "post"} & _all(idle)) == (set(), set())
 
 
@@ -132,8 +132,8 @@ def test_a_child_that_depends_on_its_parent_is_not_waited_for_by_it() -> None:
 
 def test_what_has_nothing_to_do_leaves_and_children_keep_their_place() -> None:
     plan = a_root(structs.replace(Policy(), apply_out_of_sync_only=True))
-    settled = {(a_name("root"), Ref(Kind("", "v1", "ConfigMap"), "default", "start"))}
-    settled |= {(a_name("data"), Ref(Kind("", "v1", "ConfigMap"), "default", "d0"))}
+    settled = {(make_unit_id("root"), Ref(Kind("", "v1", "ConfigMap"), "default", "start"))}
+    settled |= {(make_unit_id("data"), Ref(Kind("", "v1", "ConfigMap"), "default", "d0"))}
 
     left = without_in_sync(plan, settled)
 

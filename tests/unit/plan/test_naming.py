@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
@@ -97,7 +97,7 @@ def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
     plan = complete_hook_names(
         plan_of(early, late),
         revision="foo",
-        started_at={a_name("early"): Ms(1_000), a_name("late"): Ms(9_000)},
+        started_at={make_unit_id("early"): Ms(1_000), make_unit_id("late"): Ms(9_000)},
     )
 
     assert told(plan) == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import STAGED, USUAL
+from tests.support.builders import DEFAULT_POLICY, STAGED_POLICY
 from tests.support.orders import (
     a_hook,
     a_thing,
@@ -37,7 +37,7 @@ def comes_after(pairs: str) -> list[Precedence]:
 
 def planned(*manifests: Manifest, pairs: str, held: str = "", staged: bool = False) -> Plan:
     """`held`: those that wait for a key that nobody brings."""
-    unit = a_unit_of(*manifests, policy=STAGED if staged else USUAL)
+    unit = a_unit_of(*manifests, policy=STAGED_POLICY if staged else DEFAULT_POLICY)
     key, state = ref_of("Secret", "key"), AwaitedState.PRESENT
     foreign = [ExternalDependency(ref=key, state=state, dependent=spot(name)) for name in held]
     return build_plan([unit], comes_after(pairs), foreign, readiness_timeout=no_budget)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import a_name
+from tests.support.builders import make_unit_id
 from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
 from tidegate.errors import Location, PlanError
 from tidegate.model.k8s.objects import ClusterRef
@@ -36,12 +36,12 @@ def pod(name: str) -> ClusterRef:
 @pytest.mark.parametrize(
     ("before", "after", "edge"),
     [
-        (a_name("db"), a_name("web"), ("db/sync/1", "web/sync/0")),
-        (pod("db-0"), a_name("web"), ("db/sync/0", "web/sync/0")),
-        (a_name("db"), pod("web-1"), ("db/sync/1", "web/sync/1")),
+        (make_unit_id("db"), make_unit_id("web"), ("db/sync/1", "web/sync/0")),
+        (pod("db-0"), make_unit_id("web"), ("db/sync/0", "web/sync/0")),
+        (make_unit_id("db"), pod("web-1"), ("db/sync/1", "web/sync/1")),
         (pod("db-0"), pod("web-1"), ("db/sync/0", "web/sync/1")),
-        ("db/sync/0", a_name("web"), ("db/sync/0", "web/sync/0")),
-        (a_name("db"), "web/sync/1", ("db/sync/1", "web/sync/1")),
+        ("db/sync/0", make_unit_id("web"), ("db/sync/0", "web/sync/0")),
+        (make_unit_id("db"), "web/sync/1", ("db/sync/1", "web/sync/1")),
     ],
 )
 def test_a_unit_begins_with_its_first_step_and_is_done_with_its_last(
@@ -58,16 +58,16 @@ def test_what_is_run_for_a_failure_is_neither_end_of_its_unit() -> None:
     sorry = a_hook("Pod", "sorry", Phase.SYNC_FAIL)
     db = a_unit_of(a_thing("Pod", "a"), sorry, name="db")
 
-    plan = planned(db, two_waves("web"), before=a_name("db"), after=a_name("web"))
+    plan = planned(db, two_waves("web"), before=make_unit_id("db"), after=make_unit_id("web"))
 
     assert between(plan) == {("db/sync/0", "web/sync/0", "parent")}
 
 
 def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
     result = [
-        Precedence(before=a_name("a"), after=a_name("empty")),
-        Precedence(before=pod("b-0"), after=a_name("empty")),
-        Precedence(before=a_name("empty"), after=a_name("web")),
+        Precedence(before=make_unit_id("a"), after=make_unit_id("empty")),
+        Precedence(before=pod("b-0"), after=make_unit_id("empty")),
+        Precedence(before=make_unit_id("empty"), after=make_unit_id("web")),
     ]
     units = [two_waves("a"), two_waves("b"), a_unit_of(name="empty"), two_waves("web")]
 
@@ -83,7 +83,7 @@ def test_an_object_that_stands_in_several_steps_comes_before_all_with_each() -> 
     twice = [a_hook("Pod", "h", phase) for phase in (Phase.PRE_SYNC, Phase.POST_SYNC)]
     db = a_unit_of(*twice, a_thing("Pod", "a"), name="db")
 
-    plan = planned(db, two_waves("web"), before=pod("h"), after=a_name("web"))
+    plan = planned(db, two_waves("web"), before=pod("h"), after=make_unit_id("web"))
 
     assert {link for link in between(plan) if link[2] == "parent"} == {
         ("db/presync/0", "web/sync/0", "parent"),
@@ -92,15 +92,15 @@ def test_an_object_that_stands_in_several_steps_comes_before_all_with_each() -> 
 
 
 def test_a_precedence_between_objects_of_one_step_is_no_edge_to_itself() -> None:
-    plan = planned(two_waves("db"), before=a_name("db"), after=pod("db-1"))
+    plan = planned(two_waves("db"), before=make_unit_id("db"), after=pod("db-1"))
 
     assert between(plan) == set()
 
 
 def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
     precedence = Precedence(
-        before=a_name("db"),
-        after=a_name("web"),
+        before=make_unit_id("db"),
+        after=make_unit_id("web"),
         reason=EdgeReason.REFERENCE,
         strength=Strength.SOFT,
         location="web.yaml:7",
@@ -116,7 +116,9 @@ def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
 
 
 def test_a_part_of_a_plan_may_come_behind_a_step_that_is_elsewhere() -> None:
-    precedence = Precedence(before="parent/sync/3", after=a_name("web"), reason=EdgeReason.PARENT)
+    precedence = Precedence(
+        before="parent/sync/3", after=make_unit_id("web"), reason=EdgeReason.PARENT
+    )
 
     fragment = build_fragment([two_waves("web")], [precedence], readiness_timeout=no_budget)
 
@@ -125,7 +127,9 @@ def test_a_part_of_a_plan_may_come_behind_a_step_that_is_elsewhere() -> None:
 
 def depending(name: str, *dependencies: Dependency, cluster: str = "") -> Manifests:
     things = (a_thing("Pod", f"{name}-0"),)
-    unit = Unit(id=a_name(name), destination=Destination(cluster), dependencies=tuple(dependencies))
+    unit = Unit(
+        id=make_unit_id(name), destination=Destination(cluster), dependencies=tuple(dependencies)
+    )
     return Manifests(unit=unit, manifests=things)
 
 
@@ -152,7 +156,7 @@ def test_an_object_of_the_same_name_in_another_cluster_is_not_the_one() -> None:
 
 
 def test_a_dependency_on_a_unit_that_is_not_there_is_told_with_its_place() -> None:
-    missing = Dependency(unit=a_name("gone"), location=Location("web.yaml", 9))
+    missing = Dependency(unit=make_unit_id("gone"), location=Location("web.yaml", 9))
 
     with pytest.raises(PlanError) as raised:
         build_plan([depending("web", missing)], readiness_timeout=no_budget)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import STAGED, a_name
+from tests.support.builders import STAGED_POLICY, make_unit_id
 from tests.support.orders import (
     CRD,
     SHOP,
@@ -26,7 +26,7 @@ LAST = ObjectOptions(prune_last=True)
 NEVER = ObjectOptions(prune=Permission.NO)
 ASKS = ObjectOptions(prune=Permission.ASK)
 NOTHING = plan_of(a_unit_of())
-STAGED_SHOP = PlannedUnit(id=a_name("shop"), policy=STAGED)
+STAGED_SHOP = PlannedUnit(id=make_unit_id("shop"), policy=STAGED_POLICY)
 
 
 def kept(*waves: int) -> Plan:
@@ -238,7 +238,7 @@ def test_units_other_than_the_one_that_prunes_keep_their_steps() -> None:
 
 
 def test_a_unit_in_a_cluster_prunes_there() -> None:
-    unit = PlannedUnit(id=a_name("shop"), cluster="prod")
+    unit = PlannedUnit(id=make_unit_id("shop"), cluster="prod")
 
     (step,) = add_prunes(NOTHING, unit, gone(0)).steps
 
@@ -246,7 +246,9 @@ def test_a_unit_in_a_cluster_prunes_there() -> None:
 
 
 def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
-    plan = plan_of(a_unit_of(a_thing("Namespace", "n"), a_thing("ConfigMap", "c"), policy=STAGED))
+    plan = plan_of(
+        a_unit_of(a_thing("Namespace", "n"), a_thing("ConfigMap", "c"), policy=STAGED_POLICY)
+    )
     going = [
         stale("v1 Namespace", "old"),
         stale("v1 Service", "a"),
@@ -264,7 +266,7 @@ def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
 
 
 def test_in_stages_waves_and_definitions_are_nothing_special() -> None:
-    plan = plan_of(a_unit_of(a_thing("ConfigMap", "c"), policy=STAGED))
+    plan = plan_of(a_unit_of(a_thing("ConfigMap", "c"), policy=STAGED_POLICY))
     going = [stale("v1 Pod", "a", wave=3), stale(CRD, "gadgets.dev"), *gone(7, handling=NEVER)]
 
     with_prunes = add_prunes(plan, STAGED_SHOP, going)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.objects import (
     SECRET,
     a_claim,
@@ -32,11 +32,11 @@ SETTINGS = a_config_map(color="red")
 async def really_put(body: JsonObject, *patches: tuple[str, JsonObject]) -> JsonObject:
     """The body as it lives in the sandbox: created by us, then patched by these managers."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await Desk(exchange).create(a_namespace("shop"))
-    desk = Desk(exchange, namespace="shop")
-    live = body_of(await desk.create(body, manager=OURS))
+    await ClusterClient(exchange).create(a_namespace("shop"))
+    desk = ClusterClient(exchange, namespace="shop")
+    live = require_body(await desk.create(body, manager=OURS))
     for manager, patch in patches:
-        live = body_of(await desk.patch(await desk.ref(body), patch, manager=manager))
+        live = require_body(await desk.patch(await desk.ref(body), patch, manager=manager))
     return live
 
 

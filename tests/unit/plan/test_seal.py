@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, body_of
+from tests.support.cluster_client import ClusterClient, require_body
 from tests.support.objects import SECRET, a_config_map, a_namespace, an_object
 from tests.support.plan_lives import OURS, a_live, an_entry, applied
 from tests.support.worlds import sandbox_world
@@ -13,10 +13,10 @@ from tidegate.world.resilient import ResilientWorld
 async def drifted(patch: JsonObject) -> tuple[str, str]:
     """The seal of what we applied, before and after somebody else patched it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
-    await Desk(exchange).create(a_namespace("shop"))
-    desk = Desk(exchange, namespace="shop")
-    before = body_of(await desk.apply(a_config_map(color="red"), manager=OURS))
-    after = body_of(await desk.patch(await desk.ref(before), patch, manager="anna"))
+    await ClusterClient(exchange).create(a_namespace("shop"))
+    desk = ClusterClient(exchange, namespace="shop")
+    before = require_body(await desk.apply(a_config_map(color="red"), manager=OURS))
+    after = require_body(await desk.patch(await desk.ref(before), patch, manager="anna"))
     return compute_fingerprint(before, OURS), compute_fingerprint(after, OURS)
 
 

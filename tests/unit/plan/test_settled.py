@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.support.builders import USUAL, a_name
+from tests.support.builders import DEFAULT_POLICY, make_unit_id
 from tests.support.orders import a_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.manifest import Phase
@@ -16,7 +16,7 @@ from tidegate.plan.changes.narrow import without_in_sync
 SPARING = Policy(apply_out_of_sync_only=True)
 
 
-def a_plan(policy: Policy = USUAL) -> Plan:
+def a_plan(policy: Policy = DEFAULT_POLICY) -> Plan:
     place = structs.replace(
         a_thing("Namespace", "shop"), phase=Phase.PRE_SYNC, action=ItemAction.CREATE
     )
@@ -33,7 +33,7 @@ def a_plan(policy: Policy = USUAL) -> Plan:
 
 def settled(plan: Plan, *names: str) -> set[tuple[UnitId, Ref]]:
     items = [item for step in plan.steps for item in step_items(step)]
-    return {(a_name("shop"), item.ref) for item in items if item.ref.name in names}
+    return {(make_unit_id("shop"), item.ref) for item in items if item.ref.name in names}
 
 
 def test_what_was_only_to_be_created_and_is_there_is_left_out() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import STAGED
+from tests.support.builders import STAGED_POLICY
 from tests.support.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, told
 from tidegate.plan.build.stages import FIRST_KINDS, group_by_stage, object_rank
 
@@ -37,7 +37,7 @@ def test_each_kind_has_its_stage(kind: str, stage: str) -> None:
 def test_stages_come_one_after_another_and_empty_ones_are_left_out() -> None:
     things = (a_thing("Pod", "pod"), a_thing("Namespace", "space"))
 
-    plan = plan_of(a_unit_of(*things, policy=STAGED))
+    plan = plan_of(a_unit_of(*things, policy=STAGED_POLICY))
 
     assert told(plan) == {"shop/definitions": [["space"]], "shop/rest": [["pod"]]}
     assert links_of(plan) == {("shop/definitions", "shop/rest", "stage")}
@@ -46,7 +46,7 @@ def test_stages_come_one_after_another_and_empty_ones_are_left_out() -> None:
 def test_waves_mean_nothing_in_stages() -> None:
     things = (a_thing("Pod", "a", wave=9), a_thing("Pod", "b", wave=-9))
 
-    assert told(plan_of(a_unit_of(*things, policy=STAGED))) == {"shop/rest": [["a", "b"]]}
+    assert told(plan_of(a_unit_of(*things, policy=STAGED_POLICY))) == {"shop/rest": [["a", "b"]]}
 
 
 def test_kinds_are_in_the_order_that_flux_gives_them() -> None:

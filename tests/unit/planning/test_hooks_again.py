@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.deletions import a_directory, a_hook, a_setting, run
 from tests.support.sessions import a_session, ruled
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.units.semantics import ARGOCD, TIDEGATE, Semantics
@@ -30,7 +30,7 @@ def a_cluster(folder: Path, scenario: str) -> World:
 
 async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[Event]:
     session = a_session(world)
-    family = await a_family(ruled(chosen, semantics=rules), session)
+    family = await make_unit_tree(ruled(chosen, semantics=rules), session)
     planned = await make_plan([family], session)
     return await run(world, planned.plan)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.deletions import SETTINGS, a_setting, bring, names, run
 from tests.support.sessions import a_session
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
 from tidegate.model.units.policy import Policy
@@ -49,7 +49,7 @@ async def test_a_name_that_another_directory_has_is_refused_before_the_first_wri
     await bring(world, a_unit(root, "web", name="shop"))
 
     session = a_session(world)
-    family = await a_family(a_unit(root, "api", name="shop"), session)
+    family = await make_unit_tree(a_unit(root, "api", name="shop"), session)
     plan = (await make_plan([family], session)).plan
     with pytest.raises(PlanError) as caught:
         await run(world, plan)

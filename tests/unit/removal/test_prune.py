@@ -19,7 +19,7 @@ from tests.support.deletions import (
 )
 from tests.support.rollout_runs import PolicyChanges
 from tests.support.sessions import a_session, ruled
-from tests.support.unit_trees import a_family
+from tests.support.unit_trees import make_unit_tree
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import Kind, Ref
@@ -64,7 +64,7 @@ spec:
 async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> list[Event]:
     pruning = ruled(ruled(unit, prune=True), **changes)
     session = a_session(world)
-    plan = (await make_plan([await a_family(pruning, session)], session)).plan
+    plan = (await make_plan([await make_unit_tree(pruning, session)], session)).plan
     events = await run(world, plan)
     assert events[-1].reason == "passed"
     return events
@@ -188,7 +188,7 @@ async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
     pruning = ruled(a_directory(tmp_path), prune=True)
 
     session = a_session(build_sandbox(SimulationConfig()))
-    family = await a_family(pruning, session)
+    family = await make_unit_tree(pruning, session)
     with pytest.raises(PlanError) as caught:
         await make_plan([family], session, (":ConfigMap:one",))
 

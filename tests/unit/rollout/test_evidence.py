@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.builders import a_config_map, an_object
+from tests.support.builders import make_config_map, make_object
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.model.plans.change import MASK
@@ -20,7 +20,7 @@ from tidegate.world.requests import Verb, Write
 
 DIALS: JsonObject = {"env": [{"name": "DB_HOST", "value": "db"}]}
 NEEDS: JsonObject = {"envFrom": [{"secretRef": {"name": "missing"}}]}
-DATABASE = an_object("v1 Service", "db", spec={"selector": {"app": "db"}, "ports": [{"port": 1}]})
+DATABASE = make_object("v1 Service", "db", spec={"selector": {"app": "db"}, "ports": [{"port": 1}]})
 
 
 def pods_that(more: JsonObject) -> JsonObject:
@@ -31,14 +31,14 @@ def pods_that(more: JsonObject) -> JsonObject:
 def a_job_that(more: JsonObject, **limits: Json) -> JsonObject:
     pod: JsonObject = {"restartPolicy": "Never", **pods_that(more)}
     spec: JsonObject = {"backoffLimit": 0, "template": {"spec": pod}, **limits}
-    return an_object("batch/v1 Job", "migrate", spec=spec)
+    return make_object("batch/v1 Job", "migrate", spec=spec)
 
 
 def a_deployment_that(more: JsonObject) -> JsonObject:
     labels: JsonObject = {"app": "web"}
     template: JsonObject = {"metadata": {"labels": labels}, "spec": pods_that(more)}
     spec: JsonObject = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
-    return an_object("apps/v1 Deployment", "web", spec=spec)
+    return make_object("apps/v1 Deployment", "web", spec=spec)
 
 
 def ref_of(body: JsonObject) -> Ref:
@@ -131,7 +131,7 @@ async def test_secrets_are_hidden_in_what_is_said() -> None:
 
 
 async def test_what_has_no_pods_has_none_to_show() -> None:
-    settings = a_config_map("settings")
+    settings = make_config_map("settings")
     world = await living_with(settings)
 
     evidence = await evidence_of(world, settings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tests.support.builders import a_config_map, a_plan, an_object
-from tests.support.cluster_client import Desk, live_of
+from tests.support.builders import make_config_map, make_object, make_plan_from
+from tests.support.cluster_client import ClusterClient, require_live
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.knowledge.catalog import KindCatalog
 from tidegate.knowledge.reader import load_builtin_knowledge
@@ -23,13 +23,13 @@ DATABASE_KIND = Kind("kinda.rocks", "v1beta1", "Database")
 
 def a_database(name: str = "shop-db") -> JsonObject:
     spec: JsonObject = {"secretName": "shop-login", "instance": "main"}
-    return an_object("kinda.rocks/v1beta1 Database", name, spec=spec)
+    return make_object("kinda.rocks/v1beta1 Database", name, spec=spec)
 
 
 def a_job(pod: JsonObject) -> JsonObject:
     container: Json = {"name": "app", "image": "app:1", **pod}
     spec: Json = {"restartPolicy": "Never", "containers": [container]}
-    return an_object("batch/v1 Job", "migrate", spec={"template": {"spec": spec}})
+    return make_object("batch/v1 Job", "migrate", spec={"template": {"spec": spec}})
 
 
 def reads(kind: str, name: str, *, optional: bool = False) -> JsonObject:
@@ -47,7 +47,7 @@ async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ())
 async def living_with(bodies: Iterable[JsonObject]) -> World:
     world = build_sandbox(SimulationConfig())
     for body in bodies:
-        live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
+        require_live(await ClusterClient(Dispatcher(ResilientWorld(world))).apply(body))
     return world
 
 
@@ -61,7 +61,7 @@ def told(found: Evidence) -> list[tuple[str, list[tuple[str, StepRelation]]]]:
 async def test_a_secret_that_an_operator_would_make_later_has_its_maker() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    result = await asked(a_plan(job, a_database()), there=[job])
+    result = await asked(make_plan_from(job, a_database()), there=[job])
 
     assert told(result) == [
         ("Secret default/shop-login", [("Database default/shop-db", StepRelation.AFTER)])
@@ -70,11 +70,11 @@ async def test_a_secret_that_an_operator_would_make_later_has_its_maker() -> Non
 
 async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
     job = a_job(reads("configMapRef", "settings"))
-    settings = a_config_map("settings")
+    settings = make_config_map("settings")
 
-    behind = await asked(a_plan(job, settings), there=[job])
-    beside = await asked(a_plan((job, settings)), there=[job])
-    before = await asked(a_plan(settings, job), there=[job])
+    behind = await asked(make_plan_from(job, settings), there=[job])
+    beside = await asked(make_plan_from((job, settings)), there=[job])
+    before = await asked(make_plan_from(settings, job), there=[job])
 
     name = "ConfigMap default/settings"
     assert [told(item) for item in (behind, beside, before)] == [
@@ -87,18 +87,18 @@ async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
 async def test_what_nobody_makes_has_no_maker() -> None:
     job = a_job(reads("secretRef", "elsewhere"))
 
-    result = await asked(a_plan(job, a_database()), there=[job])
+    result = await asked(make_plan_from(job, a_database()), there=[job])
 
     assert told(result) == [("Secret default/elsewhere", [])]
 
 
 async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
-    settings = a_config_map("settings")
+    settings = make_config_map("settings")
     job = a_job(reads("configMapRef", "settings"))
     careless = a_job(reads("secretRef", "anything", optional=True))
 
-    served = await asked(a_plan(job), there=[settings, job])
-    content = await asked(a_plan(careless), there=[careless])
+    served = await asked(make_plan_from(job), there=[settings, job])
+    content = await asked(make_plan_from(careless), there=[careless])
 
     assert told(served) == told(content) == []
 
@@ -110,9 +110,9 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
         "containers": [{"name": "app", "image": "app:1"}],
         "restartPolicy": "Never",
     }
-    job = an_object("batch/v1 Job", "migrate", spec={"template": {"spec": pod}})
+    job = make_object("batch/v1 Job", "migrate", spec={"template": {"spec": pod}})
 
-    result = await asked(a_plan(job), there=[job])
+    result = await asked(make_plan_from(job), there=[job])
 
     assert [name for name, _ in told(result)] == [
         "ServiceAccount default/migrator",
@@ -123,7 +123,7 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
 async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    result = await asked(a_plan(job, a_database()))
+    result = await asked(make_plan_from(job, a_database()))
 
     assert [name for name, _ in told(result)] == ["Secret default/shop-login"]
 
@@ -131,7 +131,7 @@ async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
 async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
-    result = await asked(a_plan(a_database()), ref)
+    result = await asked(make_plan_from(a_database()), ref)
 
     assert told(result) == [("DbInstance main", [])]
 
@@ -139,7 +139,7 @@ async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> 
 async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    result = await asked(a_plan(a_database(), job), there=[job])
+    result = await asked(make_plan_from(a_database(), job), there=[job])
 
     assert told(result) == [
         ("Secret default/shop-login", [("Database default/shop-db", StepRelation.BEFORE)]),
@@ -150,7 +150,7 @@ async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
 async def test_a_kind_that_nobody_serves_in_a_simulated_cluster_is_told_with_its_operator() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
-    result = await asked(a_plan(a_database()), ref)
+    result = await asked(make_plan_from(a_database()), ref)
 
     assert result.not_served_reason == (
         "no operator for Database: no workload here is known to run one for kinda.rocks;"

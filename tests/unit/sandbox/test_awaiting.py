@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.objects import a_definition, a_gate, an_object
 from tests.support.stage import Stage, a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -125,7 +125,7 @@ async def test_custom_resources_are_known_by_their_definition(word: str) -> None
     await stage.at(10)
     before = await stage.phase("smoke")
     status: JsonObject = {"status": {"conditions": [{"type": "Open", "status": "True"}]}}
-    live_of(await stage.desk.patch(Ref(GATE, "shop", "north"), status, subresource="status"))
+    require_live(await stage.desk.patch(Ref(GATE, "shop", "north"), status, subresource="status"))
 
     await stage.at(25)
 

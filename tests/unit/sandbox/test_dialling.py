@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import body_of
+from tests.support.cluster_client import require_body
 from tests.support.objects import an_object
 from tests.support.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
@@ -214,7 +214,7 @@ def a_job(limit: int, **spec: Json) -> JsonObject:
 
 async def conditions_of(stage: Stage) -> dict[Json, Json]:
     outcome = await stage.desk.get(await stage.desk.ref(a_job(1)))
-    conditions = at(body_of(outcome), "status", "conditions")
+    conditions = at(require_body(outcome), "status", "conditions")
     listed = conditions if isinstance(conditions, list) else []
     return {item["type"]: item["status"] for item in listed if isinstance(item, dict)}
 

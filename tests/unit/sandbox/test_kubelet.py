@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.stage import POD, a_container, a_pod, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
 from tidegate.model.times import SECOND, Ms
@@ -33,11 +33,14 @@ async def test_a_pod_is_placed_at_once_and_runs_when_its_image_is_there() -> Non
 async def test_a_pod_that_nothing_holds_up_is_written_twice() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
-    made = int(live_of(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version)
+    made = int(require_live(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version)
 
     await stage.at(60)
 
-    assert int(live_of(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version) == made + 2
+    assert (
+        int(require_live(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version)
+        == made + 2
+    )
 
 
 async def test_a_pods_status_says_what_a_kubelet_would() -> None:

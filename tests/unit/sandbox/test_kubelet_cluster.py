@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import body_of, items_of
+from tests.support.cluster_client import require_body, require_items
 from tests.support.objects import an_object
 from tests.support.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
@@ -77,7 +77,7 @@ def a_waiting_api() -> JsonObject:
 
 
 async def told(stage: Stage, kind: Kind, name: str, *path: str) -> Json:
-    return at(body_of(await stage.desk.get(Ref(kind, "shop", name))), *path)
+    return at(require_body(await stage.desk.get(Ref(kind, "shop", name))), *path)
 
 
 async def test_a_shop_that_is_applied_at_once_comes_up() -> None:
@@ -101,7 +101,7 @@ async def test_the_same_shop_comes_up_in_the_same_way_twice() -> None:
         await stage.create(a_waiting_api(), a_migration(), a_service("db"), a_database())
         await stage.at(120)
         pages = [await stage.desk.page(Selection(kind, "shop")) for kind in KINDS]
-        runs.append([live.body for page in pages for live in items_of(page)])
+        runs.append([live.body for page in pages for live in require_items(page)])
 
     assert runs[0] == runs[1]
 
@@ -118,7 +118,8 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
 
     assert isinstance(outcome, Success)
     pods = [
-        body_of(Success(item)) for item in items_of(await stage.desk.page(Selection(POD, "shop")))
+        require_body(Success(item))
+        for item in require_items(await stage.desk.page(Selection(POD, "shop")))
     ]
     images = [at(pod, "status", "containerStatuses") for pod in pods]
     assert len(pods) == 2

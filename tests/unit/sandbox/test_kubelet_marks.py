@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.objects import a_service
 from tests.support.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.k8s.objects import Json, JsonObject, Ref
@@ -159,7 +159,7 @@ async def test_a_held_pod_that_is_deleted_says_how_its_end_is_known() -> None:
     await stage.create(pod)
     await stage.at(10)
 
-    live_of(await stage.desk.delete(Ref(POD, "shop", "web")))
+    require_live(await stage.desk.delete(Ref(POD, "shop", "web")))
     await stage.at(20)
 
     assert await marks_of(stage) == ["durations", ENDED]

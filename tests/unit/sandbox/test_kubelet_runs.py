@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.stage import POD, SIMPLE, Stage, a_container, a_pod, a_stage, at
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.times import SECOND, Ms
@@ -32,7 +32,7 @@ async def a_talking_stage(times: int | None = None) -> Stage:
 
 async def change_image(stage: Stage, image: str = "registry.example/app:2") -> None:
     path = "/spec/containers/0/image"
-    live_of(
+    require_live(
         await stage.desk.patch(
             WEB, [{"op": "replace", "path": path, "value": image}], patch_type=PatchType.JSON
         )

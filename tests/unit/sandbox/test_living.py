@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.cluster_client import Desk, live_of
+from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.objects import a_container, a_job, a_pod_template, a_stateful_set
 from tidegate.knowledge.reader import load_builtin_knowledge
 from tidegate.model.k8s.objects import JsonObject, LiveObject
@@ -15,10 +15,10 @@ from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.resilient import ResilientWorld
 
 
-def a_cluster() -> Desk:
+def a_cluster() -> ClusterClient:
     sandbox = Sandbox(controllers=build_controllers(default_profile(), load_builtin_knowledge()))
     sandbox.preload(load_base_objects())
-    return Desk(Dispatcher(ResilientWorld(sandbox)))
+    return ClusterClient(Dispatcher(ResilientWorld(sandbox)))
 
 
 def a_vault() -> JsonObject:
@@ -33,11 +33,11 @@ def is_ready(live: LiveObject | None) -> bool:
 
 async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
     desk = a_cluster()
-    vault = live_of(await desk.apply(a_vault())).ref
+    vault = require_live(await desk.apply(a_vault())).ref
     await desk.rest(Ms(desk.world.now() + 2 * MINUTE))
 
-    sealed = live_of(await desk.get(vault))
-    live_of(await desk.apply(a_job("vault-unseal")))
+    sealed = require_live(await desk.get(vault))
+    require_live(await desk.apply(a_job("vault-unseal")))
     unsealed = await desk.settled(vault, is_ready, within=MINUTE)
 
     assert not is_ready(sealed)
@@ -48,7 +48,7 @@ async def test_a_new_cluster_has_namespaces_with_accounts_a_node_and_a_class_of_
     desk = a_cluster()
 
     refs = [await desk.ref(body) for body in load_base_objects()]
-    matches = [str(live_of(await desk.get(ref)).ref) for ref in refs]
+    matches = [str(require_live(await desk.get(ref)).ref) for ref in refs]
 
     assert matches == [
         "Namespace default",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import Desk
+from tests.support.cluster_client import ClusterClient
 from tests.support.sequence_answers import shape_for
 from tests.support.sequence_runs import Run, named, prepare
 from tests.support.write_sequences import Deed, Sequence, Step, random_sequences
@@ -55,7 +55,7 @@ def applied_to(
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.shows)
 async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
     sandbox = Sandbox()
-    await prepare(Desk(Dispatcher(sandbox)))
+    await prepare(ClusterClient(Dispatcher(sandbox)))
     server = sandbox.clusters[""].server
     shape, run = shape_for(sequence.kind), Run(sequence, "thing")
     while (step := run.step) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.cluster_client import items_of, live_of
+from tests.support.cluster_client import require_items, require_live
 from tests.support.objects import SECRET, a_namespace
 from tests.support.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
 from tidegate.knowledge.reader import load_builtin_knowledge, parse_knowledge
@@ -67,7 +67,7 @@ async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_
 
 async def test_an_operator_that_is_not_available_serves_nobody_and_is_named() -> None:
     stage = await OperatorStage().begin(SEALED)
-    live_of(await stage.desk.create(SEALER))
+    require_live(await stage.desk.create(SEALER))
 
     sealed = await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(MINUTE))
@@ -245,7 +245,7 @@ async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
 
     await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
-    events = items_of(await stage.desk.page(Selection(EVENT, "shop")))
+    events = require_items(await stage.desk.page(Selection(EVENT, "shop")))
 
     assert [msgspec.json.decode(event.body)["reason"] for event in events] == ["StatusRefused"]
 
@@ -276,7 +276,7 @@ async def test_the_same_seed_gives_the_same_bytes() -> None:
         await stage.wait(Ms(MINUTE))
         kinds = (SECRET, SEALED, WIDGET)
         pages = [await stage.desk.page(Selection(kind, "shop")) for kind in kinds]
-        return [live.body for page in pages for live in items_of(page)]
+        return [live.body for page in pages for live in require_items(page)]
 
     assert await run() == await run()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.cluster_client import Desk, body_of, live_of
+from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import a_namespace, an_object
 from tidegate.knowledge.catalog import pluralize_kind, selects_workload
 from tidegate.knowledge.reader import load_builtin_knowledge
@@ -187,7 +187,7 @@ async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_l
 async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None:
     sandbox = a_cluster(OPERATORS["gateway-api"])
 
-    (catalogue,) = await Desk(Dispatcher(ResilientWorld(sandbox))).ask(Discover())
+    (catalogue,) = await ClusterClient(Dispatcher(ResilientWorld(sandbox))).ask(Discover())
 
     assert isinstance(catalogue, ApiResources)
     by_name = {
@@ -218,21 +218,21 @@ async def test_an_operator_can_live_in_another_namespace() -> None:
 
 async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() -> None:
     sandbox = a_cluster(OPERATORS["external-secrets"])
-    desk = Desk(Dispatcher(ResilientWorld(sandbox)), namespace="default")
-    live_of(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
+    desk = ClusterClient(Dispatcher(ResilientWorld(sandbox)), namespace="default")
+    require_live(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
     spec: JsonObject = {
         "secretStoreRef": {"name": "fake"},
         "dataFrom": [{"extract": {"key": "web"}}],
     }
-    live_of(await desk.create(an_object(EXTERNAL, "web", spec=spec)))
+    require_live(await desk.create(an_object(EXTERNAL, "web", spec=spec)))
     variable: Json = {"name": "T", "valueFrom": {"secretKeyRef": {"name": "web", "key": "token"}}}
     container: Json = {"name": "run", "image": "run:1", "env": [variable]}
     pod: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    ref = live_of(await desk.create(an_object(JOB, "run", spec={"template": pod}))).ref
+    ref = require_live(await desk.create(an_object(JOB, "run", spec={"template": pod}))).ref
 
     await wait(sandbox, Ms(MINUTE))
 
-    assert get_mapping(body_of(await desk.get(ref)), "status")["succeeded"] == 1
+    assert get_mapping(require_body(await desk.get(ref)), "status")["succeeded"] == 1
 
 
 def test_a_stage_is_what_its_paces_say() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cluster_client import live_of
+from tests.support.cluster_client import require_live
 from tests.support.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
 from tests.support.operator_stage import OperatorStage
 from tidegate.errors import TidegateError
@@ -30,7 +30,7 @@ async def why(stage: OperatorStage, pod: StoredObject) -> str:
 async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
     stage = await OperatorStage().begin()
     pod = a_pod(SERVER)
-    live_of(await stage.desk.create(a_job("vault-bootstrap")))
+    require_live(await stage.desk.create(a_job("vault-bootstrap")))
 
     before = await why(stage, pod)
     done: JsonObject = {"status": {"succeeded": 1}}
@@ -41,7 +41,7 @@ async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
 
 async def test_another_job_unseals_nothing() -> None:
     stage = await OperatorStage().begin()
-    live_of(await stage.desk.create(a_job("migrate")))
+    require_live(await stage.desk.create(a_job("migrate")))
     done: JsonObject = {"status": {"succeeded": 1}}
     await stage.desk.patch(Ref(JOB, "shop", "migrate"), done, subresource="status")
 
@@ -64,7 +64,7 @@ async def test_vault_that_unseals_itself_is_not_held(container: dict[str, Json])
 async def test_vault_with_a_seal_in_its_config_is_not_held() -> None:
     stage = await OperatorStage().begin()
     config: JsonObject = {"config.hcl": 'seal "awskms" {}'}
-    live_of(await stage.desk.create(an_object(CONFIG_MAP, "vault-config", data=config)))
+    require_live(await stage.desk.create(an_object(CONFIG_MAP, "vault-config", data=config)))
 
     assert await why(stage, a_pod(SERVER)) == ""
 

@@ -8,7 +8,7 @@ import threading
 import msgspec
 import pytest
 
-from tests.support.cluster_client import Desk, items_of, live_of
+from tests.support.cluster_client import ClusterClient, require_items, require_live
 from tests.support.objects import (
     CONFIG_MAP,
     NAMESPACE,
@@ -73,7 +73,7 @@ def a_creation(name: str = "web") -> Write:
 async def a_sandbox(*faults: Fault, watching: Ms = Ms(5 * MINUTE)) -> Sandbox:
     """One with a namespace `default`."""
     sandbox = Sandbox(faults=faults, timing=ServerTiming(watch_timeout=watching))
-    live_of(await Desk(Dispatcher(sandbox)).create(a_namespace("default")))
+    require_live(await ClusterClient(Dispatcher(sandbox)).create(a_namespace("default")))
     return sandbox
 
 
@@ -293,9 +293,9 @@ async def test_a_watch_that_is_silent_for_good_never_tells() -> None:
 async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
     sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compaction()))
     await send_requests(Dispatcher(sandbox), a_creation("a"), a_creation("b"))
-    desk = Desk(Dispatcher(sandbox))
+    desk = ClusterClient(Dispatcher(sandbox))
     page = await desk.page(EVERYWHERE, limit=1)
-    assert items_of(page)
+    assert require_items(page)
     await facts_until(sandbox, Ms(START + 20 * SECOND))
 
     desk.watch(EVERYWHERE, since="1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.builders import a_config_map, a_deployment, a_job, an_object
+from tests.support.builders import make_config_map, make_deployment, make_job, make_object
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.schema.violations import SchemaViolations, find_schema_violations, read_crd
 
@@ -36,11 +36,11 @@ def a_definition_of(schema: JsonObject) -> bytes:
     parts: JsonObject = {"group": "example.org", "names": names, "scope": "Namespaced"}
     kind = "apiextensions.k8s.io/v1 CustomResourceDefinition"
     spec: JsonObject = {**parts, "versions": [version, {**version, "name": "v0", "served": False}]}
-    return msgspec.json.encode(an_object(kind, "gates.example.org", spec=spec))
+    return msgspec.json.encode(make_object(kind, "gates.example.org", spec=spec))
 
 
 def a_gate(spec: JsonObject | None = None) -> JsonObject:
-    return an_object("example.org/v1 Gate", "north", spec={**(spec or {})})
+    return make_object("example.org/v1 Gate", "north", spec={**(spec or {})})
 
 
 def kind_of(body: JsonObject) -> Kind:
@@ -65,7 +65,7 @@ def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
     return {**body, "spec": {**known, **spec}}
 
 
-@pytest.mark.parametrize("body", [a_config_map(), a_deployment(), a_job()])
+@pytest.mark.parametrize("body", [make_config_map(), make_deployment(), make_job()])
 @pytest.mark.parametrize("applied", [True, False])
 def test_nothing_is_wrong_with_what_is_right(body: JsonObject, *, applied: bool) -> None:
     assert misfit_of(body, applied=applied) == SchemaViolations()
@@ -73,7 +73,7 @@ def test_nothing_is_wrong_with_what_is_right(body: JsonObject, *, applied: bool)
 
 @pytest.mark.parametrize("applied", [True, False])
 def test_a_wrong_type_makes_a_text_unreadable(*, applied: bool) -> None:
-    misfit = misfit_of(with_spec(a_deployment(), replicas="three"), applied=applied)
+    misfit = misfit_of(with_spec(make_deployment(), replicas="three"), applied=applied)
 
     assert len(misfit.unreadable) == 1
     assert "replicas" in str(misfit.unreadable)
@@ -82,13 +82,13 @@ def test_a_wrong_type_makes_a_text_unreadable(*, applied: bool) -> None:
 
 @pytest.mark.parametrize("applied", [True, False])
 def test_an_unknown_field_makes_a_text_unreadable(*, applied: bool) -> None:
-    misfit = misfit_of(with_spec(a_deployment(), replicsa=3), applied=applied)
+    misfit = misfit_of(with_spec(make_deployment(), replicsa=3), applied=applied)
 
     assert fields(misfit) == (["spec.replicsa"], [])
 
 
 def test_what_is_missing_makes_a_text_invalid() -> None:
-    misfit = misfit_of(with_spec(a_deployment(), selector={}))
+    misfit = misfit_of(with_spec(make_deployment(), selector={}))
 
     assert misfit.unreadable == ()
     assert "spec.selector" in fields(misfit)[1]
