@@ -103,15 +103,17 @@ def _error_response(code: int, reason: str, message: str, **details: Json) -> Er
 
 
 def _encode_causes(causes: tuple[messages.Cause, ...]) -> Json:
-    return [{"reason": one.reason, "message": one.message, "field": one.field} for one in causes]
+    return [
+        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
+    ]
 
 
 def _encode_owners(conflict: messages.Conflict) -> Json:
     return [
         {
             "reason": "FieldManagerConflict",
-            "message": f'conflict with "{one.manager}"',
-            "field": f".{one.field}",
+            "message": f'conflict with "{owner.manager}"',
+            "field": f".{owner.field}",
         }
-        for one in conflict.owners
+        for owner in conflict.owners
     ]

@@ -57,8 +57,8 @@ def build_graph_view(
     if query.critical:
         path = tuple(_find_critical_path(result, simulation))
     if query.why is not None:
-        one, other = (find_node(graph, name) for name in query.why)
-        waits = tuple(explain_wait(graph, one, other))
+        waiting, awaited = (find_node(graph, name) for name in query.why)
+        waits = tuple(explain_wait(graph, waiting, awaited))
     return GraphView(
         graph=graph,
         inverted_edges=find_inverted_edges(graph),

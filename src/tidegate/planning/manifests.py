@@ -273,7 +273,9 @@ async def find_further_problems(manifest_set: ManifestSet, session: Session) -> 
     )
     if not manifest_set.errors:
         return findings
-    further = [error_from_finding(one) for one in findings if one.severity is Severity.ERROR]
+    further = [
+        error_from_finding(finding) for finding in findings if finding.severity is Severity.ERROR
+    ]
     located = [*FieldLocator(session.source_root).locate_errors(manifest_set.errors), *further]
     raise located[0] if len(located) == 1 else ExceptionGroup("objects are at fault", located)
 

@@ -62,7 +62,7 @@ KEY_SECRET_PREFIXES = ("sops-", "sealed-secrets-key", "age-key", "vault-unseal")
 """Name prefixes of Secrets that decrypt others."""
 DECRYPTION = "decryption"
 APPLICATION_KINDS = frozenset(
-    {(one.group, one.name) for one in (SECRET, CONFIG_MAP, SERVICE_ACCOUNT, VOLUME_CLAIM)}
+    {(item.group, item.name) for item in (SECRET, CONFIG_MAP, SERVICE_ACCOUNT, VOLUME_CLAIM)}
 )
 CLUSTER_SCOPED_NAME = lazy_regex(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
 """Names of kinds that are taken for cluster-scoped if their scope is unknown."""

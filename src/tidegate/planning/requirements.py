@@ -88,9 +88,9 @@ def _pod_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
 def metrics_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     """Yield the metrics APIs that a HorizontalPodAutoscaler needs; by default that of CPU."""
     if (ref.kind.group, ref.kind.name) == AUTOSCALER:
-        metric_types = [get_text(one, "type") for one in get_mappings(body, "spec", "metrics")] or [
-            "Resource"
-        ]
+        metric_types = [
+            get_text(metric, "type") for metric in get_mappings(body, "spec", "metrics")
+        ] or ["Resource"]
         apis = dict.fromkeys(
             f"v1beta1.{METRICS_APIS.get(metric_type, '')}metrics.k8s.io"
             for metric_type in metric_types

@@ -232,9 +232,9 @@ class HelmHistory(msgspec.Struct):
         return tuple(self._record_writes(unit, records, changes, now))
 
     def _record_writes(
-        self, unit: UnitId, entries: Sequence[LiveObject], told: history.RecordChanges, now: Ms
+        self, unit: UnitId, entries: Sequence[LiveObject], changes: history.RecordChanges, now: Ms
     ) -> Iterable[Write]:
-        storage, lives = self.specs[unit].storage, {one.ref: one for one in entries}
+        storage, lives = self.specs[unit].storage, {entry.ref: entry for entry in entries}
 
         def put(record: ReleaseRecord, version: str) -> Write:
             body = record_secret(record, storage, now=now, version=version)
@@ -246,12 +246,14 @@ class HelmHistory(msgspec.Struct):
                 resource_version=version,
             )
 
-        for one in told.changed:
-            yield put(one, lives[record_ref(one.name, one.number, storage)].resource_version)
-        for one in told.created:
-            yield put(one, "")
-        for one in told.deleted:
-            ref = record_ref(one.name, one.number, storage)
+        for record in changes.changed:
+            yield put(
+                record, lives[record_ref(record.name, record.number, storage)].resource_version
+            )
+        for record in changes.created:
+            yield put(record, "")
+        for record in changes.deleted:
+            ref = record_ref(record.name, record.number, storage)
             yield Write(verb=Verb.DELETE, ref=ref, uid=lives[ref].uid)
 
 

@@ -66,19 +66,21 @@ _KINDS = msgspec.convert(
     read_documents(KINDS_FILE.read_bytes(), KINDS_FILE.name)[0].body, _KindsFile
 )
 GENERATION_RESOURCES = frozenset(
-    (group, one) for group, plurals in _KINDS.counted.items() for one in plurals
+    (group, plural) for group, plurals in _KINDS.counted.items() for plural in plurals
 )
 """Built-in resources with a `metadata.generation`, by group and plural."""
-SELECTABLE_FIELDS = {_parse_kind(one): fields for one, fields in _KINDS.selectable.items()}
+SELECTABLE_FIELDS = {_parse_kind(item): fields for item, fields in _KINDS.selectable.items()}
 """Fields for field selectors besides name and namespace."""
 INITIAL_STATUSES = {
-    _parse_kind(one): cast("dict[str, Json]", status)
-    for one, status in _KINDS.first_statuses.items()
+    _parse_kind(item): cast("dict[str, Json]", status)
+    for item, status in _KINDS.first_statuses.items()
 }
 """Statuses of new objects, by kind."""
 STATUS_ONLY_KINDS = frozenset(map(_parse_group_kind, _KINDS.status_alone))
 """Built-in kinds whose `status` subresource cannot change metadata."""
-RESET_FIELDS = {(*_parse_group_kind(one.kind), one.through): one.fields for one in _KINDS.resets}
+RESET_FIELDS = {
+    (*_parse_group_kind(reset.kind), reset.through): reset.fields for reset in _KINDS.resets
+}
 """Fields that a write cannot change, by group, kind and subresource, where that is unusual.
 
 Kubernetes calls them reset fields (`ResetFieldsStrategy`).

@@ -319,7 +319,10 @@ CORE_COLUMNS = {
     ("events.k8s.io", "Event"): EVENT_COLUMNS,
     ("", "PodTemplate"): (
         NAME,
-        *(one._replace(is_wide=False) for one in container_columns("template")),
+        *(
+            container_column._replace(is_wide=False)
+            for container_column in container_columns("template")
+        ),
         TableColumn(
             "Pod Labels",
             lambda body, _: format_labels(get_value(body, "template", "metadata", "labels")),

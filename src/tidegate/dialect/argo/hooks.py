@@ -47,12 +47,12 @@ HELM_PHASES = {
     "post-install": Phase.POST_SYNC,
     "post-upgrade": Phase.POST_SYNC,
 }
-DELETION_PHASES = {one.value: one for one in DeletionPhase}
+DELETION_PHASES = {phase.value: phase for phase in DeletionPhase}
 HELM_DELETION_PHASES = {
     "pre-delete": DeletionPhase.PRE_DELETE,
     "post-delete": DeletionPhase.POST_DELETE,
 }
-DELETE_POLICIES = {one.value: one for one in HookPolicy}
+DELETE_POLICIES = {policy.value: policy for policy in HookPolicy}
 HELM_DELETE_POLICIES = {
     "before-hook-creation": HookPolicy.BEFORE_CREATION,
     "hook-succeeded": HookPolicy.SUCCEEDED,

@@ -62,7 +62,7 @@ PENDING = frozenset(
     }
 )
 """Statuses of an action in progress or interrupted: Helm starts no other action meanwhile."""
-_STATUSES = {one.value: one for one in ReleaseStatus}
+_STATUSES = {status.value: status for status in ReleaseStatus}
 _ESCAPED_SLASH = "__"
 _LABEL = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 

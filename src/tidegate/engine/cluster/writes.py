@@ -199,8 +199,8 @@ def cause_messages(
 ) -> tuple[tuple[str, str], ...]:
     """Return field and message of each cause. Values are left out for Secrets."""
     if ref is not None and ref.kind == SECRET:
-        return tuple((one.field, sanitize(_redacted_message(one))) for one in causes)
-    return tuple((one.field, sanitize(_cause_message(one))) for one in causes)
+        return tuple((cause.field, sanitize(_redacted_message(cause))) for cause in causes)
+    return tuple((cause.field, sanitize(_cause_message(cause))) for cause in causes)
 
 
 def _cause_message(cause: messages.Cause) -> str:

@@ -71,14 +71,14 @@ def _replace_unit_steps(rollout: Rollout, unit: UnitRun, part: Plan) -> None:
     the edges of the new plan. A new first step waits for what the old first steps waited for,
     and what waited for the old last steps waits for a new last step.
     """
-    known, wanted = list(unit.steps), {step.id: step for step in part.steps}
+    known, desired = list(unit.steps), {step.id: step for step in part.steps}
     firsts = [run for run in known if not _is_within(run.before, unit)]
     lasts = [run for run in known if not _is_within(run.after, unit)]
-    before = dict.fromkeys(one for run in firsts for one in run.before)
-    after = dict.fromkeys(one for run in lasts for one in run.after)
+    before = dict.fromkeys(predecessor for run in firsts for predecessor in run.before)
+    after = dict.fromkeys(successor for run in lasts for successor in run.after)
     unit.has_hooks = False
     for run in known:
-        _replace_step(rollout, run, wanted.get(run.step.id))
+        _replace_step(rollout, run, desired.get(run.step.id))
     fresh = add_plan(rollout, msgspec.structs.replace(part, edges=()))
     parent = known[0].expanded_from if known else None
     for run in fresh:
@@ -87,10 +87,10 @@ def _replace_unit_steps(rollout: Rollout, unit: UnitRun, part: Plan) -> None:
         parent.unfinished_children += len(fresh)
     _add_new_edges(rollout, part)
     for run in (run for run in fresh if not run.step.only_on_failure):
-        for one in before if not _is_within(run.before, unit) else ():
-            add_edge(one, run)
-        for one in after if not _is_within(run.after, unit) else ():
-            add_edge(run, one)
+        for predecessor in before if not _is_within(run.before, unit) else ():
+            add_edge(predecessor, run)
+        for successor in after if not _is_within(run.after, unit) else ():
+            add_edge(run, successor)
 
 
 def _replace_step(rollout: Rollout, run: StepRun, step: Step | None) -> None:

@@ -307,7 +307,9 @@ def public_digest(plan: Plan) -> str:
     confidential = {step.id for step in plan.steps if any(map(is_confidential, step_items(step)))}
     if not confidential:
         return plan.digest
-    steps = tuple(_without_secrets(one) if one.id in confidential else one for one in plan.steps)
+    steps = tuple(
+        _without_secrets(step) if step.id in confidential else step for step in plan.steps
+    )
     units = tuple(msgspec.structs.replace(unit, digest="") for unit in plan.units)
     return digest_plan(PlanFragment(units=units, steps=steps, edges=plan.edges, slots=plan.slots))
 

@@ -91,20 +91,20 @@ def find_blocking_window(
 
     Returns None if no window blocks.
     """
-    denying = [one for one in windows if not one.allows and is_active(one, at)]
-    if not denying and any(one.allows and is_active(one, at) for one in windows):
+    denying = [window for window in windows if not window.allows and is_active(window, at)]
+    if not denying and any(window.allows and is_active(window, at) for window in windows):
         return None
-    blocking = denying or [one for one in windows if one.allows]
-    if not blocking or (is_manual and all(one.manual for one in blocking)):
+    blocking = denying or [window for window in windows if window.allows]
+    if not blocking or (is_manual and all(window.manual for window in blocking)):
         return None
-    may_overrun = started_at is not None and all(one.overruns for one in blocking)
+    may_overrun = started_at is not None and all(window.overruns for window in blocking)
     if (
         may_overrun
         and started_at is not None
         and not find_blocking_window(windows, started_at, is_manual=is_manual)
     ):
         return None
-    return next((one for one in blocking if not (is_manual and one.manual)), blocking[0])
+    return next((window for window in blocking if not (is_manual and window.manual)), blocking[0])
 
 
 def _possible_changes(
@@ -117,12 +117,14 @@ def _possible_changes(
     """
     last, at = Ms(now + MAX_LOOKAHEAD), now
     for _ in range(MAX_CHANGES):
-        denied = any(not one.allows and is_active(one, at) for one in windows)
-        times = [_next_offset_change(one.zone, at) for one in windows]
+        denied = any(not window.allows and is_active(window, at) for window in windows)
+        times = [_next_offset_change(window.zone, at) for window in windows]
         if denied:
-            times += [_next_end(one, at) for one in windows if not one.allows]
+            times += [_next_end(window, at) for window in windows if not window.allows]
         else:
-            times += [_next_start(one, at) for one in windows if one.allows or allows_manual]
+            times += [
+                _next_start(window, at) for window in windows if window.allows or allows_manual
+            ]
         later = [time for time in times if at < time <= last]
         if not later:
             return

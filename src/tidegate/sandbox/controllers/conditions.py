@@ -55,7 +55,7 @@ def conditions_of(stored: StoredObject) -> Conditions:
 
 
 def find_condition(conditions: Conditions, name: str) -> JsonObject | None:
-    return next((one for one in conditions if one.get("type") == name), None)
+    return next((condition for condition in conditions if condition.get("type") == name), None)
 
 
 def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
@@ -70,7 +70,7 @@ def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
 
 
 def without_condition(conditions: Conditions, name: str) -> Conditions:
-    return [one for one in conditions if one.get("type") != name]
+    return [condition for condition in conditions if condition.get("type") != name]
 
 
 def read_timestamp(value: Json) -> Ms | None:

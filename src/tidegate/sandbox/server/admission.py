@@ -33,7 +33,7 @@ WEBHOOK_CONFIGURATIONS = (
 )
 WILDCARD = "*"
 CA_INJECTION_ANNOTATIONS = (
-    *(f"cert-manager.io/inject-{one}" for one in ("ca-from", "ca-from-secret", "apiserver-ca")),
+    *(f"cert-manager.io/inject-{name}" for name in ("ca-from", "ca-from-secret", "apiserver-ca")),
     "service.beta.openshift.io/inject-cabundle",
 )
 """Annotations that request the injection of a CA bundle."""
