@@ -73,12 +73,12 @@ def main() -> None:
 async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
     """Where the file of this server's version lies, and its text."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = ClusterClient(Dispatcher(world))
-        (catalogue,) = await desk.ask(Discover())
+        client = ClusterClient(Dispatcher(world))
+        (catalogue,) = await client.ask(Discover())
         if not isinstance(catalogue, ApiResources):
             raise PlaneError("plane.schemas", f"no kinds: {sanitize(str(catalogue))}")
-        (version,) = await _documents(desk, "/version")
-        documents = await _openapi(desk)
+        (version,) = await _documents(client, "/version")
+        documents = await _openapi(client)
     models = {
         name: model
         for document in documents
@@ -96,14 +96,14 @@ async def read_openapi(kubeconfig: Path) -> list[Json]:
         return await _openapi(ClusterClient(Dispatcher(world)))
 
 
-async def _openapi(desk: ClusterClient) -> list[Json]:
-    (index,) = await _documents(desk, "/openapi/v3")
+async def _openapi(client: ClusterClient) -> list[Json]:
+    (index,) = await _documents(client, "/openapi/v3")
     groups = sorted(str(_at(place, "serverRelativeURL")) for place in _parts(index, "paths"))
-    return await _documents(desk, *(url for url in groups if "/apis/" in url or "/api/v1" in url))
+    return await _documents(client, *(url for url in groups if "/apis/" in url or "/api/v1" in url))
 
 
-async def _documents(desk: ClusterClient, *paths: str) -> list[Json]:
-    return [_document(answer) for answer in await desk.ask(*(RawGet(path) for path in paths))]
+async def _documents(client: ClusterClient, *paths: str) -> list[Json]:
+    return [_document(answer) for answer in await client.ask(*(RawGet(path) for path in paths))]
 
 
 def _document(answer: Outcome) -> Json:

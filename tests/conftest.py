@@ -11,7 +11,7 @@ from plane import ControlPlane
 from tidegate.cli.output import set_json_errors
 from tidegate.model.display_paths import clear_roots
 
-# What fails once shall fail again: a run that finds something new belongs on a developer's desk.
+# What fails once shall fail again: a run that finds something new belongs on a developer's client.
 # How long an example takes says how busy the machine is.
 settings.register_profile(
     "same", derandomize=True, deadline=None, suppress_health_check=(HealthCheck.too_slow,)

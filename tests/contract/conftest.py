@@ -1,4 +1,4 @@
-"""Every promise is made by every world; a test asks for a `desk` and gets one of each."""
+"""Every promise is made by every world; a test asks for a `client` and gets one of each."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ async def world(
 
 
 @pytest.fixture
-async def desk(world: World) -> ClusterClient:
-    """A desk at a line, in a namespace of the test's own."""
+async def client(world: World) -> ClusterClient:
+    """A client at a line, in a namespace of the test's own."""
     name = f"promise-{next(_numbers)}"
     exchange = Dispatcher(ResilientWorld(world))
     require_live(await ClusterClient(exchange).create(a_namespace(name)))
@@ -73,9 +73,9 @@ async def desk(world: World) -> ClusterClient:
 
 
 @pytest.fixture
-def bare(world: World, desk: ClusterClient) -> ClusterClient:
-    """A desk at the world itself, in the same namespace: sees what a line mends."""
-    return ClusterClient(Dispatcher(world), namespace=desk.namespace)
+def bare(world: World, client: ClusterClient) -> ClusterClient:
+    """A client at the world itself, in the same namespace: sees what a line mends."""
+    return ClusterClient(Dispatcher(world), namespace=client.namespace)
 
 
 @pytest.fixture

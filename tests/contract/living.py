@@ -44,12 +44,12 @@ async def a_living_sandbox(*, served: bool, home: Path) -> AsyncIterator[Cluster
 @asynccontextmanager
 async def a_real_cluster(plane: ControlPlane, *, has_kubelet: bool) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        desk = await _settle_in(world)
+        client = await _settle_in(world)
         if not has_kubelet:
-            yield desk
+            yield client
             return
         async with _our_kubelet(plane):
-            yield desk
+            yield client
 
 
 @asynccontextmanager
@@ -70,11 +70,11 @@ async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
 
 
 async def _settle_in(world: World) -> ClusterClient:
-    """A desk in a namespace of its own, in which pods can be made."""
+    """A client in a namespace of its own, in which pods can be made."""
     name = f"living-{next(_numbers)}"
     exchange = Dispatcher(ResilientWorld(world))
     require_live(await ClusterClient(exchange).create(a_namespace(name)))
-    desk = ClusterClient(exchange, namespace=name)
+    client = ClusterClient(exchange, namespace=name)
     account = Ref(ACCOUNT, name, "default")
-    await desk.settled(account, lambda live: isinstance(live, LiveObject))
-    return desk
+    await client.settled(account, lambda live: isinstance(live, LiveObject))
+    return client

@@ -26,17 +26,17 @@ LONG = Ms(60 * SECOND)
 
 
 def a_webhook(
-    desk: ClusterClient, *, failure_policy: str, resources: str = "configmaps"
+    client: ClusterClient, *, failure_policy: str, resources: str = "configmaps"
 ) -> JsonObject:
-    """Asks about every ConfigMap of the desk's namespace; its Service is not there."""
+    """Asks about every ConfigMap of the client's namespace; its Service is not there."""
     hook: JsonObject = {
         "name": "gate.example.org",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "failurePolicy": failure_policy,
         "timeoutSeconds": 2,
-        "clientConfig": {"service": {"namespace": desk.namespace, "name": "nobody"}},
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": desk.namespace}},
+        "clientConfig": {"service": {"namespace": client.namespace, "name": "nobody"}},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": client.namespace}},
         "rules": [
             {
                 "apiGroups": [""],
@@ -46,24 +46,24 @@ def a_webhook(
             }
         ],
     }
-    return an_object(WEBHOOK, desk.namespace, webhooks=[hook])
+    return an_object(WEBHOOK, client.namespace, webhooks=[hook])
 
 
-async def a_dying_namespace(desk: ClusterClient) -> tuple[ClusterClient, Ref]:
+async def a_dying_namespace(client: ClusterClient) -> tuple[ClusterClient, Ref]:
     """A namespace that is being deleted and cannot go, and what holds it."""
-    inside = ClusterClient(desk.world, namespace=f"{desk.namespace}-dying")
-    await desk.create(a_namespace(inside.namespace))
+    inside = ClusterClient(client.world, namespace=f"{client.namespace}-dying")
+    await client.create(a_namespace(inside.namespace))
     holding = require_live(await inside.create(held(a_config_map("holding")))).ref
-    await desk.delete(Ref(NAMESPACE, "", inside.namespace))
+    await client.delete(Ref(NAMESPACE, "", inside.namespace))
     return inside, holding
 
 
-async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: ClusterClient) -> None:
-    inside, holding = await a_dying_namespace(desk)
+async def test_a_namespace_that_is_being_deleted_takes_nothing_new(client: ClusterClient) -> None:
+    inside, holding = await a_dying_namespace(client)
 
     outcome = await inside.create(a_config_map("late"))
     phase = at(
-        require_body(await desk.get(Ref(NAMESPACE, "", inside.namespace))), "status", "phase"
+        require_body(await client.get(Ref(NAMESPACE, "", inside.namespace))), "status", "phase"
     )
     await inside.patch(holding, {"metadata": {"finalizers": None}})
 
@@ -72,130 +72,132 @@ async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: Cluster
     assert "NamespaceTerminating" in {cause.reason for cause in outcome.causes}
 
 
-async def test_a_namespace_goes_when_all_in_it_is_gone(desk: ClusterClient) -> None:
-    inside, holding = await a_dying_namespace(desk)
+async def test_a_namespace_goes_when_all_in_it_is_gone(client: ClusterClient) -> None:
+    inside, holding = await a_dying_namespace(client)
 
     def is_gone(live: LiveObject | None) -> bool:
         return live is None
 
     await inside.patch(holding, {"metadata": {"finalizers": None}})
 
-    assert await desk.settled(Ref(NAMESPACE, "", inside.namespace), is_gone, within=LONG) is None
+    assert await client.settled(Ref(NAMESPACE, "", inside.namespace), is_gone, within=LONG) is None
     assert isinstance(await inside.get(holding), NotFound)
 
 
 async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+    hook = require_live(await client.create(a_webhook(client, failure_policy="Fail"))).ref
 
-    outcome = await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map()),
+    outcome = await client.eventually(
+        lambda: client.create(an_unnamed_config_map()),
         lambda outcome: isinstance(outcome, ServerError),
     )
-    await desk.delete(hook)
+    await client.delete(hook)
 
     assert isinstance(outcome, ServerError)
     assert outcome.status == 500
     assert 'failed calling webhook "gate.example.org"' in outcome.message
 
 
-async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: ClusterClient) -> None:
-    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(client: ClusterClient) -> None:
+    hook = require_live(await client.create(a_webhook(client, failure_policy="Fail"))).ref
 
-    outcome = await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map(), dry_run=True),
+    outcome = await client.eventually(
+        lambda: client.create(an_unnamed_config_map(), dry_run=True),
         lambda outcome: isinstance(outcome, ServerError),
     )
-    await desk.delete(hook)
+    await client.delete(hook)
 
     assert isinstance(outcome, ServerError)
     assert "failed calling webhook" in outcome.message
 
 
-async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: ClusterClient) -> None:
-    ref = require_live(await desk.apply(a_config_map())).ref
-    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(
+    client: ClusterClient,
+) -> None:
+    ref = require_live(await client.apply(a_config_map())).ref
+    hook = require_live(await client.create(a_webhook(client, failure_policy="Fail"))).ref
 
-    outcome = await desk.eventually(
-        lambda: desk.apply(a_config_map(), dry_run=True),
+    outcome = await client.eventually(
+        lambda: client.apply(a_config_map(), dry_run=True),
         lambda outcome: isinstance(outcome, ServerError),
     )
-    await desk.delete(hook)
+    await client.delete(hook)
 
     assert isinstance(outcome, ServerError)
     assert "failed calling webhook" in outcome.message
-    assert isinstance(await desk.get(ref), Success)
+    assert isinstance(await client.get(ref), Success)
 
 
 async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    require_live(await desk.create(a_config_map()))
-    hook = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
+    require_live(await client.create(a_config_map()))
+    hook = require_live(await client.create(a_webhook(client, failure_policy="Fail"))).ref
 
-    outcome = await desk.eventually(
-        lambda: desk.create(a_config_map()), lambda outcome: isinstance(outcome, ServerError)
+    outcome = await client.eventually(
+        lambda: client.create(a_config_map()), lambda outcome: isinstance(outcome, ServerError)
     )
-    await desk.delete(hook)
+    await client.delete(hook)
 
     assert isinstance(outcome, ServerError)
     assert "failed calling webhook" in outcome.message
 
 
-async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: ClusterClient) -> None:
-    ref = require_live(await desk.create(a_service(type="LoadBalancer"))).ref
+async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(client: ClusterClient) -> None:
+    ref = require_live(await client.create(a_service(type="LoadBalancer"))).ref
     hook = require_live(
-        await desk.create(a_webhook(desk, failure_policy="Fail", resources="services"))
+        await client.create(a_webhook(client, failure_policy="Fail", resources="services"))
     ).ref
-    await desk.eventually(
-        lambda: desk.patch(ref, {"spec": {"sessionAffinity": "ClientIP"}}),
+    await client.eventually(
+        lambda: client.patch(ref, {"spec": {"sessionAffinity": "ClientIP"}}),
         lambda outcome: isinstance(outcome, ServerError),
     )
 
     balancer: JsonObject = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
-    outcome = await desk.patch(ref, {"status": balancer}, subresource="status")
-    await desk.delete(hook)
+    outcome = await client.patch(ref, {"status": balancer}, subresource="status")
+    await client.delete(hook)
 
     assert isinstance(outcome, Success)
 
 
 async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    closed = require_live(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
-    await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map()),
+    closed = require_live(await client.create(a_webhook(client, failure_policy="Fail"))).ref
+    await client.eventually(
+        lambda: client.create(an_unnamed_config_map()),
         lambda outcome: isinstance(outcome, ServerError),
     )
 
-    await desk.patch(
+    await client.patch(
         closed,
         [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],
         patch_type=PatchType.JSON,
     )
-    outcome = await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Success)
+    outcome = await client.eventually(
+        lambda: client.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Success)
     )
-    await desk.delete(closed)
+    await client.delete(closed)
 
     assert isinstance(outcome, Success)
 
 
-async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: ClusterClient) -> None:
+async def test_a_pod_whose_service_account_is_not_there_is_refused(client: ClusterClient) -> None:
     pod = an_object(
         POD, "web", spec={"serviceAccountName": "nobody", "containers": [a_container("app")]}
     )
 
-    outcome = await desk.create(pod)
+    outcome = await client.create(pod)
 
     assert isinstance(outcome, Forbidden)
     assert "nobody" in outcome.message
 
 
 @pytest.mark.parametrize("name", ["Web", "web_1", "-web", "a" * 254])
-async def test_a_name_that_is_no_name_is_refused(desk: ClusterClient, name: str) -> None:
-    outcome = await desk.create(a_config_map(name))
+async def test_a_name_that_is_no_name_is_refused(client: ClusterClient, name: str) -> None:
+    outcome = await client.create(a_config_map(name))
 
     assert not isinstance(outcome, Success)
 

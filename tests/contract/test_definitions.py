@@ -17,35 +17,35 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Discover, Selection
 
 
-def group_of(desk: ClusterClient) -> str:
+def group_of(client: ClusterClient) -> str:
     """A group of the test's own."""
-    return f"{desk.namespace}.example.org"
+    return f"{client.namespace}.example.org"
 
 
 def is_established(live: LiveObject | None) -> bool:
     return live is not None and b'"type":"Established"' in live.body
 
 
-async def kinds_of(desk: ClusterClient) -> dict[Kind, ServedKind]:
-    (catalogue,) = await desk.ask(Discover())
+async def kinds_of(client: ClusterClient) -> dict[Kind, ServedKind]:
+    (catalogue,) = await client.ask(Discover())
     assert isinstance(catalogue, ApiResources)
     return {served.kind: served for served in catalogue.kinds}
 
 
-async def a_served_gate(desk: ClusterClient) -> Kind:
+async def a_served_gate(client: ClusterClient) -> Kind:
     """The kind of the test's own, served."""
-    group = group_of(desk)
-    definition = require_live(await desk.create(a_definition(group)))
-    await desk.settled(definition.ref, is_established)
-    await desk.eventually(
-        lambda: desk.create(a_gate(group, "probe"), dry_run=True),
+    group = group_of(client)
+    definition = require_live(await client.create(a_definition(group)))
+    await client.settled(definition.ref, is_established)
+    await client.eventually(
+        lambda: client.create(a_gate(group, "probe"), dry_run=True),
         lambda outcome: isinstance(outcome, Success),
     )
     return Kind(group, "v1", "Gate")
 
 
-async def test_kinds_come_with_their_plural_scope_and_subresources(desk: ClusterClient) -> None:
-    kinds = await kinds_of(desk)
+async def test_kinds_come_with_their_plural_scope_and_subresources(client: ClusterClient) -> None:
+    kinds = await kinds_of(client)
 
     assert (kinds[DEPLOYMENT].plural, kinds[DEPLOYMENT].namespaced) == ("deployments", True)
     assert (kinds[NAMESPACE].plural, kinds[NAMESPACE].namespaced) == ("namespaces", False)
@@ -53,39 +53,41 @@ async def test_kinds_come_with_their_plural_scope_and_subresources(desk: Cluster
     assert {"list", "watch", "patch"} <= set(kinds[DEPLOYMENT].verbs)
 
 
-async def test_a_kind_is_not_served_before_its_definition_is_there(desk: ClusterClient) -> None:
-    outcome = await desk.apply(a_gate(group_of(desk)))
+async def test_a_kind_is_not_served_before_its_definition_is_there(client: ClusterClient) -> None:
+    outcome = await client.apply(a_gate(group_of(client)))
 
     assert isinstance(outcome, NotServed)
 
 
-async def test_a_definition_becomes_established_and_its_kind_is_served(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_a_definition_becomes_established_and_its_kind_is_served(
+    client: ClusterClient,
+) -> None:
+    kind = await a_served_gate(client)
 
-    outcome = await desk.apply(a_gate(kind.group))
+    outcome = await client.apply(a_gate(kind.group))
 
-    assert require_live(outcome).ref == Ref(kind, desk.namespace, "north")
-    assert (await kinds_of(desk))[kind].namespaced
+    assert require_live(outcome).ref == Ref(kind, client.namespace, "north")
+    assert (await kinds_of(client))[kind].namespaced
 
 
-async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(desk: ClusterClient) -> None:
-    await desk.apply(a_gate(group_of(desk)))
-    await desk.create(a_definition(group_of(desk)))
+async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(client: ClusterClient) -> None:
+    await client.apply(a_gate(group_of(client)))
+    await client.create(a_definition(group_of(client)))
 
-    outcome = await desk.eventually(
-        lambda: desk.apply(a_gate(group_of(desk))), lambda outcome: isinstance(outcome, Success)
+    outcome = await client.eventually(
+        lambda: client.apply(a_gate(group_of(client))), lambda outcome: isinstance(outcome, Success)
     )
 
     assert isinstance(outcome, Success)
 
 
-async def test_a_definition_is_held_only_when_it_is_to_go(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_a_definition_is_held_only_when_it_is_to_go(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
     ref = Ref(CRD, "", f"gates.{kind.group}")
-    await desk.apply(a_gate(kind.group))
-    before = require_body(await desk.get(ref))
+    await client.apply(a_gate(kind.group))
+    before = require_body(await client.get(ref))
 
-    outcome = await desk.delete(ref, propagation=Propagation.FOREGROUND)
+    outcome = await client.delete(ref, propagation=Propagation.FOREGROUND)
 
     assert at(before, "metadata", "finalizers") is None
     leaving = require_body(outcome)
@@ -96,11 +98,11 @@ async def test_a_definition_is_held_only_when_it_is_to_go(desk: ClusterClient) -
     assert [at(item, "reason") for item in result][-1] == "InstanceDeletionPending"
 
 
-async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_an_instance_of_the_wrong_shape_is_refused_by_field(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
 
-    wrong_type = await desk.create(a_gate(kind.group, color=7))
-    missing = await desk.create({**a_gate(kind.group), "spec": {"size": 3}})
+    wrong_type = await client.create(a_gate(kind.group, color=7))
+    missing = await client.create({**a_gate(kind.group), "spec": {"size": 3}})
 
     assert isinstance(wrong_type, Invalid)
     assert [cause.field for cause in wrong_type.causes] == ["spec.color"]
@@ -108,30 +110,30 @@ async def test_an_instance_of_the_wrong_shape_is_refused_by_field(desk: ClusterC
     assert [cause.field for cause in missing.causes] == ["spec.color"]
 
 
-async def test_defaults_of_a_definition_are_filled_in(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_defaults_of_a_definition_are_filled_in(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
 
-    outcome = await desk.apply(a_gate(kind.group))
+    outcome = await client.apply(a_gate(kind.group))
 
     assert at(require_body(outcome), "spec", "size") == 1
 
 
-async def test_fields_that_a_definition_does_not_know_are_dropped(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_fields_that_a_definition_does_not_know_are_dropped(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
 
-    outcome = await desk.create(a_gate(kind.group, shape="round"))
+    outcome = await client.create(a_gate(kind.group, shape="round"))
 
     assert at(require_body(outcome), "spec", "shape") is None
 
 
-async def test_lists_of_a_definition_are_merged_as_it_says(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_lists_of_a_definition_are_merged_as_it_says(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
 
     def gate(name: str, port: int) -> JsonObject:
         return a_gate(kind.group, map=[{"name": name, "port": port}], set=[name], atomic=[name])
 
-    await desk.apply(gate("a", 1))
-    outcome = await desk.apply(gate("b", 2), manager="other", force=True)
+    await client.apply(gate("a", 1))
+    outcome = await client.apply(gate("b", 2), manager="other", force=True)
 
     spec = at(require_body(outcome), "spec")
     assert at(spec, "map") == [{"name": "a", "port": 1}, {"name": "b", "port": 2}]
@@ -139,35 +141,35 @@ async def test_lists_of_a_definition_are_merged_as_it_says(desk: ClusterClient) 
     assert at(spec, "atomic") == ["b"]
 
 
-async def test_status_of_a_definition_s_kind_is_its_own_subresource(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
-    ref = require_live(await desk.apply(a_gate(kind.group))).ref
+async def test_status_of_a_definition_s_kind_is_its_own_subresource(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
+    ref = require_live(await client.apply(a_gate(kind.group))).ref
 
     status: JsonObject = {**a_gate(kind.group), "status": {"open": True}}
-    through = await desk.apply(status, subresource="status", manager="operator", force=True)
-    beside = await desk.apply({**a_gate(kind.group), "status": {"open": False}}, force=True)
+    through = await client.apply(status, subresource="status", manager="operator", force=True)
+    beside = await client.apply({**a_gate(kind.group), "status": {"open": False}}, force=True)
 
     assert at(require_body(through), "status", "open") is True
     assert require_live(through).generation == 1
     assert at(require_body(beside), "status", "open") is True
-    assert require_live(await desk.get(ref)).generation == 1
+    assert require_live(await client.get(ref)).generation == 1
 
 
-async def test_deleting_a_definition_takes_its_instances_along(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
-    ref = require_live(await desk.apply(a_gate(kind.group))).ref
+async def test_deleting_a_definition_takes_its_instances_along(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
+    ref = require_live(await client.apply(a_gate(kind.group))).ref
 
-    await desk.delete(Ref(CRD, "", f"gates.{kind.group}"))
-    await desk.eventually(lambda: desk.get(ref), lambda outcome: isinstance(outcome, NotServed))
-    await a_served_gate(desk)
+    await client.delete(Ref(CRD, "", f"gates.{kind.group}"))
+    await client.eventually(lambda: client.get(ref), lambda outcome: isinstance(outcome, NotServed))
+    await a_served_gate(client)
 
-    assert not isinstance(await desk.get(ref), Success)
+    assert not isinstance(await client.get(ref), Success)
 
 
-async def test_a_watch_of_a_kind_that_nobody_serves_says_so(desk: ClusterClient) -> None:
-    ticket = desk.watch(Selection(Kind(group_of(desk), "v1", "Gate"), desk.namespace))
+async def test_a_watch_of_a_kind_that_nobody_serves_says_so(client: ClusterClient) -> None:
+    ticket = client.watch(Selection(Kind(group_of(client), "v1", "Gate"), client.namespace))
 
-    facts = await desk.until(lambda fact: isinstance(fact, WatchEnded))
+    facts = await client.until(lambda fact: isinstance(fact, WatchEnded))
 
     ended = facts[-1]
     assert isinstance(ended, WatchEnded)
@@ -176,11 +178,11 @@ async def test_a_watch_of_a_kind_that_nobody_serves_says_so(desk: ClusterClient)
 
 
 async def test_a_version_from_before_a_kind_was_served_is_expired(
-    desk: ClusterClient, bare: ClusterClient
+    client: ClusterClient, bare: ClusterClient
 ) -> None:
-    kind = await a_served_gate(desk)
+    kind = await a_served_gate(client)
 
-    ticket = bare.watch(Selection(kind, desk.namespace), since="1")
+    ticket = bare.watch(Selection(kind, client.namespace), since="1")
     facts = await bare.until(lambda fact: isinstance(fact, WatchEnded))
 
     ended = facts[-1]
@@ -189,12 +191,12 @@ async def test_a_version_from_before_a_kind_was_served_is_expired(
     assert isinstance(ended.outcome, Expired)
 
 
-async def test_a_line_that_asks_from_an_expired_version_lists_again(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
-    require_live(await desk.apply(a_gate(kind.group)))
+async def test_a_line_that_asks_from_an_expired_version_lists_again(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
+    require_live(await client.apply(a_gate(kind.group)))
 
-    desk.watch(Selection(kind, desk.namespace), since="1")
-    facts = await desk.until(
+    client.watch(Selection(kind, client.namespace), since="1")
+    facts = await client.until(
         lambda fact: isinstance(fact, WatchEvent) and fact.live.ref.kind == kind
     )
 

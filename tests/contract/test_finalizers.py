@@ -11,29 +11,29 @@ BARE = "gate.example.org"
 
 
 async def test_kinds_of_kubernetes_want_a_slash_in_the_name_of_a_finalizer(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    outcome = await desk.create(held(a_config_map(), BARE))
+    outcome = await client.create(held(a_config_map(), BARE))
 
     assert isinstance(outcome, Invalid)
     assert [cause.field for cause in outcome.causes] == ["metadata.finalizers[0]"]
 
 
-async def test_custom_kinds_do_not(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_custom_kinds_do_not(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
 
-    made = require_live(await desk.create(held(a_gate(kind.group), BARE)))
-    changed = await desk.patch(made.ref, {"spec": {"size": 3}})
+    made = require_live(await client.create(held(a_gate(kind.group), BARE)))
+    changed = await client.patch(made.ref, {"spec": {"size": 3}})
 
-    await desk.patch(made.ref, {"metadata": {"finalizers": None}})
+    await client.patch(made.ref, {"metadata": {"finalizers": None}})
     assert isinstance(changed, Success)
 
 
-async def test_neither_do_definitions(desk: ClusterClient) -> None:
-    definition = a_definition(group_of(desk))
+async def test_neither_do_definitions(client: ClusterClient) -> None:
+    definition = a_definition(group_of(client))
 
-    made = require_live(await desk.create(held(definition, BARE)))
-    changed = await desk.patch(made.ref, {"metadata": {"labels": {"team": "north"}}})
+    made = require_live(await client.create(held(definition, BARE)))
+    changed = await client.patch(made.ref, {"metadata": {"labels": {"team": "north"}}})
 
-    await desk.patch(made.ref, {"metadata": {"finalizers": None}})
+    await client.patch(made.ref, {"metadata": {"finalizers": None}})
     assert isinstance(changed, Success)

@@ -93,50 +93,52 @@ def a_slice(address_type: str) -> JsonObject:
     ],
 )
 async def test_an_immutable_field_is_refused_by_name(
-    desk: ClusterClient, before: JsonObject, after: JsonObject, field: str
+    client: ClusterClient, before: JsonObject, after: JsonObject, field: str
 ) -> None:
-    require_live(await desk.apply(before))
+    require_live(await client.apply(before))
 
-    outcome = await desk.apply(after, force=True)
+    outcome = await client.apply(after, force=True)
 
     assert isinstance(outcome, Invalid)
     assert field in {cause.field for cause in outcome.causes}
 
 
-async def test_a_service_keeps_the_address_it_was_given(desk: ClusterClient) -> None:
-    given = at(require_body(await desk.apply(a_service())), "spec", "clusterIP")
+async def test_a_service_keeps_the_address_it_was_given(client: ClusterClient) -> None:
+    given = at(require_body(await client.apply(a_service())), "spec", "clusterIP")
     assert isinstance(given, str)
     other = given.rsplit(".", 1)[0] + (".250" if not given.endswith(".250") else ".251")
 
-    outcome = await desk.apply(a_service(clusterIP=other), force=True)
+    outcome = await client.apply(a_service(clusterIP=other), force=True)
 
     assert isinstance(outcome, Invalid)
     assert "spec.clusterIPs[0]" in {cause.field for cause in outcome.causes}
 
 
-async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(desk: ClusterClient) -> None:
-    await desk.apply(a_job(parallelism=1))
-    await desk.apply(a_stateful_set(replicas=0))
+async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(
+    client: ClusterClient,
+) -> None:
+    await client.apply(a_job(parallelism=1))
+    await client.apply(a_stateful_set(replicas=0))
 
     outcomes = [
-        await desk.apply(a_job(parallelism=2)),
-        await desk.apply(a_stateful_set(replicas=0, minReadySeconds=3)),
+        await client.apply(a_job(parallelism=2)),
+        await client.apply(a_stateful_set(replicas=0, minReadySeconds=3)),
     ]
 
     assert all(isinstance(outcome, Success) for outcome in outcomes)
 
 
-async def test_a_job_that_has_not_begun_may_run_elsewhere(desk: ClusterClient) -> None:
-    require_live(await desk.apply(a_job(suspend=True)))
+async def test_a_job_that_has_not_begun_may_run_elsewhere(client: ClusterClient) -> None:
+    require_live(await client.apply(a_job(suspend=True)))
 
-    outcome = await desk.apply(a_job(suspend=True, template=ELSEWHERE))
+    outcome = await client.apply(a_job(suspend=True, template=ELSEWHERE))
 
     assert isinstance(outcome, Success)
 
 
-async def test_an_indexed_job_counts_and_runs_in_step(desk: ClusterClient) -> None:
-    require_live(await desk.apply(an_indexed_job(2, parallelism=2)))
+async def test_an_indexed_job_counts_and_runs_in_step(client: ClusterClient) -> None:
+    require_live(await client.apply(an_indexed_job(2, parallelism=2)))
 
-    outcome = await desk.apply(an_indexed_job(3, parallelism=3))
+    outcome = await client.apply(an_indexed_job(3, parallelism=3))
 
     assert isinstance(outcome, Success)

@@ -49,26 +49,26 @@ async def controlled(
 ) -> AsyncIterator[ClusterClient]:
     """A cluster with controllers and a scheduler."""
     if request.param != "kube":
-        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
-            yield desk
+        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as client:
+            yield client
         return
     plane = request.getfixturevalue("bare_plane")
     assert isinstance(plane, ControlPlane)
-    async with a_real_cluster(plane, has_kubelet=False) as desk:
-        yield desk
+    async with a_real_cluster(plane, has_kubelet=False) as client:
+        yield client
 
 
 @pytest.fixture(params=WORLDS)
 async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ClusterClient]:
     """The same with our kubelet."""
     if request.param != "kube":
-        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as desk:
-            yield desk
+        async with a_living_sandbox(served=request.param == "served", home=tmp_path) as client:
+            yield client
         return
     plane = request.getfixturevalue("bare_plane")
     assert isinstance(plane, ControlPlane)
-    async with a_real_cluster(plane, has_kubelet=True) as desk:
-        yield desk
+    async with a_real_cluster(plane, has_kubelet=True) as client:
+        yield client
 
 
 def read(live: LiveObject | None) -> JsonObject:
@@ -76,8 +76,10 @@ def read(live: LiveObject | None) -> JsonObject:
     return body
 
 
-async def events(desk: ClusterClient) -> list[JsonObject]:
-    return [read(live) for live in require_items(await desk.page(Selection(EVENT, desk.namespace)))]
+async def events(client: ClusterClient) -> list[JsonObject]:
+    return [
+        read(live) for live in require_items(await client.page(Selection(EVENT, client.namespace)))
+    ]
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)

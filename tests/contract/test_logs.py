@@ -11,56 +11,58 @@ from tidegate.world.requests import Logs
 
 
 async def test_what_a_container_printed_can_be_read(
-    desk: ClusterClient, printing: PrintingPod
+    client: ClusterClient, printing: PrintingPod
 ) -> None:
-    pod = await printing(desk, {"app": ["one", "two", "three"]})
+    pod = await printing(client, {"app": ["one", "two", "three"]})
 
-    (outcome,) = await desk.ask(Logs(ref=pod))
+    (outcome,) = await client.ask(Logs(ref=pod))
 
     assert outcome == RawResponse(b"one\ntwo\nthree\n")
 
 
 async def test_only_the_end_is_read_when_that_is_asked_for(
-    desk: ClusterClient, printing: PrintingPod
+    client: ClusterClient, printing: PrintingPod
 ) -> None:
-    pod = await printing(desk, {"app": ["one", "two", "three"]})
+    pod = await printing(client, {"app": ["one", "two", "three"]})
 
-    (outcome,) = await desk.ask(Logs(ref=pod, tail=2))
+    (outcome,) = await client.ask(Logs(ref=pod, tail=2))
 
     assert outcome == RawResponse(b"two\nthree\n")
 
 
-async def test_each_container_prints_for_itself(desk: ClusterClient, printing: PrintingPod) -> None:
-    pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
+async def test_each_container_prints_for_itself(
+    client: ClusterClient, printing: PrintingPod
+) -> None:
+    pod = await printing(client, {"app": ["hello"], "proxy": ["ready"]})
 
-    (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
+    (outcome,) = await client.ask(Logs(ref=pod, container="proxy"))
 
     assert outcome == RawResponse(b"ready\n")
 
 
 async def test_of_several_containers_one_must_be_named(
-    desk: ClusterClient, printing: PrintingPod
+    client: ClusterClient, printing: PrintingPod
 ) -> None:
-    pod = await printing(desk, {"app": ["hello"], "proxy": ["ready"]})
+    pod = await printing(client, {"app": ["hello"], "proxy": ["ready"]})
 
-    (outcome,) = await desk.ask(Logs(ref=pod))
+    (outcome,) = await client.ask(Logs(ref=pod))
 
     assert isinstance(outcome, Invalid)
     assert "proxy" in outcome.message
 
 
-async def test_a_pod_that_is_not_there_printed_nothing(desk: ClusterClient) -> None:
-    (outcome,) = await desk.ask(Logs(ref=Ref(POD, desk.namespace, "nobody")))
+async def test_a_pod_that_is_not_there_printed_nothing(client: ClusterClient) -> None:
+    (outcome,) = await client.ask(Logs(ref=Ref(POD, client.namespace, "nobody")))
 
     assert isinstance(outcome, NotFound)
 
 
 async def test_what_the_run_before_printed_can_be_read(
-    desk: ClusterClient, printing: PrintingPod
+    client: ClusterClient, printing: PrintingPod
 ) -> None:
-    pod = await printing(desk, {"app": ["again"]}, before={"app": ["one", "two"]})
+    pod = await printing(client, {"app": ["again"]}, before={"app": ["one", "two"]})
 
-    now, before, end = await desk.ask(
+    now, before, end = await client.ask(
         Logs(ref=pod), Logs(ref=pod, previous=True), Logs(ref=pod, previous=True, tail=1)
     )
 
@@ -72,11 +74,11 @@ async def test_what_the_run_before_printed_can_be_read(
 
 
 async def test_a_container_that_is_not_there_is_named(
-    desk: ClusterClient, printing: PrintingPod
+    client: ClusterClient, printing: PrintingPod
 ) -> None:
-    pod = await printing(desk, {"app": ["hello"]})
+    pod = await printing(client, {"app": ["hello"]})
 
-    (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
+    (outcome,) = await client.ask(Logs(ref=pod, container="proxy"))
 
     assert isinstance(outcome, Invalid)
     assert outcome.message == "container proxy is not valid for pod web"

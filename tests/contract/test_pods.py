@@ -18,17 +18,17 @@ def is_there(live: LiveObject | None) -> bool:
     return live is not None
 
 
-async def a_pod(desk: ClusterClient) -> Ref:
-    await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
+async def a_pod(client: ClusterClient) -> Ref:
+    await client.settled(Ref(ACCOUNT, client.namespace, "default"), is_there)
     spec: JsonObject = {
         "containers": [a_container("app")],
         "terminationGracePeriodSeconds": 20,
         "schedulerName": "nobody",
     }
-    return require_live(await desk.create(an_object(POD, "web", spec=spec))).ref
+    return require_live(await client.create(an_object(POD, "web", spec=spec))).ref
 
 
-async def bind(desk: ClusterClient, ref: Ref, node: str = "nowhere") -> Outcome:
+async def bind(client: ClusterClient, ref: Ref, node: str = "nowhere") -> Outcome:
     body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -37,29 +37,29 @@ async def bind(desk: ClusterClient, ref: Ref, node: str = "nowhere") -> Outcome:
     }
     encoded = msgspec.json.encode(body)
     binding = Write(verb=Verb.CREATE, ref=ref, body=encoded, subresource="binding")
-    return (await desk.ask(binding))[0]
+    return (await client.ask(binding))[0]
 
 
-async def delete(desk: ClusterClient, ref: Ref, grace: int | None = None) -> None:
-    await desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=grace))
+async def delete(client: ClusterClient, ref: Ref, grace: int | None = None) -> None:
+    await client.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=grace))
 
 
-async def grace_of(desk: ClusterClient, ref: Ref) -> object:
-    return at(require_body(await desk.get(ref)), "metadata", "deletionGracePeriodSeconds")
+async def grace_of(client: ClusterClient, ref: Ref) -> object:
+    return at(require_body(await client.get(ref)), "metadata", "deletionGracePeriodSeconds")
 
 
-async def test_a_new_pod_is_pending(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
+async def test_a_new_pod_is_pending(client: ClusterClient) -> None:
+    ref = await a_pod(client)
 
-    assert at(require_body(await desk.get(ref)), "status", "phase") == "Pending"
+    assert at(require_body(await client.get(ref)), "status", "phase") == "Pending"
 
 
-async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
+async def test_a_binding_puts_a_pod_on_a_node_and_says_so(client: ClusterClient) -> None:
+    ref = await a_pod(client)
 
-    outcome = await bind(desk, ref)
+    outcome = await bind(client, ref)
 
-    body = require_body(await desk.get(ref))
+    body = require_body(await client.get(ref))
     conditions = at(body, "status", "conditions")
     assert isinstance(conditions, list)
     assert isinstance(outcome, Success)
@@ -70,67 +70,67 @@ async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: ClusterClient) -
     assert at(body, "metadata", "generation") == 1
 
 
-async def test_a_pod_is_bound_once(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
-    await bind(desk, ref)
+async def test_a_pod_is_bound_once(client: ClusterClient) -> None:
+    ref = await a_pod(client)
+    await bind(client, ref)
 
-    outcome = await bind(desk, ref, node="elsewhere")
+    outcome = await bind(client, ref, node="elsewhere")
 
     assert isinstance(outcome, Conflict)
     message = 'pods/binding "web": pod web is already assigned to node "nowhere"'
     assert outcome.message == f"Operation cannot be fulfilled on {message}"
 
 
-async def test_a_pod_without_a_node_is_deleted_at_once(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
+async def test_a_pod_without_a_node_is_deleted_at_once(client: ClusterClient) -> None:
+    ref = await a_pod(client)
 
-    await delete(desk, ref)
+    await delete(client, ref)
 
-    assert isinstance(await desk.get(ref), NotFound)
+    assert isinstance(await client.get(ref), NotFound)
 
 
-async def test_a_pod_on_a_node_has_its_own_time_to_end(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
-    await bind(desk, ref)
+async def test_a_pod_on_a_node_has_its_own_time_to_end(client: ClusterClient) -> None:
+    ref = await a_pod(client)
+    await bind(client, ref)
 
-    await delete(desk, ref)
+    await delete(client, ref)
 
-    body = require_body(await desk.get(ref))
+    body = require_body(await client.get(ref))
     assert at(body, "metadata", "deletionGracePeriodSeconds") == 20
     assert at(body, "metadata", "generation") == 2
-    await delete(desk, ref, grace=0)
+    await delete(client, ref, grace=0)
 
 
-async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
-    await bind(desk, ref)
-    await delete(desk, ref, grace=10)
+async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(client: ClusterClient) -> None:
+    ref = await a_pod(client)
+    await bind(client, ref)
+    await delete(client, ref, grace=10)
 
-    await delete(desk, ref, grace=15)
-    prolonged = await grace_of(desk, ref)
-    await delete(desk, ref, grace=5)
-    shortened = await grace_of(desk, ref)
-    await delete(desk, ref, grace=0)
+    await delete(client, ref, grace=15)
+    prolonged = await grace_of(client, ref)
+    await delete(client, ref, grace=5)
+    shortened = await grace_of(client, ref)
+    await delete(client, ref, grace=0)
 
     assert (prolonged, shortened) == (10, 5)
-    assert isinstance(await desk.get(ref), NotFound)
+    assert isinstance(await client.get(ref), NotFound)
 
 
-async def test_a_pod_that_is_over_is_deleted_at_once(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
-    await bind(desk, ref)
-    await desk.patch(ref, {"status": {"phase": "Succeeded"}}, subresource="status")
+async def test_a_pod_that_is_over_is_deleted_at_once(client: ClusterClient) -> None:
+    ref = await a_pod(client)
+    await bind(client, ref)
+    await client.patch(ref, {"status": {"phase": "Succeeded"}}, subresource="status")
 
-    await delete(desk, ref)
+    await delete(client, ref)
 
-    assert isinstance(await desk.get(ref), NotFound)
+    assert isinstance(await client.get(ref), NotFound)
 
 
-async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
+async def test_the_image_of_a_pod_can_be_changed_and_is_counted(client: ClusterClient) -> None:
+    ref = await a_pod(client)
     image: JsonObject = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
 
-    changed = require_live(await desk.patch(ref, [image], patch_type=PatchType.JSON))
+    changed = require_live(await client.patch(ref, [image], patch_type=PatchType.JSON))
 
     assert changed.generation == 2
 
@@ -146,11 +146,11 @@ async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: ClusterCli
     ],
 )
 async def test_the_rest_of_a_pod_stays_as_it_was_made(
-    desk: ClusterClient, path: str, value: Json, field: str
+    client: ClusterClient, path: str, value: Json, field: str
 ) -> None:
-    ref = await a_pod(desk)
+    ref = await a_pod(client)
 
-    outcome = await desk.patch(
+    outcome = await client.patch(
         ref, [{"op": "add", "path": f"/spec/{path}", "value": value}], patch_type=PatchType.JSON
     )
 
@@ -158,10 +158,10 @@ async def test_the_rest_of_a_pod_stays_as_it_was_made(
     assert field in {cause.field for cause in outcome.causes}
 
 
-async def test_a_pod_can_be_labelled_and_have_less_time(desk: ClusterClient) -> None:
-    ref = await a_pod(desk)
+async def test_a_pod_can_be_labelled_and_have_less_time(client: ClusterClient) -> None:
+    ref = await a_pod(client)
 
-    outcome = await desk.patch(
+    outcome = await client.patch(
         ref, {"metadata": {"labels": {"app": "shop"}}, "spec": {"activeDeadlineSeconds": 60}}
     )
 

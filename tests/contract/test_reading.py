@@ -9,86 +9,90 @@ from tidegate.world.messages import AlreadyExists, ListPage, NotFound, NotServed
 from tidegate.world.requests import RawGet, Selection, View
 
 
-async def test_what_is_created_can_be_read(desk: ClusterClient) -> None:
-    created = require_live(await desk.create(a_config_map(color="blue")))
+async def test_what_is_created_can_be_read(client: ClusterClient) -> None:
+    created = require_live(await client.create(a_config_map(color="blue")))
 
-    read = await desk.get(created.ref)
+    read = await client.get(created.ref)
 
     assert require_live(read).uid == created.uid
     assert require_body(read)["data"] == {"color": "blue"}
 
 
-async def test_a_created_object_has_a_uid_and_a_version(desk: ClusterClient) -> None:
-    created = require_live(await desk.create(a_config_map()))
+async def test_a_created_object_has_a_uid_and_a_version(client: ClusterClient) -> None:
+    created = require_live(await client.create(a_config_map()))
 
     assert created.uid
     assert created.resource_version
-    assert created.ref == Ref(CONFIG_MAP, desk.namespace, "web")
+    assert created.ref == Ref(CONFIG_MAP, client.namespace, "web")
 
 
-async def test_what_is_not_there_is_missing(desk: ClusterClient) -> None:
-    outcome = await desk.get(Ref(CONFIG_MAP, desk.namespace, "nobody"))
+async def test_what_is_not_there_is_missing(client: ClusterClient) -> None:
+    outcome = await client.get(Ref(CONFIG_MAP, client.namespace, "nobody"))
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_creating_what_is_there_says_that_it_exists(desk: ClusterClient) -> None:
-    await desk.create(a_config_map())
+async def test_creating_what_is_there_says_that_it_exists(client: ClusterClient) -> None:
+    await client.create(a_config_map())
 
-    outcome = await desk.create(a_config_map())
+    outcome = await client.create(a_config_map())
 
     assert isinstance(outcome, AlreadyExists)
 
 
 async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    elsewhere = ClusterClient(desk.world, namespace="nowhere")
+    elsewhere = ClusterClient(client.world, namespace="nowhere")
 
     outcome = await elsewhere.create(a_config_map())
 
     assert isinstance(outcome, NotFound)
 
 
-async def test_a_generated_name_begins_as_asked_and_differs_each_time(desk: ClusterClient) -> None:
+async def test_a_generated_name_begins_as_asked_and_differs_each_time(
+    client: ClusterClient,
+) -> None:
     body: JsonObject = {**a_config_map(), "metadata": {"generateName": "web-"}}
 
-    first = require_live(await desk.create(body)).ref.name
-    second = require_live(await desk.create(body)).ref.name
+    first = require_live(await client.create(body)).ref.name
+    second = require_live(await client.create(body)).ref.name
 
     assert first.startswith("web-")
     assert second.startswith("web-")
     assert first != second
 
 
-async def test_a_kind_that_nobody_serves_is_not_served(desk: ClusterClient) -> None:
-    outcome = await desk.get(Ref(Kind("example.org", "v1", "Unicorn"), desk.namespace, "web"))
+async def test_a_kind_that_nobody_serves_is_not_served(client: ClusterClient) -> None:
+    outcome = await client.get(Ref(Kind("example.org", "v1", "Unicorn"), client.namespace, "web"))
 
     assert isinstance(outcome, NotServed)
 
 
-async def test_a_list_holds_every_object_of_its_namespace_and_no_other(desk: ClusterClient) -> None:
+async def test_a_list_holds_every_object_of_its_namespace_and_no_other(
+    client: ClusterClient,
+) -> None:
     for name in ("a", "b"):
-        await desk.create(a_config_map(name))
-    other = ClusterClient(desk.world, namespace=f"{desk.namespace}-other")
+        await client.create(a_config_map(name))
+    other = ClusterClient(client.world, namespace=f"{client.namespace}-other")
     await other.create(a_namespace(other.namespace))
     await other.create(a_config_map("c"))
 
-    page = await desk.page(Selection(CONFIG_MAP, desk.namespace))
+    page = await client.page(Selection(CONFIG_MAP, client.namespace))
 
     names = {item.ref.name for item in require_items(page)}
     assert names - {"kube-root-ca.crt"} == {"a", "b"}
 
 
-async def test_a_list_comes_in_pages_that_make_one_whole(desk: ClusterClient) -> None:
+async def test_a_list_comes_in_pages_that_make_one_whole(client: ClusterClient) -> None:
     names = {f"m{number}" for number in range(7)}
     for name in names:
-        await desk.create(labelled(a_config_map(name), group="pages"))
-    selection = Selection(CONFIG_MAP, desk.namespace, label_selector="group=pages")
+        await client.create(labelled(a_config_map(name), group="pages"))
+    selection = Selection(CONFIG_MAP, client.namespace, label_selector="group=pages")
 
     result, resume, pages = set(), "", 0
     while resume or not pages:
-        page = await desk.page(selection, limit=3, resume=resume)
+        page = await client.page(selection, limit=3, resume=resume)
         assert isinstance(page, ListPage)
         result |= {item.ref.name for item in page.items}
         resume, pages = page.continue_token, pages + 1
@@ -97,42 +101,46 @@ async def test_a_list_comes_in_pages_that_make_one_whole(desk: ClusterClient) ->
     assert pages == 3
 
 
-async def test_labels_select(desk: ClusterClient) -> None:
-    await desk.create(labelled(a_config_map("a"), tier="front"))
-    await desk.create(labelled(a_config_map("b"), tier="back"))
+async def test_labels_select(client: ClusterClient) -> None:
+    await client.create(labelled(a_config_map("a"), tier="front"))
+    await client.create(labelled(a_config_map("b"), tier="back"))
 
-    page = await desk.page(
-        Selection(CONFIG_MAP, desk.namespace, label_selector="tier in (front, side)")
+    page = await client.page(
+        Selection(CONFIG_MAP, client.namespace, label_selector="tier in (front, side)")
     )
 
     assert [item.ref.name for item in require_items(page)] == ["a"]
 
 
-async def test_labels_select_what_lacks_them(desk: ClusterClient) -> None:
-    await desk.create(labelled(a_config_map("a"), tier="front", own="yes"))
-    await desk.create(labelled(a_config_map("b"), own="yes"))
+async def test_labels_select_what_lacks_them(client: ClusterClient) -> None:
+    await client.create(labelled(a_config_map("a"), tier="front", own="yes"))
+    await client.create(labelled(a_config_map("b"), own="yes"))
 
-    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="own=yes,!tier"))
-
-    assert [item.ref.name for item in require_items(page)] == ["b"]
-
-
-async def test_fields_select_by_name(desk: ClusterClient) -> None:
-    await desk.create(a_config_map("a"))
-    await desk.create(a_config_map("b"))
-
-    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, field_selector="metadata.name=b"))
+    page = await client.page(
+        Selection(CONFIG_MAP, client.namespace, label_selector="own=yes,!tier")
+    )
 
     assert [item.ref.name for item in require_items(page)] == ["b"]
 
 
-async def test_a_view_of_metadata_leaves_the_rest_out(desk: ClusterClient) -> None:
-    created = require_live(await desk.create(a_config_map(color="blue")))
+async def test_fields_select_by_name(client: ClusterClient) -> None:
+    await client.create(a_config_map("a"))
+    await client.create(a_config_map("b"))
 
-    read = await desk.get(created.ref, view=View.METADATA)
-    page = await desk.page(
+    page = await client.page(
+        Selection(CONFIG_MAP, client.namespace, field_selector="metadata.name=b")
+    )
+
+    assert [item.ref.name for item in require_items(page)] == ["b"]
+
+
+async def test_a_view_of_metadata_leaves_the_rest_out(client: ClusterClient) -> None:
+    created = require_live(await client.create(a_config_map(color="blue")))
+
+    read = await client.get(created.ref, view=View.METADATA)
+    page = await client.page(
         Selection(
-            CONFIG_MAP, desk.namespace, field_selector="metadata.name=web", view=View.METADATA
+            CONFIG_MAP, client.namespace, field_selector="metadata.name=web", view=View.METADATA
         )
     )
 
@@ -142,8 +150,8 @@ async def test_a_view_of_metadata_leaves_the_rest_out(desk: ClusterClient) -> No
     assert b"blue" not in require_items(page)[0].body
 
 
-async def test_paths_that_are_no_objects_can_be_asked_for(desk: ClusterClient) -> None:
-    (outcome,) = await desk.ask(RawGet("/version"))
+async def test_paths_that_are_no_objects_can_be_asked_for(client: ClusterClient) -> None:
+    (outcome,) = await client.ask(RawGet("/version"))
 
     assert isinstance(outcome, RawResponse)
     assert b'"gitVersion"' in outcome.body

@@ -38,10 +38,12 @@ INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
 NOTES: JsonObject = {"metadata": {"labels": {"new": "label"}, "annotations": {"new": "note"}}}
 
 
-async def written(desk: ClusterClient, body: JsonObject, change: JsonObject = NOTES) -> JsonObject:
+async def written(
+    client: ClusterClient, body: JsonObject, change: JsonObject = NOTES
+) -> JsonObject:
     """An object after such a change through its status."""
-    ref = require_live(await desk.create(body)).ref
-    return require_body(await desk.patch(ref, change, subresource="status"))
+    ref = require_live(await client.create(body)).ref
+    return require_body(await client.patch(ref, change, subresource="status"))
 
 
 @pytest.mark.parametrize(
@@ -54,70 +56,72 @@ async def written(desk: ClusterClient, body: JsonObject, change: JsonObject = NO
     ],
 )
 async def test_metadata_of_most_kinds_is_changed_through_their_status(
-    desk: ClusterClient, body: JsonObject
+    client: ClusterClient, body: JsonObject
 ) -> None:
-    changed = await written(desk, body)
+    changed = await written(client, body)
 
     assert at(changed, "metadata", "labels", "new") == "label"
     assert at(changed, "metadata", "annotations", "new") == "note"
 
 
 async def test_a_deployment_takes_annotations_through_its_status_and_no_labels(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    changed = await written(desk, labelled(a_deployment(replicas=0), app="shop"))
+    changed = await written(client, labelled(a_deployment(replicas=0), app="shop"))
 
     assert at(changed, "metadata", "labels") == {"app": "shop"}
     assert at(changed, "metadata", "annotations", "new") == "note"
 
 
 async def test_an_annotation_counts_as_spec_of_a_deployment_unless_it_comes_through_its_status(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    ref = require_live(await desk.create(a_deployment(replicas=0))).ref
+    ref = require_live(await client.create(a_deployment(replicas=0))).ref
 
-    through = require_live(await desk.patch(ref, NOTES, subresource="status"))
-    beside = require_live(await desk.patch(ref, {"metadata": {"annotations": {"new": "other"}}}))
-    label = require_live(await desk.patch(ref, {"metadata": {"labels": {"new": "label"}}}))
+    through = require_live(await client.patch(ref, NOTES, subresource="status"))
+    beside = require_live(await client.patch(ref, {"metadata": {"annotations": {"new": "other"}}}))
+    label = require_live(await client.patch(ref, {"metadata": {"labels": {"new": "label"}}}))
 
     assert (through.generation, beside.generation, label.generation) == (1, 2, 2)
 
 
-async def test_an_annotation_does_not_count_as_spec_of_other_kinds(desk: ClusterClient) -> None:
-    ref = require_live(await desk.create(a_stateful_set(replicas=0))).ref
+async def test_an_annotation_does_not_count_as_spec_of_other_kinds(client: ClusterClient) -> None:
+    ref = require_live(await client.create(a_stateful_set(replicas=0))).ref
 
-    noted = require_live(await desk.patch(ref, NOTES))
+    noted = require_live(await client.patch(ref, NOTES))
 
     assert noted.generation == 1
 
 
-async def test_annotations_can_be_applied_through_a_deployments_status(desk: ClusterClient) -> None:
-    require_live(await desk.create(a_deployment(replicas=0)))
+async def test_annotations_can_be_applied_through_a_deployments_status(
+    client: ClusterClient,
+) -> None:
+    require_live(await client.create(a_deployment(replicas=0)))
     notes: JsonObject = {"name": "web", "annotations": {"new": "note"}, "labels": {"new": "label"}}
     intent: JsonObject = {**an_object(DEPLOYMENT, "web"), "metadata": notes}
 
-    applied = require_body(await desk.apply(intent, subresource="status", manager="operator"))
+    applied = require_body(await client.apply(intent, subresource="status", manager="operator"))
 
     assert at(applied, "metadata", "annotations", "new") == "note"
     assert at(applied, "metadata", "labels") is None
 
 
-async def test_a_kind_of_a_definition_takes_nothing_but_its_status(desk: ClusterClient) -> None:
-    kind = await a_served_gate(desk)
+async def test_a_kind_of_a_definition_takes_nothing_but_its_status(client: ClusterClient) -> None:
+    kind = await a_served_gate(client)
 
-    changed = await written(desk, a_gate(kind.group), {**NOTES, "status": {"open": True}})
+    changed = await written(client, a_gate(kind.group), {**NOTES, "status": {"open": True}})
 
     assert at(changed, "status", "open") is True
     assert at(changed, "metadata", "labels") is None
     assert at(changed, "metadata", "annotations") is None
 
 
-async def test_owners_of_a_pod_are_not_changed_through_its_status(desk: ClusterClient) -> None:
-    owner = require_body(await desk.create(a_config_map("owner")))
-    owned = owned_by(await a_pod(desk), owner=owner)
+async def test_owners_of_a_pod_are_not_changed_through_its_status(client: ClusterClient) -> None:
+    owner = require_body(await client.create(a_config_map("owner")))
+    owned = owned_by(await a_pod(client), owner=owner)
 
     changed = await written(
-        desk, owned, {"metadata": {"ownerReferences": None, "annotations": {"new": "note"}}}
+        client, owned, {"metadata": {"ownerReferences": None, "annotations": {"new": "note"}}}
     )
 
     assert at(changed, "metadata", "ownerReferences", 0, "name") == "owner"
@@ -149,11 +153,11 @@ async def test_owners_of_a_pod_are_not_changed_through_its_status(desk: ClusterC
     ],
 )  # fmt: skip
 async def test_a_new_pod_is_told_its_class(
-    desk: ClusterClient, resources: JsonObject, expected: str
+    client: ClusterClient, resources: JsonObject, expected: str
 ) -> None:
-    pod = await a_pod(desk, resources)
+    pod = await a_pod(client, resources)
 
-    made = require_body(await desk.create(pod))
+    made = require_body(await client.create(pod))
 
     assert at(made, "status", "qosClass") == expected
 
@@ -166,13 +170,13 @@ async def test_a_new_pod_is_told_its_class(
     ],
 )
 async def test_what_a_pod_asks_for_as_a_whole_decides_its_class(
-    desk: ClusterClient, whole: JsonObject, expected: str
+    client: ClusterClient, whole: JsonObject, expected: str
 ) -> None:
-    pod = await a_pod(desk)
+    pod = await a_pod(client)
     containers = at(pod, "spec", "containers")
 
     made = require_body(
-        await desk.create(
+        await client.create(
             {
                 **pod,
                 "spec": {"containers": containers, "resources": whole, "schedulerName": "nobody"},
@@ -183,20 +187,20 @@ async def test_what_a_pod_asks_for_as_a_whole_decides_its_class(
     assert at(made, "status", "qosClass") == expected
 
 
-async def test_a_pod_keeps_its_class_when_its_status_is_replaced(desk: ClusterClient) -> None:
-    ref = require_live(await desk.create(await a_pod(desk))).ref
+async def test_a_pod_keeps_its_class_when_its_status_is_replaced(client: ClusterClient) -> None:
+    ref = require_live(await client.create(await a_pod(client))).ref
     whole: list[Json] = [{"op": "add", "path": "/status", "value": {"phase": "Running"}}]
 
     changed = require_body(
-        await desk.patch(ref, whole, subresource="status", patch_type=PatchType.JSON)
+        await client.patch(ref, whole, subresource="status", patch_type=PatchType.JSON)
     )
 
     assert at(changed, "status") == {"phase": "Running", "qosClass": "BestEffort"}
 
 
-async def a_pod(desk: ClusterClient, resources: JsonObject | None = None) -> JsonObject:
+async def a_pod(client: ClusterClient, resources: JsonObject | None = None) -> JsonObject:
     """A pod that nobody places, when its namespace has a service account."""
-    await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
+    await client.settled(Ref(ACCOUNT, client.namespace, "default"), is_there)
     container: JsonObject = {**a_container("app"), "resources": resources or {}}
     return an_object(POD, "web", spec={"containers": [container], "schedulerName": "nobody"})
 
@@ -247,16 +251,16 @@ BACKEND: JsonObject = {"defaultBackend": {"service": {"name": "web", "port": {"n
     ],
 )
 async def test_a_new_object_says_what_its_status_cannot_leave_out(
-    desk: ClusterClient, body: JsonObject, status: JsonObject
+    client: ClusterClient, body: JsonObject, status: JsonObject
 ) -> None:
-    created = require_body(await desk.create(body))
+    created = require_body(await client.create(body))
 
     assert created["status"] == status
 
 
-async def a_gate_with_a_typed_status(desk: ClusterClient) -> str:
+async def a_gate_with_a_typed_status(client: ClusterClient) -> str:
     """The group of a kind whose status has a field of a type, served."""
-    group = group_of(desk)
+    group = group_of(client)
     definition = a_definition(group)
     status: Json = {"type": "object", "properties": {"open": {"type": "boolean"}}}
     version = at(definition, "spec", "versions")
@@ -264,34 +268,34 @@ async def a_gate_with_a_typed_status(desk: ClusterClient) -> str:
     properties = at(version[0], "schema", "openAPIV3Schema", "properties")
     assert isinstance(properties, dict)
     properties["status"] = status
-    known = require_live(await desk.create(definition))
-    await desk.settled(known.ref, is_established)
-    await desk.eventually(
-        lambda: desk.create(a_gate(group, "probe"), dry_run=True),
+    known = require_live(await client.create(definition))
+    await client.settled(known.ref, is_established)
+    await client.eventually(
+        lambda: client.create(a_gate(group, "probe"), dry_run=True),
         lambda outcome: isinstance(outcome, Success),
     )
     return group
 
 
 async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(
-    desk: ClusterClient,
+    client: ClusterClient,
 ) -> None:
-    group = await a_gate_with_a_typed_status(desk)
+    group = await a_gate_with_a_typed_status(client)
     wrong: JsonObject = {"status": {"open": None}}
 
-    created = await desk.create({**a_gate(group, "created"), **wrong})
-    applied = await desk.apply({**a_gate(group, "applied"), **wrong}, force=True)
+    created = await client.create({**a_gate(group, "created"), **wrong})
+    applied = await client.apply({**a_gate(group, "applied"), **wrong}, force=True)
 
     assert "status" not in require_body(created)
     assert "status" not in require_body(applied)
 
 
-async def test_a_null_that_is_applied_to_a_status_is_refused(desk: ClusterClient) -> None:
-    group = await a_gate_with_a_typed_status(desk)
-    require_live(await desk.create(a_gate(group)))
+async def test_a_null_that_is_applied_to_a_status_is_refused(client: ClusterClient) -> None:
+    group = await a_gate_with_a_typed_status(client)
+    require_live(await client.create(a_gate(group)))
     wrong: JsonObject = {**a_gate(group), "status": {"open": None}}
 
-    through = await desk.apply(wrong, subresource="status", manager="operator", force=True)
+    through = await client.apply(wrong, subresource="status", manager="operator", force=True)
 
     assert isinstance(through, Invalid)
     assert [cause.field for cause in through.causes] == ["status.open"]

@@ -19,12 +19,14 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Selection, View
 
 
-def here(desk: ClusterClient, *, labels: str = "watched=yes", view: View = View.FULL) -> Selection:
-    return Selection(CONFIG_MAP, desk.namespace, label_selector=labels, view=view)
+def here(
+    client: ClusterClient, *, labels: str = "watched=yes", view: View = View.FULL
+) -> Selection:
+    return Selection(CONFIG_MAP, client.namespace, label_selector=labels, view=view)
 
 
-async def version_of(desk: ClusterClient) -> str:
-    page = await desk.page(here(desk))
+async def version_of(client: ClusterClient) -> str:
+    page = await client.page(here(client))
     assert isinstance(page, ListPage)
     return page.resource_version
 
@@ -172,26 +174,28 @@ async def test_a_watch_of_metadata_leaves_the_rest_out(bare: ClusterClient) -> N
     assert b"blue" not in added.live.body
 
 
-async def test_a_line_tells_what_is_there_before_it_tells_what_changes(desk: ClusterClient) -> None:
-    await desk.create(labelled(a_config_map("one"), watched="yes"))
+async def test_a_line_tells_what_is_there_before_it_tells_what_changes(
+    client: ClusterClient,
+) -> None:
+    await client.create(labelled(a_config_map("one"), watched="yes"))
 
-    desk.watch(here(desk))
-    first = await desk.until(is_whole)
-    await desk.create(labelled(a_config_map("two"), watched="yes"))
-    then = await desk.until(the(WatchEventType.ADDED, "two"))
+    client.watch(here(client))
+    first = await client.until(is_whole)
+    await client.create(labelled(a_config_map("two"), watched="yes"))
+    then = await client.until(the(WatchEventType.ADDED, "two"))
 
     assert changes(first) == [(WatchEventType.ADDED, "one")]
     assert changes(then) == [(WatchEventType.ADDED, "two")]
 
 
 async def test_a_line_goes_on_when_the_server_ends_the_watch(
-    desk: ClusterClient, watching: Ms
+    client: ClusterClient, watching: Ms
 ) -> None:
-    desk.watch(here(desk))
-    await desk.until(is_whole)
-    await desk.rest(Ms(desk.world.now() + watching + SECOND))
+    client.watch(here(client))
+    await client.until(is_whole)
+    await client.rest(Ms(client.world.now() + watching + SECOND))
 
-    await desk.create(labelled(a_config_map(), watched="yes"))
-    facts = await desk.until(the(WatchEventType.ADDED, "web"))
+    await client.create(labelled(a_config_map(), watched="yes"))
+    facts = await client.until(the(WatchEventType.ADDED, "web"))
 
     assert changes(facts) == [(WatchEventType.ADDED, "web")]

@@ -60,10 +60,10 @@ class Site:
         return path
 
     @asynccontextmanager
-    async def desk(
+    async def client(
         self, kubeconfig: Path, *, quiet: Ms = IDLE_TIMEOUT
     ) -> AsyncIterator[ClusterClient]:
-        """A desk at a line through this kubeconfig, in a namespace of its own."""
+        """A client at a line through this kubeconfig, in a namespace of its own."""
         name = f"e2e-{next(_numbers)}"
         namespace: dict[str, Json] = {
             "apiVersion": "v1",

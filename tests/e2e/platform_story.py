@@ -224,11 +224,11 @@ async def inhabited(
         real_world(kubeconfig=login) as other,
         asyncio.TaskGroup() as group,
     ):
-        desk = ClusterClient(Dispatcher(ResilientWorld(other)))
+        client = ClusterClient(Dispatcher(ResilientWorld(other)))
         for name in HOMES:
             home: dict[str, Json] = {"name": name}
             require_live(
-                await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": home})
+                await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": home})
             )
         await preload(other, simulation)
         until = Ms(world.now() + 15 * MINUTE)

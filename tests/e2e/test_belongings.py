@@ -50,7 +50,7 @@ async def harbour(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]
 
 
 @pytest.fixture
-async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
+async def client(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         yield ClusterClient(Dispatcher(ResilientWorld(world)))
 
@@ -60,11 +60,11 @@ def place_of(harbour: Harbour) -> str:
 
 
 async def test_a_namespace_goes_with_its_contents_only_with_leave(
-    harbour: Harbour, desk: ClusterClient
+    harbour: Harbour, client: ClusterClient
 ) -> None:
     place = place_of(harbour)
     require_live(
-        await desk.apply(make_object("v1 ConfigMap", "theirs", namespace=place), manager="x")
+        await client.apply(make_object("v1 ConfigMap", "theirs", namespace=place), manager="x")
     )
     for name in ("place", "web"):
         (harbour.shop / f"{name}.yaml").unlink()
@@ -79,7 +79,7 @@ async def test_a_namespace_goes_with_its_contents_only_with_leave(
     assert [(ran.code, loss in ran.stderr) for ran in (pruned, deleted)] == [(3, True)] * 2
     assert untouched == before
     assert agreed.code == 0, agreed.stdout + agreed.stderr
-    gone = await desk.get(Ref(Kind("", "v1", "Namespace"), "", place))
+    gone = await client.get(Ref(Kind("", "v1", "Namespace"), "", place))
     assert isinstance(gone, NotFound)
 
 

@@ -41,9 +41,9 @@ def own_kubeconfig(plane: ControlPlane, namespace: str) -> str:
 
 async def make_namespaces(plane: ControlPlane, names: list[str]) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
+        client = ClusterClient(Dispatcher(ResilientWorld(world)))
         for name in names:
-            require_live(await desk.apply(make_object("v1 Namespace", name, namespace="")))
+            require_live(await client.apply(make_object("v1 Namespace", name, namespace="")))
 
 
 async def left_behind(plane: ControlPlane) -> list[bytes]:

@@ -31,16 +31,16 @@ def is_whole(fact: Message) -> bool:
     return isinstance(fact, Response | WatchEnded)
 
 
-async def who_am_i(desk: ClusterClient) -> tuple[Json, Json]:
-    status = require_body(await desk.create(WHO))["status"]
+async def who_am_i(client: ClusterClient) -> tuple[Json, Json]:
+    status = require_body(await client.create(WHO))["status"]
     assert isinstance(status, dict)
     user = status["userInfo"]
     assert isinstance(user, dict)
     return user["username"], user.get("groups")
 
 
-async def a_reader(desk: ClusterClient) -> None:
-    """Let the guest read ConfigMaps in the desk's namespace, and nowhere else."""
+async def a_reader(client: ClusterClient) -> None:
+    """Let the guest read ConfigMaps in the client's namespace, and nowhere else."""
     name: JsonObject = {"name": "reader"}
     role: JsonObject = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -57,22 +57,25 @@ async def a_reader(desk: ClusterClient) -> None:
         "subjects": [{"kind": "User", "name": "guest", "apiGroup": "rbac.authorization.k8s.io"}],
         "roleRef": {"kind": "Role", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"},
     }
-    require_live(await desk.apply(role))
-    require_live(await desk.apply(binding))
+    require_live(await client.apply(role))
+    require_live(await client.apply(binding))
 
 
 async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Site) -> None:
     guest_config = site.kubeconfig(user={"token": site.plane.token("guest")})
-    async with site.desk(site.kubeconfig()) as desk, real_world(kubeconfig=guest_config) as world:
-        await a_reader(desk)
-        require_live(await desk.apply(a_config_map("seen")))
-        guest = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=desk.namespace)
+    async with (
+        site.client(site.kubeconfig()) as client,
+        real_world(kubeconfig=guest_config) as world,
+    ):
+        await a_reader(client)
+        require_live(await client.apply(a_config_map("seen")))
+        guest = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=client.namespace)
         await guest.eventually(
-            lambda: guest.page(Selection(CONFIG_MAP, desk.namespace)),
+            lambda: guest.page(Selection(CONFIG_MAP, client.namespace)),
             lambda outcome: not isinstance(outcome, Forbidden),
         )
 
-        guest.watch(Selection(CONFIG_MAP, label_selector="test=yes"), within=(desk.namespace,))
+        guest.watch(Selection(CONFIG_MAP, label_selector="test=yes"), within=(client.namespace,))
         facts = await guest.until(is_whole)
 
     assert [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)] == ["seen"]
@@ -94,28 +97,28 @@ async def test_a_watch_of_what_may_not_be_seen_is_refused(site: Site) -> None:
 
 
 async def test_a_large_set_is_seen_whole_page_by_page(site: Site) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         names = {f"m{number}" for number in range(1_200)}
         for name in sorted(names):
-            require_live(await desk.create(a_config_map(name)))
+            require_live(await client.create(a_config_map(name)))
         site.proxy.seen.clear()
 
-        desk.watch(
-            Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes", view=View.METADATA)
+        client.watch(
+            Selection(CONFIG_MAP, client.namespace, label_selector="test=yes", view=View.METADATA)
         )
-        facts = await desk.until(is_whole)
+        facts = await client.until(is_whole)
 
     assert {fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)} == names
     assert len([seen for seen in site.proxy.seen if seen.endswith("/configmaps")]) >= 3
 
 
 async def test_an_object_of_a_megabyte_comes_through_a_watch(site: Site) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
-        desk.watch(Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes"))
-        await desk.until(is_whole)
+    async with site.client(site.kubeconfig()) as client:
+        client.watch(Selection(CONFIG_MAP, client.namespace, label_selector="test=yes"))
+        await client.until(is_whole)
 
-        require_live(await desk.create(a_config_map("large", text="x" * 1_000_000)))
-        facts = await desk.until(lambda fact: isinstance(fact, WatchEvent))
+        require_live(await client.create(a_config_map("large", text="x" * 1_000_000)))
+        facts = await client.until(lambda fact: isinstance(fact, WatchEvent))
 
     large = facts[-1]
     assert isinstance(large, WatchEvent)
@@ -126,8 +129,8 @@ async def test_a_client_certificate_says_who_we_are(site: Site) -> None:
     certificate, key = site.plane.client_certificate("alice", ["system:masters", "shop"])
     user: dict[str, Json] = {"client-certificate": str(certificate), "client-key": str(key)}
 
-    async with site.desk(site.kubeconfig(user=user)) as desk:
-        name, groups = await who_am_i(desk)
+    async with site.client(site.kubeconfig(user=user)) as client:
+        name, groups = await who_am_i(client)
 
     assert name == "alice"
     assert isinstance(groups, list)
@@ -152,8 +155,8 @@ async def test_a_plugin_gives_a_token(site: Site, tmp_path: Path) -> None:
         }
     }
 
-    async with site.desk(site.kubeconfig(user=user)) as desk:
-        name, _ = await who_am_i(desk)
+    async with site.client(site.kubeconfig(user=user)) as client:
+        name, _ = await who_am_i(client)
 
     assert name == "tidegate"
 
@@ -166,9 +169,9 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
     }
 
     async with real_world(kubeconfig=site.kubeconfig(user=user)) as world:
-        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
-        name, groups = await who_am_i(desk)
-        refused = await desk.create(a_config_map())
+        client = ClusterClient(Dispatcher(ResilientWorld(world)))
+        name, groups = await who_am_i(client)
+        refused = await client.create(a_config_map())
 
     assert name == "bob"
     assert groups == ["shop", "mail", "system:authenticated"]
@@ -176,9 +179,9 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
 
 
 async def test_a_call_can_be_made_with_the_rights_of_another(site: Site) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
+    async with site.client(site.kubeconfig()) as client:
         guest = ClusterClient(
-            desk.world, namespace=desk.namespace, identity=ImpersonatedUser(user="guest")
+            client.world, namespace=client.namespace, identity=ImpersonatedUser(user="guest")
         )
 
         outcome = await guest.create(a_config_map())
@@ -190,16 +193,16 @@ async def test_a_call_can_be_made_with_the_rights_of_another(site: Site) -> None
 async def test_a_server_name_for_tls_may_differ_from_the_address(site: Site) -> None:
     kubeconfig = site.kubeconfig(cluster={"tls-server-name": "kubernetes.default.svc"})
 
-    async with site.desk(kubeconfig) as desk:
-        outcome = await desk.apply(a_config_map())
+    async with site.client(kubeconfig) as client:
+        outcome = await client.apply(a_config_map())
 
     assert isinstance(outcome, Success)
 
 
 async def test_kinds_of_a_page_are_those_that_were_asked_for(site: Site) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
-        require_live(await desk.apply(a_config_map()))
+    async with site.client(site.kubeconfig()) as client:
+        require_live(await client.apply(a_config_map()))
 
-        page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes"))
+        page = await client.page(Selection(CONFIG_MAP, client.namespace, label_selector="test=yes"))
 
     assert [item.ref.kind for item in require_items(page)] == [CONFIG_MAP]

@@ -23,9 +23,9 @@ async def test_who_says_no_has_changed_nothing_and_who_says_yes_has(
 ) -> None:
     unit = write_unit(tmp_path / "unit", web=config_map("web"))
     login = site.kubeconfig()
-    async with site.desk(login) as desk:
-        place = ("--kubeconfig", str(login), "--namespace", desk.namespace)
-        web = Ref(Kind("", "v1", "ConfigMap"), desk.namespace, "web")
+    async with site.client(login) as client:
+        place = ("--kubeconfig", str(login), "--namespace", client.namespace)
+        web = Ref(Kind("", "v1", "ConfigMap"), client.namespace, "web")
 
         def answer(verb: str, question: str, keys: str) -> tuple[int, list[str]]:
             with on_terminal("tidegate", verb, str(unit), *place, HOME=str(tmp_path)) as program:
@@ -34,28 +34,28 @@ async def test_who_says_no_has_changed_nothing_and_who_says_yes_has(
                 return program.finish(), program.vt.history + program.vt.screen
 
         for verb, question in (("sync", "Roll out?"), ("delete", "Delete 1 object?")):
-            before = await desk.get(web)
+            before = await client.get(web)
             code, shown = answer(verb, question, "n\n")
             assert code == 130, shown
             assert shown[0].startswith("target: context ")
             assert "nothing was changed" in "\n".join(shown)
-            assert isinstance(await desk.get(web), NotFound) == isinstance(before, NotFound)
+            assert isinstance(await client.get(web), NotFound) == isinstance(before, NotFound)
 
             code, shown = answer(verb, question, "y\n")
             assert code == 0, shown
-            assert isinstance(await desk.get(web), NotFound) == (verb == "delete")
+            assert isinstance(await client.get(web), NotFound) == (verb == "delete")
 
 
 async def test_what_goes_along_is_named_before_the_question(site: Site, tmp_path: Path) -> None:
     login = site.kubeconfig()
-    async with site.desk(login) as desk:
-        place = f"{desk.namespace}-place"
+    async with site.client(login) as client:
+        place = f"{client.namespace}-place"
         space = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {place}}}\n"
         unit = write_unit(tmp_path / "unit", web=config_map("web"), place=space)
-        where = ("--kubeconfig", str(login), "--namespace", desk.namespace)
+        where = ("--kubeconfig", str(login), "--namespace", client.namespace)
         brought = await Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where)
         theirs = make_object("v1 ConfigMap", "theirs", namespace=place)
-        require_live(await desk.apply(theirs, manager="x"))
+        require_live(await client.apply(theirs, manager="x"))
 
         def asked(verb: str, question: str, *more: str) -> str:
             words = (verb, str(unit), *where, "--yes-delete-contents", *more)

@@ -144,13 +144,13 @@ def parts_of(outcome: Outcome) -> Json:
     return {key: body[key] for key in ("spec", "status") if key in body}
 
 
-async def told(desk: ClusterClient, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
+async def told(client: ClusterClient, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
     """What a world says to each write, and what it has afterwards."""
     result: list[Json] = []
     for name, story in stories:
         for deed in story:
-            (outcome,) = await desk.ask(write_of(deed, name))
-            (after,) = await desk.ask(Get(Ref(KIND, "default", name)))
+            (outcome,) = await client.ask(write_of(deed, name))
+            (after,) = await client.ask(Get(Ref(KIND, "default", name)))
             result.append([name, deed[0], deed[1], said(outcome), parts_of(after)])
     return result
 
@@ -165,25 +165,25 @@ def hollow_plane(plane: ControlPlane) -> Iterator[ControlPlane]:
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = ClusterClient(Dispatcher(ResilientWorld(world)))
-            await desk.delete(await desk.ref(DEFINITION))
+            client = ClusterClient(Dispatcher(ResilientWorld(world)))
+            await client.delete(await client.ref(DEFINITION))
 
     asyncio.run(serve())
     yield plane
     asyncio.run(withdraw())
 
 
-async def _define(desk: ClusterClient) -> None:
-    await desk.create(DEFINITION)
+async def _define(client: ClusterClient) -> None:
+    await client.create(DEFINITION)
     probe = write_of(("create", {}), "probe")
-    await desk.eventually(
-        lambda: _first(desk, msgspec.structs.replace(probe, dry_run=True)),
+    await client.eventually(
+        lambda: _first(client, msgspec.structs.replace(probe, dry_run=True)),
         lambda outcome: isinstance(outcome, Success),
     )
 
 
-async def _first(desk: ClusterClient, write: Write) -> Outcome:
-    (outcome,) = await desk.ask(write)
+async def _first(client: ClusterClient, write: Write) -> Outcome:
+    (outcome,) = await client.ask(write)
     return outcome
 
 

@@ -65,18 +65,18 @@ def rules(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = ClusterClient(Dispatcher(world))
+            client = ClusterClient(Dispatcher(world))
             for body in bodies:
-                require_live(await desk.create(body))
+                require_live(await client.create(body))
             for good in PLACED:
-                attempt = partial(desk.create, good, dry_run=True)
-                await desk.eventually(attempt, lambda outcome: isinstance(outcome, Success))
+                attempt = partial(client.create, good, dry_run=True)
+                await client.eventually(attempt, lambda outcome: isinstance(outcome, Success))
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = ClusterClient(Dispatcher(world))
+            client = ClusterClient(Dispatcher(world))
             for body in bodies:
-                await desk.delete(await desk.ref(body))
+                await client.delete(await client.ref(body))
 
     asyncio.run(serve())
     yield tuple(rules_in([*bodies]))

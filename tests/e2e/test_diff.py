@@ -28,9 +28,9 @@ FOLLOWING = {"spec.externalTrafficPolicy", "spec.ports[].nodePort"}
 
 
 async def test_what_was_just_applied_is_kept_and_a_change_is_foreseen(site: Site) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
+    async with site.client(site.kubeconfig()) as client:
         wrong = [
-            f"{case.name}: {line}" for case in read_cases() for line in await _tried(desk, case)
+            f"{case.name}: {line}" for case in read_cases() for line in await _tried(client, case)
         ]
 
     assert wrong == []
@@ -46,8 +46,8 @@ async def test_a_comparison_foresees_what_an_apply_changes_among_many_managers(
 
 
 async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
-        taken = await take_over(desk, from_manager="kubectl-client-side-apply")
+    async with site.client(site.kubeconfig()) as client:
+        taken = await take_over(client, from_manager="kubectl-client-side-apply")
 
     assert [field.path for field in taken.foreseen.fields] == [
         "metadata.labels.team",
@@ -59,16 +59,16 @@ async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) ->
     assert taken.after.action is DiffAction.KEEP
 
 
-async def _tried(desk: ClusterClient, case: Case) -> list[str]:
+async def _tried(client: ClusterClient, case: Case) -> list[str]:
     """What is wrong with the comparisons of one object, before and after its change."""
-    live = require_body(await desk.apply(case.body, force=True))
+    live = require_body(await client.apply(case.body, force=True))
     result = compare(case.body, live, manager=OURS)
     wrong = [] if result.action is DiffAction.KEEP else [f"not kept: {result}"]
     wrong += not_kept_by_seal(case.body, live, manager=OURS)
     foreseen = compare(case.changed, live, manager=OURS)
     if foreseen.action is not case.fate:
         wrong.append(f"{case.fate} was to be foreseen: {foreseen}")
-    outcome = await desk.apply(case.changed, force=True)
+    outcome = await client.apply(case.changed, force=True)
     if isinstance(outcome, Invalid | Forbidden) != (case.fate is DiffAction.RECREATE):
         wrong.append(f"foreseen was {foreseen}, and the server says {type(outcome).__name__}")
     if isinstance(outcome, Success):

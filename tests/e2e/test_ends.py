@@ -73,19 +73,19 @@ def write_unit(folder: Path, text: str) -> Path:
     return folder
 
 
-async def leases_of(desk: ClusterClient) -> list[str]:
-    (page,) = await desk.ask(List(Selection(LEASE, TIDEGATE_NAMESPACE)))
+async def leases_of(client: ClusterClient) -> list[str]:
+    (page,) = await client.ask(List(Selection(LEASE, TIDEGATE_NAMESPACE)))
     return [live.ref.name for live in require_items(page)]
 
 
 async def test_who_gives_way_to_another_rollout_says_so(site: Site, tmp_path: Path) -> None:
     config = site.kubeconfig()
     first = write_unit(tmp_path / "unit", NEVER)
-    async with site.desk(config) as desk:
-        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", "ways")
+    async with site.client(config) as client:
+        where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", "ways")
         tidegate = Tidegate(tmp_path / "home")
         waiting = asyncio.create_task(tidegate.run("sync", first, "--yes", *where))
-        await desk.settled(Ref(JOB, desk.namespace, "never"), lambda live: live is not None)
+        await client.settled(Ref(JOB, client.namespace, "never"), lambda live: live is not None)
         then = write_unit(tmp_path / "unit", PLAIN)
         second = await Tidegate(tmp_path / "other").run("sync", then, "--yes", *where)
         gave_way = await waiting
@@ -102,15 +102,15 @@ async def test_a_deletion_whose_time_is_up_says_what_is_left(
 ) -> None:
     config = site.kubeconfig()
     unit, tidegate = write_unit(tmp_path / "unit", HELD), Tidegate(tmp_path / "home")
-    async with site.desk(config) as desk:
-        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
+    async with site.client(config) as client:
+        where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", output)
         brought = await tidegate.run("sync", unit, "--yes", *where)
-        before = await leases_of(desk)
+        before = await leases_of(client)
         words = ("delete", unit, "--yes", *where, "--timeout", "2s", "-o", output)
         ended = await tidegate.run(*words)
-        after = await leases_of(desk)
-        held = Ref(CONFIG_MAP, desk.namespace, "held")
-        await desk.patch(held, {"metadata": {"finalizers": None}})
+        after = await leases_of(client)
+        held = Ref(CONFIG_MAP, client.namespace, "held")
+        await client.patch(held, {"metadata": {"finalizers": None}})
 
     assert brought.code == 0, brought
     assert ended.code == LATE, ended
@@ -125,11 +125,11 @@ async def test_who_waits_for_another_rollout_says_for_whom_and_since_when(
 ) -> None:
     config = site.kubeconfig()
     unit = write_unit(tmp_path / "unit", NEVER)
-    async with site.desk(config) as desk:
-        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
+    async with site.client(config) as client:
+        where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", output)
         words = ("sync", unit, "--yes", *where, "-o", output)
         first = asyncio.create_task(Tidegate(tmp_path / "home").run(*words, "--timeout", "12s"))
-        await desk.settled(Ref(JOB, desk.namespace, "never"), lambda live: live is not None)
+        await client.settled(Ref(JOB, client.namespace, "never"), lambda live: live is not None)
         waited = await Tidegate(tmp_path / "other").run(*words, "--timeout", "3s")
         await first
 
@@ -143,22 +143,22 @@ async def test_a_definition_that_is_deleted_meanwhile_is_told_and_the_unit_let_g
 ) -> None:
     """What needs it is tried again for some minutes, and fails: see the hostile tests."""
     config = site.kubeconfig()
-    async with site.desk(config) as desk:
-        unit_resource = desk.namespace
+    async with site.client(config) as client:
+        unit_resource = client.namespace
         text = DEFINED.replace("example.org", f"{unit_resource}.example.org").replace(
             ": here", f": {unit_resource}"
         )
         unit = write_unit(tmp_path / "unit", text)
         where = ("--kubeconfig", str(config), "--namespace", unit_resource, "--name", "gone")
-        before = await leases_of(desk)
+        before = await leases_of(client)
         rolling = asyncio.create_task(
             Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where, "--timeout", "15s")
         )
-        await desk.settled(Ref(JOB, unit_resource, "never"), lambda live: live is not None)
-        await desk.delete(Ref(DEFINITION, "", f"things.{unit_resource}.example.org"))
-        await give_a_node_to(unit_resource, desk)
+        await client.settled(Ref(JOB, unit_resource, "never"), lambda live: live is not None)
+        await client.delete(Ref(DEFINITION, "", f"things.{unit_resource}.example.org"))
+        await give_a_node_to(unit_resource, client)
         ended = await rolling
-        after = await leases_of(desk)
+        after = await leases_of(client)
 
     assert ended.code == LATE, ended
     assert f"refused Thing {unit_resource}/last: the server does not serve" in ended.stdout
@@ -167,8 +167,8 @@ async def test_a_definition_that_is_deleted_meanwhile_is_told_and_the_unit_let_g
     assert {*after} <= {*before}, "the lease is returned"
 
 
-async def give_a_node_to(label: str, desk: ClusterClient) -> None:
+async def give_a_node_to(label: str, client: ClusterClient) -> None:
     """Let pods run that wait for a node with this label."""
-    (page,) = await desk.ask(List(Selection(NODE)))
+    (page,) = await client.ask(List(Selection(NODE)))
     node = require_items(page)[0].ref
-    require_live(await desk.patch(node, {"metadata": {"labels": {"no-node-is": label}}}))
+    require_live(await client.patch(node, {"metadata": {"labels": {"no-node-is": label}}}))

@@ -67,6 +67,6 @@ async def test_commands_on_a_cluster_say_what_their_documents_say(
 async def forget_the_shop(kubeconfig: Path) -> None:
     """Its namespace stays by design; somebody may tell the story again."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
-        await desk.delete(SHOP)
-        await desk.eventually(lambda: desk.get(SHOP), lambda found: isinstance(found, NotFound))
+        client = ClusterClient(Dispatcher(ResilientWorld(world)))
+        await client.delete(SHOP)
+        await client.eventually(lambda: client.get(SHOP), lambda found: isinstance(found, NotFound))

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.kube
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
-def ours(desk: ClusterClient) -> Selection:
-    return Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes")
+def ours(client: ClusterClient) -> Selection:
+    return Selection(CONFIG_MAP, client.namespace, label_selector="test=yes")
 
 
 def told(name: str) -> Callable[[Message], bool]:
@@ -47,12 +47,12 @@ def is_whole(fact: Message) -> bool:
 async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_an_error(
     site: Site,
 ) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         site.proxy.policy = every(10, Fault.THROTTLED, Fault.SERVER_ERROR, Fault.SERVER_ERROR_AFTER)
-        writes = [an_apply(desk, f"m{number}") for number in range(200)]
+        writes = [an_apply(client, f"m{number}") for number in range(200)]
 
-        outcomes = await desk.ask(*writes)
-        page = await desk.page(ours(desk))
+        outcomes = await client.ask(*writes)
+        page = await client.page(ours(client))
 
     assert all(isinstance(outcome, Success) for outcome in outcomes)
     assert {item.ref.name for item in require_items(page)} == {
@@ -62,14 +62,14 @@ async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_a
 
 
 async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Site) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         site.proxy.policy = every(3, Fault.THROTTLED, Fault.SERVER_ERROR, Fault.DROPPED_BEFORE)
-        desk.watch(ours(desk))
-        await desk.until(is_whole)
+        client.watch(ours(client))
+        await client.until(is_whole)
         for number in range(30):
-            require_live(await desk.apply(a_config_map(f"m{number}")))
+            require_live(await client.apply(a_config_map(f"m{number}")))
 
-        facts = await desk.until(told("m29"))
+        facts = await client.until(told("m29"))
 
     names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
     assert names == [f"m{number}" for number in range(30)]
@@ -79,25 +79,25 @@ async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Sit
 async def test_an_apply_whose_connection_dies_is_done_once_all_the_same(
     site: Site, fault: Fault
 ) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         site.proxy.policy = once(fault, "PATCH")
 
-        outcome = await desk.apply(a_config_map(color="blue"))
+        outcome = await client.apply(a_config_map(color="blue"))
 
     assert require_body(outcome)["data"] == {"color": "blue"}
     assert [seen for seen in site.proxy.seen if seen.endswith("/web")] == [
-        f"PATCH /api/v1/namespaces/{desk.namespace}/configmaps/web"
+        f"PATCH /api/v1/namespaces/{client.namespace}/configmaps/web"
     ] * 2
 
 
 async def test_a_creation_whose_connection_dies_is_not_sent_again_and_the_caller_hears_it(
     site: Site,
 ) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
         site.proxy.policy = once(Fault.DROPPED_AFTER, "POST")
 
-        outcome = await desk.create(a_config_map())
-        again = await desk.create(a_config_map())
+        outcome = await client.create(a_config_map())
+        again = await client.create(a_config_map())
 
     assert isinstance(outcome, NoResponse)
     assert outcome.delivery is Delivery.MAYBE_SENT
@@ -108,40 +108,40 @@ async def test_a_creation_whose_connection_dies_is_not_sent_again_and_the_caller
 async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
     site: Site, fault: Fault
 ) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
-        ref = require_live(await desk.create(a_config_map())).ref
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
+        ref = require_live(await client.create(a_config_map())).ref
         site.proxy.policy = once(fault, "DELETE")
 
-        outcome = await desk.delete(ref)
+        outcome = await client.delete(ref)
 
     assert isinstance(outcome, NoResponse)
     assert outcome.delivery is Delivery.MAYBE_SENT
     assert [seen for seen in site.proxy.seen if seen.startswith("DELETE")] == [
-        f"DELETE /api/v1/namespaces/{desk.namespace}/configmaps/web"
+        f"DELETE /api/v1/namespaces/{client.namespace}/configmaps/web"
     ]
 
 
 async def test_a_deletion_by_uid_is_sent_again_and_finds_it_gone(site: Site) -> None:
-    async with site.desk(site.kubeconfig(url=site.proxy.url)) as desk:
-        created = require_live(await desk.create(a_config_map()))
+    async with site.client(site.kubeconfig(url=site.proxy.url)) as client:
+        created = require_live(await client.create(a_config_map()))
         site.proxy.policy = once(Fault.DROPPED_AFTER, "DELETE")
 
-        outcome = await desk.delete(created.ref, uid=created.uid)
+        outcome = await client.delete(created.ref, uid=created.uid)
 
     assert isinstance(outcome, NotFound)
 
 
 async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: Site) -> None:
     kubeconfig = site.kubeconfig(url=site.proxy.url)
-    async with site.desk(kubeconfig, quiet=Ms(2 * SECOND)) as desk:
-        desk.watch(ours(desk))
-        await desk.until(is_whole)
+    async with site.client(kubeconfig, quiet=Ms(2 * SECOND)) as client:
+        client.watch(ours(client))
+        await client.until(is_whole)
         site.proxy.silent = True
-        await desk.apply(a_config_map("unheard"))
-        await desk.apply(a_config_map("unheard", color="red"))
+        await client.apply(a_config_map("unheard"))
+        await client.apply(a_config_map("unheard", color="red"))
         site.proxy.silent = False
 
-        facts = await desk.until(
+        facts = await client.until(
             lambda fact: isinstance(fact, WatchEvent) and b"red" in fact.live.body
         )
 
@@ -150,17 +150,17 @@ async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: S
 
 
 async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: Site) -> None:
-    async with own_site.desk(own_site.kubeconfig()) as desk:
-        desk.watch(ours(desk))
-        await desk.until(is_whole)
+    async with own_site.client(own_site.kubeconfig()) as client:
+        client.watch(ours(client))
+        await client.until(is_whole)
         own_site.plane.kill("apiserver")
-        desk.world.client().submit(an_apply(desk, "during"))
-        await desk.rest(Ms(desk.world.now() + 500))
+        client.world.client().submit(an_apply(client, "during"))
+        await client.rest(Ms(client.world.now() + 500))
         own_site.plane.revive("apiserver")
 
-        facts = await desk.until(told("during"), within=MINUTE)
-        require_live(await desk.apply(a_config_map("after")))
-        facts += await desk.until(told("after"), within=MINUTE)
+        facts = await client.until(told("during"), within=MINUTE)
+        require_live(await client.apply(a_config_map("after")))
+        facts += await client.until(told("after"), within=MINUTE)
 
     names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
     assert names == ["during", "after"]
@@ -168,17 +168,17 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
 
 async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site) -> None:
     plane = own_site.plane
-    async with own_site.desk(own_site.kubeconfig()) as desk:
-        gone = require_live(await desk.apply(a_config_map("gone"))).ref
-        require_live(await desk.apply(a_config_map("stays")))
-        desk.watch(ours(desk))
-        await desk.until(is_whole)
+    async with own_site.client(own_site.kubeconfig()) as client:
+        gone = require_live(await client.apply(a_config_map("gone"))).ref
+        require_live(await client.apply(a_config_map("stays")))
+        client.watch(ours(client))
+        await client.until(is_whole)
         plane.kill("apiserver")
         plane.revive("apiserver")
-        async with own_site.desk(own_site.kubeconfig()) as other:
+        async with own_site.client(own_site.kubeconfig()) as other:
             await other.delete(gone)
             require_live(
-                await ClusterClient(other.world, namespace=desk.namespace).apply(
+                await ClusterClient(other.world, namespace=client.namespace).apply(
                     a_config_map("new")
                 )
             )
@@ -186,7 +186,7 @@ async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site
         plane.kill("apiserver")
         plane.revive("apiserver")
 
-        facts = await desk.until(told("gone"), within=MINUTE)
+        facts = await client.until(told("gone"), within=MINUTE)
 
     changes = [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
     assert changes == [(WatchEventType.ADDED, "new"), (WatchEventType.DELETED, "gone")]
@@ -201,10 +201,10 @@ async def test_a_rotated_token_file_is_used_at_once(site: Site, tmp_path: Path) 
         "metadata": {},
     }
 
-    async with site.desk(site.kubeconfig(user={"tokenFile": str(token)})) as desk:
-        before = require_body(await desk.create(review))
+    async with site.client(site.kubeconfig(user={"tokenFile": str(token)})) as client:
+        before = require_body(await client.create(review))
         token.write_text(site.plane.token("admin"))
-        after = require_body(await desk.create(review))
+        after = require_body(await client.create(review))
 
     assert [user_of(before), user_of(after)] == ["tidegate", "admin"]
 
@@ -215,11 +215,11 @@ async def test_a_token_that_is_rotated_after_the_server_refused_it_is_used(
     token = tmp_path / "token"
     token.write_text(site.plane.token("tidegate"))
 
-    async with site.desk(site.kubeconfig(user={"tokenFile": str(token)})) as desk:
+    async with site.client(site.kubeconfig(user={"tokenFile": str(token)})) as client:
         token.write_text("revoked")
-        refused = await desk.apply(a_config_map())
+        refused = await client.apply(a_config_map())
         token.write_text(site.plane.token("tidegate"))
-        accepted = await desk.apply(a_config_map())
+        accepted = await client.apply(a_config_map())
 
     assert isinstance(refused, ServerError)
     assert refused.status == 401
@@ -234,6 +234,6 @@ def user_of(review: JsonObject) -> Json:
     return user["username"]
 
 
-def an_apply(desk: ClusterClient, name: str, **data: str) -> Write:
-    ref = Ref(CONFIG_MAP, desk.namespace, name)
+def an_apply(client: ClusterClient, name: str, **data: str) -> Write:
+    ref = Ref(CONFIG_MAP, client.namespace, name)
     return Write(verb=Verb.APPLY, ref=ref, body=to_json(a_config_map(name, **data)), manager="test")

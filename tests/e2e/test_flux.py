@@ -53,9 +53,9 @@ async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
     made = Repository(tmp_path / "platform", f"-{next(_numbers)}")
     home = f"flux-system{made.suffix}"
     async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
-        desk = ClusterClient(Dispatcher(world))
+        client = ClusterClient(Dispatcher(world))
         for body in (namespace(home), sops_age(home, key)):
-            require_live(await desk.create(body))
+            require_live(await client.create(body))
     await asyncio.to_thread(three_layers, made, key)
     await asyncio.to_thread(commit, made.root)
     return Fleet(cluster, made, served=True)

@@ -47,13 +47,13 @@ class Guest:
     """Somebody with few rights, at a unit with a ConfigMap and, a wave later, a Service."""
 
     site: Site
-    desk: ClusterClient
+    client: ClusterClient
     unit: Path
     kubeconfig: Path
 
     @property
     def name(self) -> str:
-        return f"guest-of-{self.desk.namespace}"
+        return f"guest-of-{self.client.namespace}"
 
     async def may(self, *rules: JsonObject, binding: str = "ClusterRoleBinding") -> None:
         """Grant rights; it takes a server a moment to know them."""
@@ -65,15 +65,17 @@ class Guest:
             "subjects": [{"kind": "User", "name": self.name, "apiGroup": RBAC}],
             "roleRef": {"kind": "ClusterRole", "name": self.name, "apiGroup": RBAC},
         }
-        require_live(await self.desk.apply(role))
-        require_live(await self.desk.apply(bound))
+        require_live(await self.client.apply(role))
+        require_live(await self.client.apply(bound))
         async with real_world(kubeconfig=self.kubeconfig) as world:
-            guest = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=self.desk.namespace)
+            guest = ClusterClient(
+                Dispatcher(ResilientWorld(world)), namespace=self.client.namespace
+            )
             question = a_question(rules[-1], guest.namespace)
             await guest.eventually(lambda: guest.create(question), is_allowed)
 
     async def tries(self, verb: str, *words: str) -> Ran:
-        place = ("--kubeconfig", self.kubeconfig, "--namespace", self.desk.namespace)
+        place = ("--kubeconfig", self.kubeconfig, "--namespace", self.client.namespace)
         return await Tidegate(self.unit.parent).run(verb, self.unit, *place, *words)
 
     def wrote(self) -> list[str]:
@@ -111,10 +113,10 @@ def is_allowed(outcome: Outcome) -> bool:
 @pytest.fixture
 async def guest(site: Site, tmp_path: Path) -> AsyncIterator[Guest]:
     unit = write_unit(tmp_path / "home" / "unit", settings=config_map(), web=SERVICE)
-    async with site.desk(site.kubeconfig()) as desk:
-        certificate, key = site.plane.client_certificate(f"guest-of-{desk.namespace}")
+    async with site.client(site.kubeconfig()) as client:
+        certificate, key = site.plane.client_certificate(f"guest-of-{client.namespace}")
         login: JsonObject = {"client-certificate": str(certificate), "client-key": str(key)}
-        yield Guest(site, desk, unit, site.kubeconfig(user=login))
+        yield Guest(site, client, unit, site.kubeconfig(user=login))
 
 
 async def test_a_kind_that_may_not_be_written_is_told_before_anything_is_written(
@@ -129,7 +131,7 @@ async def test_a_kind_that_may_not_be_written_is_told_before_anything_is_written
     ran = await guest.tries("sync", "--yes")
 
     assert ran.code == 5, ran.stdout + ran.stderr
-    place = guest.desk.namespace
+    place = guest.client.namespace
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
     assert f"Service {place}/web: this user may not create or patch" in ran.stderr
     assert f"`services` in namespace `{place}`" in ran.stderr
@@ -152,7 +154,7 @@ async def test_what_may_not_be_deleted_is_told_before_anything_is_written(guest:
 
     assert brought.code == 0, brought.stdout + brought.stderr
     assert ran.code == 5, ran.stdout + ran.stderr
-    place = guest.desk.namespace
+    place = guest.client.namespace
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
     message = f"Service {place}/web: this user may not delete `services` in namespace `{place}`"
     assert message in ran.stderr
@@ -174,7 +176,7 @@ async def test_what_may_not_be_seen_is_an_error_and_not_taken_for_missing(
     head, place, hint = ran.stderr.splitlines()
     assert head.startswith("error[cluster.forbidden]: ")
     assert f'User "{guest.name}" cannot list resource "services"' in head
-    unit = f"  at unit {guest.desk.namespace}/unit"
+    unit = f"  at unit {guest.client.namespace}/unit"
     assert place == (unit if "sync" in verb else "  at v1 Service")
     assert hint == "  hint: ask for the right, or choose another context or user"
     assert not [line for line in ran.lines if not line.startswith("target: ")]
@@ -192,7 +194,7 @@ async def test_a_journal_that_may_not_be_written_is_told_before_anything_is_writ
 
     assert ran.code == 5, ran.stdout + ran.stderr
     assert ran.stderr.startswith("error[cluster.forbidden]: taking the lease: ")
-    assert f"  at unit {guest.desk.namespace}/unit" in ran.stderr
+    assert f"  at unit {guest.client.namespace}/unit" in ran.stderr
     assert guest.wrote() == ["leases"]
 
 
@@ -209,7 +211,7 @@ async def test_whoever_may_see_only_a_namespace_sees_how_its_objects_stand(guest
 async def test_a_unit_is_applied_with_the_rights_of_somebody_else(guest: Guest) -> None:
     """What is remembered of it is written with our own: the guest may not touch Secrets."""
     await guest.may(a_rule("", "configmaps", "services", verbs=[*READ, "create", "patch"]))
-    place = ("--kubeconfig", guest.site.kubeconfig(), "--namespace", guest.desk.namespace)
+    place = ("--kubeconfig", guest.site.kubeconfig(), "--namespace", guest.client.namespace)
 
     brought = await Tidegate(guest.unit.parent).run(
         "sync", "--yes", guest.unit, *place, "--as", guest.name
@@ -223,7 +225,7 @@ async def test_a_unit_is_applied_with_the_rights_of_somebody_else(guest: Guest) 
         entry
         for entry in read_audit(guest.site.plane.audit_log)
         if entry.verb in WRITES
-        and entry.object_ref.namespace == guest.desk.namespace
+        and entry.object_ref.namespace == guest.client.namespace
         and "dryRun" not in entry.request_uri
         and entry.object_ref.resource in {"configmaps", "services"}
         and entry.user_agent.startswith("tidegate")

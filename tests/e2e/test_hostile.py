@@ -47,8 +47,8 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
 ) -> None:
     unit = write_unit(tmp_path / "unit", hidden=HIDDEN, login=LOGIN, refused=REFUSED)
     tidegate, config = Tidegate(tmp_path / "home"), site.kubeconfig()
-    async with site.desk(config) as desk:
-        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", output)
+    async with site.client(config) as client:
+        where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", output)
         runs = [
             await tidegate.run(
                 "sync", unit, "--yes", *where, "-o", output, SOPS_AGE_KEY=KEY.identity
@@ -56,7 +56,7 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
             await tidegate.run("plan", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
             await tidegate.run("journal", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
         ]
-        left = await left_in(desk)
+        left = await left_in(client)
 
     assert runs[0].code != 0
     messages = [(run.stdout + run.stderr).encode() for run in runs]
@@ -66,10 +66,10 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
 async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", login=LOGIN, hidden=HIDDEN)
     tidegate, config = Tidegate(tmp_path / "home"), site.kubeconfig()
-    async with site.desk(config) as desk:
-        where = ("--kubeconfig", str(config), "--namespace", desk.namespace, "--name", "mended")
+    async with site.client(config) as client:
+        where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", "mended")
         first = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
-        await _damage(desk, f"{desk.namespace}/mended")
+        await _damage(client, f"{client.namespace}/mended")
         refused = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
         mended = await tidegate.run("journal", "rebuild", unit, *where, SOPS_AGE_KEY=KEY.identity)
         (unit / "hidden.yaml").unlink()
@@ -84,12 +84,12 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
     assert '"event":"object.pruned"' in pruned.stdout
 
 
-async def _damage(desk: ClusterClient, unit: str) -> None:
-    (page,) = await desk.ask(List(Selection(SECRET, TIDEGATE_NAMESPACE)))
+async def _damage(client: ClusterClient, unit: str) -> None:
+    (page,) = await client.ask(List(Selection(SECRET, TIDEGATE_NAMESPACE)))
     label = unit.replace("/", ".")
     (head,) = [item for item in require_items(page) if f'"{label}"'.encode() in item.body]
     patch: Json = {"data": {"journal.json": base64.b64encode(b"damaged").decode()}}
-    await desk.ask(_patch(head.ref, patch))
+    await client.ask(_patch(head.ref, patch))
 
 
 def _patch(ref: Ref, body: Json) -> Write:

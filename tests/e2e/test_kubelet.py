@@ -59,29 +59,29 @@ class Snapshot(NamedTuple):
         raise AssertionError(uid)
 
 
-async def snapshot(desk: ClusterClient) -> Snapshot:
+async def snapshot(client: ClusterClient) -> Snapshot:
     objects = {}
     for kind in SEEN:
-        for live in require_items(await desk.page(Selection(kind, desk.namespace))):
+        for live in require_items(await client.page(Selection(kind, client.namespace))):
             body: JsonObject = msgspec.json.decode(live.body)
             objects[live.ref] = StoredObject(live.ref, body, (), int(live.resource_version))
     return Snapshot(objects)
 
 
 async def let_pass(
-    desk: ClusterClient, controller: Controller, ref: Ref, span: tuple[Ms, Ms]
+    client: ClusterClient, controller: Controller, ref: Ref, span: tuple[Ms, Ms]
 ) -> None:
     """Let the controller look from the first moment to the second, whenever it wants to."""
     now, until = span
     for _ in range(20):
-        looking = controller.reconcile(await snapshot(desk), ref, now)
+        looking = controller.reconcile(await snapshot(client), ref, now)
         moment, outcome = until, None
         while (expected := _next(looking, outcome)) is not None:
             outcome = None
             if isinstance(expected, RequeueAt):
                 moment = min(moment, expected.time)
             elif isinstance(expected, Write):
-                (outcome,) = await desk.ask(expected)
+                (outcome,) = await client.ask(expected)
                 assert isinstance(outcome, Success | AlreadyExists), outcome
         if moment >= until:
             return
@@ -97,19 +97,19 @@ def _next(looking: Reconciliation, outcome: Outcome | None) -> Write | RequeueAt
 
 
 @pytest.fixture
-async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
+async def client(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         name = f"kubelet-{next(_numbers)}"
-        desk = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=name)
-        require_live(await desk.create(a_namespace(name)))
+        client = ClusterClient(Dispatcher(ResilientWorld(world)), namespace=name)
+        require_live(await client.create(a_namespace(name)))
         account = Ref(ACCOUNT, name, "default")
-        await desk.settled(account, lambda live: isinstance(live, LiveObject))
-        yield desk
-        await desk.delete(Ref(Kind("", "v1", "Namespace"), "", name))
+        await client.settled(account, lambda live: isinstance(live, LiveObject))
+        yield client
+        await client.delete(Ref(Kind("", "v1", "Namespace"), "", name))
 
 
-async def states(desk: ClusterClient, ref: Ref) -> dict[str, str]:
-    status = get_mapping(require_body(await desk.get(ref)), "status")
+async def states(client: ClusterClient, ref: Ref) -> dict[str, str]:
+    status = get_mapping(require_body(await client.get(ref)), "status")
     keys = ("initContainerStatuses", "containerStatuses")
     return {
         get_text(mapping, "name"): next(iter(get_mapping(mapping, "state")))
@@ -118,7 +118,7 @@ async def states(desk: ClusterClient, ref: Ref) -> dict[str, str]:
     }
 
 
-async def test_a_real_server_takes_every_state_of_a_pods_life(desk: ClusterClient) -> None:
+async def test_a_real_server_takes_every_state_of_a_pods_life(client: ClusterClient) -> None:
     crash = ContainerRule(
         ContainerSelector(container="flaky"),
         {"failure": ContainerFailure(after=Ms(2 * SECOND), times=2)},
@@ -131,25 +131,25 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: ClusterClien
         a_container("flaky"),
     )
     pod = a_pod("web", *containers, initContainers=inits, schedulerName="nobody")
-    ref = require_live(await desk.create(pod)).ref
-    start = desk.world.now()
+    ref = require_live(await client.create(pod)).ref
+    start = client.world.now()
 
-    await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
-    await let_pass(desk, controller, ref, (start, Ms(start + 30 * SECOND)))
-    held = await states(desk, ref)
-    await desk.create(an_object(SECRET, "db", stringData={"url": "x"}))
-    await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 200 * SECOND)))
-    alive = await states(desk, ref)
+    await let_pass(client, controller, ref, (start, Ms(start + SECOND)))
+    await let_pass(client, controller, ref, (start, Ms(start + 30 * SECOND)))
+    held = await states(client, ref)
+    await client.create(an_object(SECRET, "db", stringData={"url": "x"}))
+    await let_pass(client, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 200 * SECOND)))
+    alive = await states(client, ref)
     ready = {
         get_text(condition, "type"): get_text(condition, "status")
-        for condition in get_mappings(require_body(await desk.get(ref)), "status", "conditions")
+        for condition in get_mappings(require_body(await client.get(ref)), "status", "conditions")
     }
     marks = get_text(
-        require_body(await desk.get(ref)), "metadata", "annotations", ASSUMED_ANNOTATION
+        require_body(await client.get(ref)), "metadata", "annotations", ASSUMED_ANNOTATION
     )
-    await desk.delete(ref)
-    ended = Ms(desk.world.now() + 5 * SECOND)
-    await let_pass(desk, controller, ref, (ended, Ms(ended + SECOND)))
+    await client.delete(ref)
+    ended = Ms(client.world.now() + 5 * SECOND)
+    await let_pass(client, controller, ref, (ended, Ms(ended + SECOND)))
 
     assert held["app"] == "waiting"
     assert alive == {
@@ -160,20 +160,20 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: ClusterClien
     }
     assert ready["Ready"] == "True"
     assert marks == "durations,probes-follow-ready"
-    assert isinstance(await desk.get(ref), NotFound)
+    assert isinstance(await client.get(ref), NotFound)
 
 
-async def test_a_real_server_takes_another_image_in_place(desk: ClusterClient) -> None:
+async def test_a_real_server_takes_another_image_in_place(client: ClusterClient) -> None:
     controller = kubelet_controller(SIMPLE)
-    ref = require_live(await desk.create(a_pod("api", schedulerName="nobody"))).ref
-    start = desk.world.now()
-    await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
-    await let_pass(desk, controller, ref, (start, Ms(start + 30 * SECOND)))
+    ref = require_live(await client.create(a_pod("api", schedulerName="nobody"))).ref
+    start = client.world.now()
+    await let_pass(client, controller, ref, (start, Ms(start + SECOND)))
+    await let_pass(client, controller, ref, (start, Ms(start + 30 * SECOND)))
     image: Json = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
 
-    await desk.patch(ref, [image], patch_type=PatchType.JSON)
-    await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 60 * SECOND)))
+    await client.patch(ref, [image], patch_type=PatchType.JSON)
+    await let_pass(client, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 60 * SECOND)))
 
-    (container,) = get_mappings(require_body(await desk.get(ref)), "status", "containerStatuses")
+    (container,) = get_mappings(require_body(await client.get(ref)), "status", "containerStatuses")
     assert (get_text(container, "image"), container["restartCount"]) == ("app:2", 1)
     assert "running" in get_mapping(container, "state")

@@ -109,16 +109,16 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
     async with (
         a_site(bare_plane, tmp_path) as site,
         real_world(kubeconfig=site.kubeconfig()) as world,
-        site.desk(site.kubeconfig()) as desk,
+        site.client(site.kubeconfig()) as client,
         asyncio.TaskGroup() as group,
     ):
         await preload(world, simulation)
         until = Ms(world.now() + 3 * MINUTE)
         living = group.create_task(run_controllers(world, simulation, until=until))
         for document in read_documents(TEXT, "all.yaml"):
-            require_live(await desk.apply(document.body))
+            require_live(await client.apply(document.body))
         for kind, name, mark in AWAITED:
-            await desk.settled(Ref(kind, desk.namespace, name), says(mark), within=LONG)
+            await client.settled(Ref(kind, client.namespace, name), says(mark), within=LONG)
         living.cancel()
         words = ("profile", "learn", "--context", "test", "--kubeconfig", site.kubeconfig())
         ran = await asyncio.to_thread(tidegate, *words)

@@ -42,13 +42,13 @@ async def endpoint(bare_plane: ControlPlane) -> AsyncIterator[LogEndpoint]:
         LogEndpoint(certificate, key, usual=PRINTED).running() as running,
         real_world(kubeconfig=bare_plane.kubeconfig("admin")) as world,
     ):
-        desk = ClusterClient(Dispatcher(ResilientWorld(world)))
+        client = ClusterClient(Dispatcher(ResilientWorld(world)))
         status: JsonObject = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": running.port}},
         }
-        for node in require_items(await desk.page(Selection(NODE))):
-            require_live(await desk.patch(node.ref, {"status": status}, subresource="status"))
+        for node in require_items(await client.page(Selection(NODE))):
+            require_live(await client.patch(node.ref, {"status": status}, subresource="status"))
         yield running
 
 

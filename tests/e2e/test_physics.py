@@ -57,12 +57,12 @@ async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[No
             task.cancel()
 
 
-async def apply_shop(desk: ClusterClient, failures: int) -> Ref:
+async def apply_shop(client: ClusterClient, failures: int) -> Ref:
     """The shop whose migration may fail so often; its Job."""
     text = SHOP.read_text().replace("backoffLimit: 1", f"backoffLimit: {failures}")
     for document in read_documents(text, "shop.yaml"):
-        require_live(await desk.apply(document.body))
-    return Ref(JOB, desk.namespace, "migrate")
+        require_live(await client.apply(document.body))
+    return Ref(JOB, client.namespace, "migrate")
 
 
 def ended(live: LiveObject | None) -> bool:
@@ -78,11 +78,11 @@ async def test_a_migration_that_dials_a_slow_database_ends_as_its_budget_allows(
     scenario = "behaviours:\n- effect: slow\n  by: 5s\n  when: {kind: StatefulSet, name: db}\n"
     async with (
         a_kubelet(bare_site, scenario, tmp_path),
-        bare_site.desk(bare_site.kubeconfig()) as desk,
+        bare_site.client(bare_site.kubeconfig()) as client,
     ):
-        job = await apply_shop(desk, failures)
+        job = await apply_shop(client, failures)
 
-        live = await desk.settled(job, ended, within=LONG)
+        live = await client.settled(job, ended, within=LONG)
 
     assert live is not None
     assert end in live.body

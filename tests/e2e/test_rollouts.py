@@ -104,10 +104,10 @@ def assert_in_order(story: Story, *, waves: int = WAVES) -> None:
         assert story.ready[wave - 1, 1].received < story.first_write(wave).at, wave
 
 
-async def living(desk: ClusterClient, plan: Plan) -> dict[str, LiveObject]:
+async def living(client: ClusterClient, plan: Plan) -> dict[str, LiveObject]:
     """The planned objects by name, all of them as planned."""
     items = items_of(plan)
-    outcomes = await desk.ask(*(Get(item.ref) for item in items))
+    outcomes = await client.ask(*(Get(item.ref) for item in items))
     lives = {
         item.ref.name: require_live(result) for item, result in zip(items, outcomes, strict=True)
     }
@@ -129,15 +129,15 @@ def assert_versions_in_order(
 
 
 async def test_twenty_waves_come_one_after_another_by_the_audit_log(site: Site) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
-        plan = a_chain(desk.namespace)
+    async with site.client(site.kubeconfig()) as client:
+        plan = a_chain(client.namespace)
 
         run = Run()
         with closing(Jq()) as jq:
-            run.result = await drive(make_driver(desk.world, plan, run, make_settings(), jq))
+            run.result = await drive(make_driver(client.world, plan, run, make_settings(), jq))
 
-        lives = await living(desk, plan)
-    story = read_story(site.plane.audit_log, desk.namespace)
+        lives = await living(client, plan)
+    story = read_story(site.plane.audit_log, client.namespace)
     assert run.result == "passed"
     assert_in_order(story)
     assert_versions_in_order(story, lives)
@@ -149,8 +149,8 @@ async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order
     site: Site, tmp_path: Path
 ) -> None:
     moments = random.Random(6)
-    async with site.desk(site.kubeconfig()) as desk:
-        plan = a_chain(desk.namespace)
+    async with site.client(site.kubeconfig()) as client:
+        plan = a_chain(client.namespace)
         path, login = saved(plan, tmp_path), site.plane.kubeconfig("tidegate")
 
         for number in range(KILLS):
@@ -162,8 +162,8 @@ async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order
             await program.kill()
         end = await (await Program.start(path, login, holder="another")).end()
 
-        lives = await living(desk, plan)
-    story = read_story(site.plane.audit_log, desk.namespace)
+        lives = await living(client, plan)
+    story = read_story(site.plane.audit_log, client.namespace)
     assert end == "passed"
     assert_in_order(story)
     assert_versions_in_order(story, lives)
@@ -178,8 +178,8 @@ async def test_a_rollout_that_is_killed_ten_times_comes_to_the_same_end_in_order
 async def test_a_rollout_outlives_a_restart_of_the_api_server(
     own_site: Site, tmp_path: Path
 ) -> None:
-    async with own_site.desk(own_site.kubeconfig()) as desk:
-        plan = a_chain(desk.namespace)
+    async with own_site.client(own_site.kubeconfig()) as client:
+        plan = a_chain(client.namespace)
         login = own_site.plane.kubeconfig("tidegate")
         program = await Program.start(saved(plan, tmp_path), login, holder="one")
         await program.wrote(3 * WAVES // 2)
@@ -188,8 +188,8 @@ async def test_a_rollout_outlives_a_restart_of_the_api_server(
         own_site.plane.revive("apiserver")
 
         end = await program.end()
-        lives = await living(desk, plan)
-    story = read_story(own_site.plane.audit_log, desk.namespace)
+        lives = await living(client, plan)
+    story = read_story(own_site.plane.audit_log, client.namespace)
     assert end == "passed"
     assert_in_order(story)
     assert_versions_in_order(story, lives)
@@ -199,9 +199,9 @@ async def test_a_rollout_outlives_a_restart_of_the_api_server(
 async def test_a_later_plan_of_a_unit_takes_over_and_the_two_never_interleave(
     site: Site, tmp_path: Path
 ) -> None:
-    async with site.desk(site.kubeconfig()) as desk:
-        earlier = a_chain(desk.namespace, ready_after="1s")
-        later = a_chain(desk.namespace, waves=5, image="app:2", ready_after="100ms")
+    async with site.client(site.kubeconfig()) as client:
+        earlier = a_chain(client.namespace, ready_after="1s")
+        later = a_chain(client.namespace, waves=5, image="app:2", ready_after="100ms")
         logins = [site.plane.kubeconfig(user) for user in ("tidegate", "admin")]
         first = await Program.start(saved(earlier, tmp_path), logins[0], holder="first")
         await first.wrote(2)
@@ -209,20 +209,20 @@ async def test_a_later_plan_of_a_unit_takes_over_and_the_two_never_interleave(
         second = await Program.start(saved(later, tmp_path), logins[1], holder="second")
         ends = [await first.end(), await second.end()]
 
-        await living(desk, later)
+        await living(client, later)
     assert ends == ["stopped", "passed"]
-    for writers in (writers_of_objects(site, desk), writers_of_journal(site, desk)):
+    for writers in (writers_of_objects(site, client), writers_of_journal(site, client)):
         assert set(writers) == {"tidegate", "admin"}
         assert writers == sorted(writers, reverse=True)
 
 
-def writers_of_objects(site: Site, desk: ClusterClient) -> list[str]:
+def writers_of_objects(site: Site, client: ClusterClient) -> list[str]:
     """Who wrote the unit's objects, in the order of the writes."""
-    return [write.user for write in read_story(site.plane.audit_log, desk.namespace).writes]
+    return [write.user for write in read_story(site.plane.audit_log, client.namespace).writes]
 
 
-def writers_of_journal(site: Site, desk: ClusterClient) -> list[str]:
-    name = resource_name(desk.namespace)
+def writers_of_journal(site: Site, client: ClusterClient) -> list[str]:
+    name = resource_name(client.namespace)
     entries = [
         (entry.request_received_timestamp, entry.user.username)
         for entry in read_audit(site.plane.audit_log)

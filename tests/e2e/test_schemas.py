@@ -104,17 +104,17 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = ClusterClient(Dispatcher(world))
-            await desk.create(bodies.DEFINITION)
-            await desk.eventually(
-                lambda: desk.create(bodies.EVERYTHING_BODY, dry_run=True),
+            client = ClusterClient(Dispatcher(world))
+            await client.create(bodies.DEFINITION)
+            await client.eventually(
+                lambda: client.create(bodies.EVERYTHING_BODY, dry_run=True),
                 lambda outcome: isinstance(outcome, Success),
             )
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = ClusterClient(Dispatcher(world))
-            await desk.delete(await desk.ref(bodies.DEFINITION))
+            client = ClusterClient(Dispatcher(world))
+            await client.delete(await client.ref(bodies.DEFINITION))
 
     asyncio.run(serve())
     yield shapes_from_crd(bodies.DEFINITION["spec"])["v1"]

@@ -30,12 +30,12 @@ spec:
 async def test_an_object_is_judged_by_the_rules_of_its_kind(site: Site, tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", settings=config_map("settings"), web=WEB)
     kubeconfig = site.kubeconfig()
-    async with site.desk(kubeconfig) as desk:
-        place = ("--kubeconfig", kubeconfig, "--namespace", desk.namespace)
+    async with site.client(kubeconfig) as client:
+        place = ("--kubeconfig", kubeconfig, "--namespace", client.namespace)
         await Tidegate(tmp_path).run("sync", "--yes", unit, *place, "--timeout", "1s")
 
         ran = await Tidegate(tmp_path).run("status", unit, *place)
 
     assert ran.code == 0, ran.stderr
-    (shown,) = [line for line in ran.lines if f"Deployment {desk.namespace}/web" in line]
+    (shown,) = [line for line in ran.lines if f"Deployment {client.namespace}/web" in line]
     assert "synced     Progressing" in shown

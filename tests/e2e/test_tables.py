@@ -55,7 +55,7 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
+async def client(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         exchange, name = Dispatcher(ResilientWorld(world)), f"tables-{next(_numbers)}"
         require_live(await ClusterClient(exchange).create(a_namespace(name)))
@@ -66,8 +66,8 @@ async def desk(plane: ControlPlane) -> AsyncIterator[ClusterClient]:
         yield result
 
 
-async def served(desk: ClusterClient) -> ServedKinds:
-    (result,) = await desk.ask(Discover())
+async def served(client: ClusterClient) -> ServedKinds:
+    (result,) = await client.ask(Discover())
     assert isinstance(result, ApiResources)
     return ServedKinds(
         tuple(kind for kind in result.kinds if "list" in kind.verbs and is_own(kind.kind))
@@ -79,21 +79,21 @@ def is_own(kind: Kind) -> bool:
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 
-async def table_of(desk: ClusterClient, one: ServedKind) -> JsonObject:
-    path = object_path(one, desk.namespace if one.namespaced else "", "")
-    (text,) = await desk.ask(RawGet(f"{path}?includeObject=Object", TABLE))
+async def table_of(client: ClusterClient, one: ServedKind) -> JsonObject:
+    path = object_path(one, client.namespace if one.namespaced else "", "")
+    (text,) = await client.ask(RawGet(f"{path}?includeObject=Object", TABLE))
     assert isinstance(text, RawResponse), text
     table: JsonObject = msgspec.json.decode(text.body)
     return table
 
 
-async def test_every_kind_has_the_columns_of_a_real_server(desk: ClusterClient) -> None:
-    serving = await served(desk)
+async def test_every_kind_has_the_columns_of_a_real_server(client: ClusterClient) -> None:
+    serving = await served(client)
 
     for kind in serving.kinds:
         if kind.kind.name in UNPRINTED:
             continue
-        table = await table_of(desk, kind)
+        table = await table_of(client, kind)
 
         shown = [
             (
@@ -112,17 +112,17 @@ async def test_every_kind_has_the_columns_of_a_real_server(desk: ClusterClient) 
 
 
 async def test_every_cell_is_what_a_real_server_writes_into_it(
-    desk: ClusterClient, pytestconfig: pytest.Config
+    client: ClusterClient, pytestconfig: pytest.Config
 ) -> None:
     for document in read_documents(OBJECTS.read_bytes(), OBJECTS.name):
-        await bring(desk, document.body)
-    serving, seen = await served(desk), list[PrintedRow]()
+        await bring(client, document.body)
+    serving, seen = await served(client), list[PrintedRow]()
 
     for kind in serving.kinds:
-        table = await table_of(desk, kind) if kind.kind.name not in UNPRINTED else {}
+        table = await table_of(client, kind) if kind.kind.name not in UNPRINTED else {}
         for row in get_mappings(table, "rows"):
             body, cells = get_mapping(row, "object"), row["cells"]
-            now = desk.world.now()
+            now = client.world.now()
             printed = [
                 [
                     column.cell(body, Ms(now - late * SECOND))
@@ -142,32 +142,32 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(
     if pytestconfig.getoption("--golden"):
         places = [get_text(item.body, "metadata", "namespace") for item in seen]
         own_items = [
-            item for item, place in zip(seen, places, strict=True) if place == desk.namespace
+            item for item, place in zip(seen, places, strict=True) if place == client.namespace
         ]
         record([*own_items, *(item for item in seen if item.kind.name == "Node")])
 
 
-async def bring(desk: ClusterClient, body: JsonObject) -> None:
+async def bring(client: ClusterClient, body: JsonObject) -> None:
     """Create an object, and say of it what its status says."""
     status = body.get("status")
-    created = await desk.eventually(
-        lambda: desk.create({key: part for key, part in body.items() if key != "status"}),
+    created = await client.eventually(
+        lambda: client.create({key: part for key, part in body.items() if key != "status"}),
         lambda outcome: isinstance(outcome, Success),
     )
     ref = require_live(created).ref
     if status is not None:
-        require_live(await desk.patch(ref, {"status": status}, subresource="status"))
+        require_live(await client.patch(ref, {"status": status}, subresource="status"))
     if get_mapping(body, "metadata").get("finalizers"):
-        await desk.delete(ref)
+        await client.delete(ref)
 
 
-async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(desk: ClusterClient) -> None:
-    (result,) = await desk.ask(Discover())
+async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(client: ClusterClient) -> None:
+    (result,) = await client.ask(Discover())
     assert isinstance(result, ApiResources)
     serving = ServedKinds(tuple(kind for kind in result.kinds if is_own(kind.kind)))
 
     for path in ("/api", "/apis"):
-        (text,) = await desk.ask(RawGet(path, DISCOVERY_ACCEPT))
+        (text,) = await client.ask(RawGet(path, DISCOVERY_ACCEPT))
         assert isinstance(text, RawResponse)
         ours = build_aggregated_discovery(serving, "v2", core=path == "/api")
         assert _names(ours) == _names(msgspec.json.decode(text.body))

@@ -53,7 +53,7 @@ async def living_world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
 async def living_stage(living_world: World) -> Stage:
     stage = await _set_up(living_world)
     account = Ref(ACCOUNT, stage.namespace, "default")
-    await stage.desk.settled(account, lambda live: live is not None)
+    await stage.client.settled(account, lambda live: live is not None)
     return stage
 
 
@@ -64,7 +64,7 @@ def record(living_world: World, living_stage: Stage, request: pytest.FixtureRequ
         return StoreRecord(living_world)
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)
-    return AuditRecord(plane.audit_log, living_stage.desk)
+    return AuditRecord(plane.audit_log, living_stage.client)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def answering(
 ) -> AsyncIterator[Answering]:
     """A webhook's other end, which does not answer before it is told to."""
     if isinstance(world, Sandbox):
-        yield await an_answering_service(stage.desk)
+        yield await an_answering_service(stage.client)
         return
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)
@@ -83,5 +83,5 @@ async def answering(
 
 async def _set_up(world: World) -> Stage:
     stage = Stage(world, f"fences-{next(_numbers)}")
-    require_live(await stage.desk.create(a_namespace(stage.namespace)))
+    require_live(await stage.client.create(a_namespace(stage.namespace)))
     return stage

@@ -30,25 +30,25 @@ class Answering:
     begin: Callable[[], Awaitable[None]]
 
 
-async def an_answering_service(desk: ClusterClient) -> Answering:
+async def an_answering_service(client: ClusterClient) -> Answering:
     """A Service whose pods are there and not ready: no server calls it before they are."""
-    require_live(await desk.create(a_service("hook")))
-    await _set_endpoint(desk, is_ready=False)
+    require_live(await client.create(a_service("hook")))
+    await _set_endpoint(client, is_ready=False)
 
     async def begin() -> None:
-        await _set_endpoint(desk, is_ready=True)
+        await _set_endpoint(client, is_ready=True)
 
-    service: JsonObject = {"namespace": desk.namespace, "name": "hook", "port": 443}
+    service: JsonObject = {"namespace": client.namespace, "name": "hook", "port": 443}
     bundle = base64.b64encode(issue("hook", is_authority=True).certificate).decode()
     return Answering({"service": service, "caBundle": bundle}, begin)
 
 
-async def _set_endpoint(desk: ClusterClient, *, is_ready: bool) -> None:
+async def _set_endpoint(client: ClusterClient, *, is_ready: bool) -> None:
     endpoint: Json = {"addresses": ["192.0.2.7"], "conditions": {"ready": is_ready}}
     body = an_object(SLICE, "hook-1", addressType="IPv4", endpoints=[endpoint], ports=[])
     labels: JsonObject = {"kubernetes.io/service-name": "hook"}
     labelled: JsonObject = {**body, "metadata": {"name": "hook-1", "labels": labels}}
-    require_live(await desk.apply(labelled, manager="controller"))
+    require_live(await client.apply(labelled, manager="controller"))
 
 
 @asynccontextmanager

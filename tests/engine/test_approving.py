@@ -42,7 +42,7 @@ async def approve(stage: Stage, name: str = "") -> None:
 
 
 async def approvals(stage: Stage) -> list[str]:
-    result = await stage.desk.page(
+    result = await stage.client.page(
         Selection(CONFIG_MAP, "tidegate-system", label_selector=f"{APPROVAL_LABEL}=unit")
     )
     return [item.ref.name for item in require_items(result) if stage.namespace in item.ref.name]

@@ -78,7 +78,7 @@ async def test_two_units_may_bring_the_same_definition(living_stage: Stage) -> N
 async def test_what_another_unit_loses_is_told_before_the_first_write(living_stage: Stage) -> None:
     stage = living_stage
     theirs = stage.here(owned(make_config_map("settings", mode="slow"), "their-unit"))
-    live = require_live(await stage.desk.apply(theirs))
+    live = require_live(await stage.client.apply(theirs))
     ours = owned(make_config_map("settings", mode="fast"), stage.namespace)
 
     run = await stage.roll_out(make_config_map("first"), ours)
@@ -117,7 +117,7 @@ class Inner:
         """Put an object into it that the unit does not bring."""
         body = make_object("v1 ConfigMap", name, namespace=self.name)
         require_live(
-            await self._stage.desk.apply(owned(body, owner) if owner else body, manager="x")
+            await self._stage.client.apply(owned(body, owner) if owner else body, manager="x")
         )
 
     def without(self) -> Plan:
@@ -157,7 +157,7 @@ async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, in
     run = await living_stage.start(agreed).ends()
 
     assert run.result == "passed"
-    assert not isinstance(await living_stage.desk.get(inner.ref), Success)
+    assert not isinstance(await living_stage.client.get(inner.ref), Success)
 
 
 async def test_what_controllers_own_and_what_every_namespace_has_is_nobodys_loss(
@@ -178,7 +178,7 @@ async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: S
     policy = structs.replace(STAGED_POLICY, semantics=PATIENT, prune=True)
     whole = make_unit((definition, rest), name=stage.namespace, policy=policy)
     assert (await stage.start(make_plan_from(whole)).ends()).result == "passed"
-    gate = require_live(await stage.desk.apply(stage.here(a_gate(group)), manager="x"))
+    gate = require_live(await stage.client.apply(stage.here(a_gate(group)), manager="x"))
 
     left = make_unit(rest, name=stage.namespace, policy=policy)
     (fault,) = refused(await stage.start(make_plan_from(left)).ends())

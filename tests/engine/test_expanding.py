@@ -75,7 +75,7 @@ async def test_an_object_of_a_child_that_left_git_is_pruned(nursery: Nursery) ->
 
     second = await nursery.roll_out(nursery.wants(FIRST))
 
-    gone = await nursery.stage.desk.get(await nursery.stage.ref(SECOND))
+    gone = await nursery.stage.client.get(await nursery.stage.ref(SECOND))
     assert (first.result, second.result) == ("passed", "passed")
     assert names(second.told(EventType.OBJECT_PRUNED)) == ["second"]
     assert isinstance(gone, NotFound)

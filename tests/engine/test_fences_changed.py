@@ -48,7 +48,7 @@ async def by_another(
 ) -> LiveObject:
     ref = await stage.ref(body)
     return require_live(
-        await stage.desk.patch(ref, patch, patch_type=PatchType.MERGE, manager=manager)
+        await stage.client.patch(ref, patch, patch_type=PatchType.MERGE, manager=manager)
     )
 
 
@@ -69,7 +69,7 @@ async def put_back(stage: Stage, theirs: LiveObject) -> LiveObject:
     def is_later(live: LiveObject | None) -> bool:
         return live is not None and live.generation > theirs.generation
 
-    later = await stage.desk.settled(theirs.ref, is_later)
+    later = await stage.client.settled(theirs.ref, is_later)
     assert later is not None
     return later
 
@@ -110,7 +110,7 @@ async def test_what_somebody_else_made_well_opens_no_gate(
     assert field in result.message
     assert not rolling.is_open
     assert says(ours) == ("app:2", 1)
-    assert isinstance(await stage.desk.get(await stage.ref(BEHIND)), NotFound)
+    assert isinstance(await stage.client.get(await stage.ref(BEHIND)), NotFound)
     await stage.says(NEWER, ready(ours.generation))
     assert (await rolling.ends()).result == "passed"
 

@@ -84,7 +84,7 @@ async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> N
         impostor = await _replace(stage, stage.here(make_deployment(image="app:1")))
         await stage.says(WEB, ready(1))
     await rolling.hears(impostor)
-    restored = await stage.desk.settled(ours.ref, lambda live: bool(live and live.generation > 1))
+    restored = await stage.client.settled(ours.ref, lambda live: bool(live and live.generation > 1))
 
     assert restored is not None
     assert restored.uid == impostor.uid != ours.uid
@@ -99,8 +99,8 @@ async def test_what_somebody_deletes_is_put_back(stage: Stage) -> None:
     await rolling.waits("NotObserved")
     first = await stage.live(WEB)
 
-    await stage.desk.delete(first.ref)
-    again = await stage.desk.settled(
+    await stage.client.delete(first.ref)
+    again = await stage.client.settled(
         first.ref, lambda live: live is not None and live.uid != first.uid
     )
 
@@ -118,8 +118,8 @@ async def test_what_was_well_and_is_deleted_while_others_are_awaited_is_put_back
     await rolling.waits("NotObserved")
     first = await stage.live(settings)
 
-    await stage.desk.delete(first.ref)
-    again = await stage.desk.settled(
+    await stage.client.delete(first.ref)
+    again = await stage.client.settled(
         first.ref, lambda live: live is not None and live.uid != first.uid
     )
     await stage.says(WEB, ready(1))
@@ -142,5 +142,5 @@ async def _pass_with(
 
 async def _replace(stage: Stage, body: JsonObject) -> LiveObject:
     """Somebody takes an object away and puts another one in its place."""
-    await stage.desk.delete(await stage.ref(body))
-    return require_live(await stage.desk.create(body, manager="somebody"))
+    await stage.client.delete(await stage.ref(body))
+    return require_live(await stage.client.create(body, manager="somebody"))

@@ -72,7 +72,7 @@ async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage:
     first = await stage.live(EXPIRING)
 
     await _expire(stage)
-    await stage.desk.settled(first.ref, lambda live: live is not None and live.uid != first.uid)
+    await stage.client.settled(first.ref, lambda live: live is not None and live.uid != first.uid)
 
     assert not rolling.is_open
     await stage.says(EXPIRING, complete())
@@ -91,5 +91,5 @@ async def _pass_with(stage: Stage, job: JsonObject) -> Run:
 
 async def _expire(stage: Stage) -> None:
     """What the controller does when the time to live is over."""
-    gone = await stage.desk.delete(await stage.ref(EXPIRING), propagation=Propagation.BACKGROUND)
+    gone = await stage.client.delete(await stage.ref(EXPIRING), propagation=Propagation.BACKGROUND)
     assert isinstance(gone, Success)

@@ -21,9 +21,9 @@ async def test_controllers_that_stand_still_hold_the_gate_until_they_go_on(
 ) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         stage = Stage(world, "fences-plane")
-        require_live(await stage.desk.create(a_namespace(stage.namespace)))
+        require_live(await stage.client.create(a_namespace(stage.namespace)))
         account = Ref(ACCOUNT, stage.namespace, "default")
-        await stage.desk.settled(account, lambda live: live is not None)
+        await stage.client.settled(account, lambda live: live is not None)
         first = await stage.roll_out(WEB, BEHIND)
         plane.pause("controller-manager")
         try:

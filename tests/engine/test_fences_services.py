@@ -21,7 +21,7 @@ async def test_a_definition_that_is_established_and_not_served_holds_its_gate(
     stage.world.hidden.add(kind)
 
     rolling = stage.begin(a_definition(group), a_gate(group))
-    definition = await stage.desk.settled(Ref(CRD, "", f"gates.{group}"), _is_established)
+    definition = await stage.client.settled(Ref(CRD, "", f"gates.{group}"), _is_established)
     await rolling.waits("NotServed", told=f"`{kind}`")
 
     assert definition is not None
@@ -43,7 +43,7 @@ async def test_a_webhook_that_does_not_answer_holds_its_gate(
     assert not rolling.is_open
     await answering.begin()
     run = await rolling.ends()
-    await stage.desk.delete(await stage.ref(hook))
+    await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
     assert [event.ref for event in run.told(EventType.OBJECT_WRITTEN)][-1] == await stage.ref(
         BEHIND
@@ -55,7 +55,7 @@ async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
 ) -> None:
     group = f"{stage.namespace}.example.org"
     await stage.roll_out(a_definition(group))
-    require_live(await stage.desk.create(stage.here(a_gate(group))))
+    require_live(await stage.client.create(stage.here(a_gate(group))))
     hook = a_webhook(stage.namespace, answering.client, asks=(group, "gates"))
 
     rolling = stage.begin(hook, BEHIND)
@@ -64,13 +64,13 @@ async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
     assert not rolling.is_open
     await answering.begin()
     run = await rolling.ends()
-    await stage.desk.delete(await stage.ref(hook))
+    await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
 
 
 async def test_a_webhook_with_conditions_must_have_ready_endpoints(stage: Stage) -> None:
     """Only the server can say which objects a condition takes."""
-    service = await an_answering_service(stage.desk)
+    service = await an_answering_service(stage.client)
     conditions: list[Json] = [{"name": "some", "expression": "object.metadata.name != 'behind'"}]
     hook = a_webhook(stage.namespace, service.client, matchConditions=conditions)
 
@@ -80,14 +80,14 @@ async def test_a_webhook_with_conditions_must_have_ready_endpoints(stage: Stage)
     assert not rolling.is_open
     await service.begin()
     run = await rolling.ends()
-    await stage.desk.delete(await stage.ref(hook))
+    await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
 
 
 async def test_a_webhook_that_nothing_can_be_tried_with_must_have_ready_endpoints(
     stage: Stage,
 ) -> None:
-    service = await an_answering_service(stage.desk)
+    service = await an_answering_service(stage.client)
     asks = ("autoscaling", "horizontalpodautoscalers")
     hook = a_webhook(stage.namespace, service.client, asks=asks)
 
@@ -97,7 +97,7 @@ async def test_a_webhook_that_nothing_can_be_tried_with_must_have_ready_endpoint
     assert not rolling.is_open
     await service.begin()
     run = await rolling.ends()
-    await stage.desk.delete(await stage.ref(hook))
+    await stage.client.delete(await stage.ref(hook))
     assert run.result == "passed"
 
 
@@ -108,7 +108,7 @@ async def test_a_webhook_that_fails_open_holds_nobody_up(
 
     run = await stage.roll_out(hook, BEHIND)
 
-    await stage.desk.delete(await stage.ref(hook))
+    await stage.client.delete(await stage.ref(hook))
     assert set(run.states.values()) == {StepState.PASSED}
 
 

@@ -131,10 +131,10 @@ async def _next_second(stage: Stage) -> None:
     """Wait until the server writes another time than it does now: its times are whole seconds."""
 
     async def attempt() -> Outcome:
-        return await stage.desk.create(stage.here(make_config_map("clock")), dry_run=True)
+        return await stage.client.create(stage.here(make_config_map("clock")), dry_run=True)
 
     def second(outcome: Outcome) -> str:
         return get_text(require_body(outcome), "metadata", "creationTimestamp")
 
     now = second(await attempt())
-    await stage.desk.eventually(attempt, lambda outcome: second(outcome) != now)
+    await stage.client.eventually(attempt, lambda outcome: second(outcome) != now)

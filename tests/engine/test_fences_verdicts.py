@@ -117,4 +117,4 @@ async def _pass_with(stage: Stage, *, image: str) -> None:
 
 async def _pause(stage: Stage, *, paused: bool) -> None:
     ref = await stage.ref(WEB)
-    require_live(await stage.desk.patch(ref, {"spec": {"paused": paused}}, manager="somebody"))
+    require_live(await stage.client.patch(ref, {"spec": {"paused": paused}}, manager="somebody"))

@@ -21,7 +21,7 @@ POD = Kind("", "v1", "Pod")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 
 
-async def going(desk: ClusterClient, body: JsonObject, *owned: Kind) -> list[str]:
+async def going(client: ClusterClient, body: JsonObject, *owned: Kind) -> list[str]:
     """The kinds of an object and of all that it owns, in the order in which they are gone.
 
     They are watched before they are there: who looks later may find that a pod has ended. Each kind
@@ -29,12 +29,12 @@ async def going(desk: ClusterClient, body: JsonObject, *owned: Kind) -> list[str
     """
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     for fromkey in dict.fromkeys((kind, *owned)):
-        watch = desk.watch(Selection(fromkey, desk.namespace))
-        await desk.until(partial(_is_answer, watch))
-    owner = require_live(await desk.apply(body)).ref
-    await desk.until(_told_of(owned.count(POD), _is_running_pod))
-    await desk.delete(owner, propagation=Propagation.FOREGROUND)
-    facts = await desk.until(_told_of(1 + len(owned), _is_gone))
+        watch = client.watch(Selection(fromkey, client.namespace))
+        await client.until(partial(_is_answer, watch))
+    owner = require_live(await client.apply(body)).ref
+    await client.until(_told_of(owned.count(POD), _is_running_pod))
+    await client.delete(owner, propagation=Propagation.FOREGROUND)
+    facts = await client.until(_told_of(1 + len(owned), _is_gone))
     gone = [fact.live for fact in facts if isinstance(fact, WatchEvent) and _is_gone(fact)]
     return [
         live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.resource_version))
@@ -71,7 +71,7 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 ) -> None:
     web = living_stage.here(make_deployment(replicas=2))
 
-    gone = await going(living_stage.desk, web, REPLICA_SET, POD, POD)
+    gone = await going(living_stage.client, web, REPLICA_SET, POD, POD)
 
     assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
 
@@ -82,6 +82,6 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 async def test_what_runs_pods_itself_goes_behind_them(
     living_stage: Stage, body: JsonObject
 ) -> None:
-    gone = await going(living_stage.desk, living_stage.here(body), POD)
+    gone = await going(living_stage.client, living_stage.here(body), POD)
 
     assert gone == ["Pod", body["kind"]]

@@ -26,7 +26,7 @@ def record_of(stage: Stage) -> Ref:
 
 
 async def head_of(stage: Stage) -> dict[str, Json]:
-    document = msgspec.json.decode(require_live(await stage.desk.get(record_of(stage))).body)
+    document = msgspec.json.decode(require_live(await stage.client.get(record_of(stage))).body)
     head: dict[str, Json] = msgspec.json.decode(base64.b64decode(document["data"]["journal.json"]))
     return head
 
@@ -34,7 +34,7 @@ async def head_of(stage: Stage) -> dict[str, Json]:
 async def test_a_finished_unit_is_nobodys_and_the_heartbeat_is_gone(stage: Stage) -> None:
     rolling = stage.begin(WEB, BEHIND)
     await rolling.waits("NotObserved")
-    held, beats = (await head_of(stage))["holder"], await stage.desk.get(lease_of(stage))
+    held, beats = (await head_of(stage))["holder"], await stage.client.get(lease_of(stage))
     await stage.says(WEB, ready(1))
 
     run = await rolling.ends()
@@ -43,17 +43,17 @@ async def test_a_finished_unit_is_nobodys_and_the_heartbeat_is_gone(stage: Stage
     assert held == f"{stage.namespace}-rollout-1"
     assert isinstance(beats, Success)
     assert (await head_of(stage))["holder"] == ""
-    assert isinstance(await stage.desk.get(lease_of(stage)), NotFound)
+    assert isinstance(await stage.client.get(lease_of(stage)), NotFound)
 
 
 async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
     rolling = stage.begin(WEB, BEHIND)
     await rolling.waits("NotObserved")
-    seen = require_live(await stage.desk.get(lease_of(stage)))
+    seen = require_live(await stage.client.get(lease_of(stage)))
     note: JsonObject = {"metadata": {"annotations": {"example.org/seen": "1"}}}
-    require_live(await stage.desk.patch(seen.ref, note))
+    require_live(await stage.client.patch(seen.ref, note))
 
-    late = await stage.desk.delete(seen.ref, uid=seen.uid, resource_version=seen.resource_version)
+    late = await stage.client.delete(seen.ref, uid=seen.uid, resource_version=seen.resource_version)
 
     await rolling.stops()
     assert isinstance(late, Conflict)
@@ -69,7 +69,7 @@ async def test_what_somebody_wrote_into_the_record_meanwhile_is_not_overwritten(
     turn = head["turn"] + 1
     taken = msgspec.json.encode({**head, "holder": "another", "turn": turn})
     text = base64.b64encode(taken).decode()
-    require_live(await stage.desk.patch(record_of(stage), {"data": {"journal.json": text}}))
+    require_live(await stage.client.patch(record_of(stage), {"data": {"journal.json": text}}))
 
     await stage.says(WEB, ready(1))
     run = await rolling.ends()

@@ -174,7 +174,7 @@ async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
     living_stage: Stage, record: Record
 ) -> None:
     fixed = {**make_config_map("last", color="red"), "immutable": True}
-    require_live(await living_stage.desk.apply(living_stage.here(fixed)))
+    require_live(await living_stage.client.apply(living_stage.here(fixed)))
     other: JsonObject = {**fixed, "data": {"color": "blue"}}
     await record.mark()
 
@@ -212,10 +212,10 @@ async def test_what_is_said_of_a_secret_holds_nothing_of_it(living_stage: Stage)
 async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, record: Record) -> None:
     """A sandbox runs no policies and no webhooks."""
     for body in a_policy(living_stage.namespace):
-        require_live(await living_stage.desk.apply(body))
+        require_live(await living_stage.client.apply(body))
     red = make_config_map("last", color="red")
-    await living_stage.desk.eventually(
-        lambda: living_stage.desk.apply(living_stage.here(red), dry_run=True),
+    await living_stage.client.eventually(
+        lambda: living_stage.client.apply(living_stage.here(red), dry_run=True),
         lambda outcome: isinstance(outcome, Invalid),
     )
     await record.mark()
@@ -236,9 +236,9 @@ async def test_what_a_webhook_denies_means_zero_writes(
 ) -> None:
     red = make_config_map("last", color="red")
     async with a_denying_port(plane) as client:
-        require_live(await living_stage.desk.apply(a_webhook(living_stage.namespace, client)))
-        await living_stage.desk.eventually(
-            lambda: living_stage.desk.apply(living_stage.here(red), dry_run=True),
+        require_live(await living_stage.client.apply(a_webhook(living_stage.namespace, client)))
+        await living_stage.client.eventually(
+            lambda: living_stage.client.apply(living_stage.here(red), dry_run=True),
             lambda outcome: isinstance(outcome, Forbidden),
         )
         await record.mark()

@@ -52,7 +52,7 @@ def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iter
 
 
 async def replaced_in(
-    run: Run, desk: ClusterClient
+    run: Run, client: ClusterClient
 ) -> list[tuple[JsonObject, JsonObject, JsonObject]]:
     """Run a sequence in which our manager replaces: what it wanted, what was there, what is."""
     result = []
@@ -61,10 +61,10 @@ async def replaced_in(
         if run.is_pointless:
             run.hear(NotFound(""))
         elif before is None or not is_ours(step):
-            run.hear((await desk.ask(run.request()))[0])
+            run.hear((await client.ask(run.request()))[0])
         else:
             expected = named(run.ref.kind, step, name=run.ref.name, namespace=NAMESPACE)
-            (outcome,) = await desk.ask(a_replacement(run.ref, expected, before))
+            (outcome,) = await client.ask(a_replacement(run.ref, expected, before))
             run.hear(outcome)
             if isinstance(outcome, Success):
                 result.append((expected, before, require_body(outcome)))
@@ -74,13 +74,13 @@ async def replaced_in(
 async def test_a_comparison_foresees_what_a_replacement_changes_and_then_nothing() -> None:
     world = Sandbox()
     await prepare(ClusterClient(Dispatcher(ResilientWorld(world))))
-    desk = ClusterClient(Dispatcher(world), namespace=NAMESPACE)
+    client = ClusterClient(Dispatcher(world), namespace=NAMESPACE)
     sequences = random_sequences(240, seed=11)
 
     replaced = [
         item
         for number, sequence in enumerate(sequences)
-        for item in await replaced_in(Run(sequence, f"replaced-{number}"), desk)
+        for item in await replaced_in(Run(sequence, f"replaced-{number}"), client)
     ]
 
     assert [line for item in replaced for line in surprises(*item)] == []

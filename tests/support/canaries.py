@@ -254,7 +254,7 @@ def _mapped(lair: Lair) -> tuple[str, ...]:
 
 
 SHARE = 6
-"""On a desk one of so many runs is made: each lair and each verb has some."""
+"""On a client one of so many runs is made: each lair and each verb has some."""
 
 
 def all_runs() -> Iterator[tuple[str, str]]:

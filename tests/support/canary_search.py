@@ -69,9 +69,9 @@ def _is_somebodys(folder: Path) -> bool:
     return Path("/proc", process).exists()
 
 
-async def left_in(desk: ClusterClient) -> list[bytes]:
+async def left_in(client: ClusterClient) -> list[bytes]:
     """All that rollouts leave in a cluster: journals, also decoded, leases and events."""
-    pages = await desk.ask(
+    pages = await client.ask(
         List(Selection(SECRET, TIDEGATE_NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
     )
     bodies = [item.body for page in pages for item in require_items(page)]

@@ -1,8 +1,8 @@
 """A small client of a World: the verbs of the API, and waits for watch events.
 
     async with real_world(kubeconfig=path) as world:
-        desk = Desk(Dispatcher(ResilientWorld(world)), namespace="shop")
-        outcome = await desk.apply({"apiVersion": "v1", "kind": "ConfigMap", ...})
+        client = Desk(Dispatcher(ResilientWorld(world)), namespace="shop")
+        outcome = await client.apply({"apiVersion": "v1", "kind": "ConfigMap", ...})
 
 It works on every World. Bodies are plain dicts; the default namespace is that of the client.
 """
@@ -103,7 +103,7 @@ class ClusterClient:
         return (await self.ask(requests.List(selection, limit, resume)))[0]
 
     async def ref(self, body: JsonObject) -> Ref:
-        """Which object a body speaks of, in the desk's namespace unless it names another."""
+        """Which object a body speaks of, in the client's namespace unless it names another."""
         kind = Kind.of(str(body["apiVersion"]), str(body["kind"]))
         metadata = read_metadata(body)
         inside = self.namespace if await self._is_namespaced(kind) else ""

@@ -39,14 +39,14 @@ async def serve(plane: ControlPlane) -> None:
     bodies = definitions()
     names = {get_text(body, "spec", "names", "kind") for body in bodies}
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
-        desk = ClusterClient(Dispatcher(world))
+        client = ClusterClient(Dispatcher(world))
         for body in bodies:
-            require_live(await desk.create(body))
-        await desk.eventually(partial(_asked, desk), partial(_tells, names))
+            require_live(await client.create(body))
+        await client.eventually(partial(_asked, client), partial(_tells, names))
 
 
-async def _asked(desk: ClusterClient) -> Outcome:
-    (outcome,) = await desk.ask(Discover())
+async def _asked(client: ClusterClient) -> Outcome:
+    (outcome,) = await client.ask(Discover())
     return outcome
 
 

@@ -36,14 +36,14 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
     Our manager applies everything twice: the second time is foreseen, too.
     """
     await prepare(ClusterClient(Dispatcher(ResilientWorld(world))))
-    desk = ClusterClient(Dispatcher(world), namespace=NAMESPACE)
+    client = ClusterClient(Dispatcher(world), namespace=NAMESPACE)
     surprises = []
     for number, sequence in enumerate(sequences):
         run = Run(_forced(sequence), f"foreseen-{number}")
         while (step := run.step) is not None:
             before = run._live
             request = None if run.is_pointless else run.request()
-            result = [] if request is None else await _tried(desk, run, request)
+            result = [] if request is None else await _tried(client, run, request)
             if request is None:
                 run.answers.append(run.answers[-1])
             message = f"{sequence.shows} step {len(run.answers)} ({step.deed} by {step.by})"
@@ -53,16 +53,16 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
     return surprises
 
 
-async def _tried(desk: ClusterClient, run: Run, request: Write) -> list[JsonObject]:
+async def _tried(client: ClusterClient, run: Run, request: Write) -> list[JsonObject]:
     """The object after this write, and after the same again."""
     is_ours = _is_ours(run.step)
-    (outcome,) = await desk.ask(request)
+    (outcome,) = await client.ask(request)
     run.hear(outcome)
     if not isinstance(outcome, Success) or outcome.live is None:
         return []
     if not is_ours:
         return [require_body(outcome)]
-    (again,) = await desk.ask(request)
+    (again,) = await client.ask(request)
     run._live = require_body(again)
     return [require_body(outcome), run._live]
 

@@ -78,43 +78,43 @@ class OperatorStage:
         self.rows = load_builtin_knowledge().rows if rows is None else rows
         controllers = (*API_CONTROLLERS, operator_controller(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
-        self.desk = ClusterClient(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
+        self.client = ClusterClient(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
 
     async def begin(self, *kinds: Kind) -> OperatorStage:
         """Make the namespace, and serve these kinds."""
-        require_live(await self.desk.create(a_namespace("shop")))
+        require_live(await self.client.create(a_namespace("shop")))
         for kind in kinds:
-            require_live(await self.desk.create(a_crd(kind)))
+            require_live(await self.client.create(a_crd(kind)))
         await self.wait(Ms(SECOND))
-        self.desk = ClusterClient(self.desk.world, namespace="shop")
+        self.client = ClusterClient(self.client.world, namespace="shop")
         return self
 
     async def wait(self, span: Ms) -> None:
-        await self.desk.rest(Ms(self.sandbox.now() + span))
+        await self.client.rest(Ms(self.sandbox.now() + span))
 
     async def operate(self, body: JsonObject) -> None:
         """Make an operator, and let it be available at once."""
-        require_live(await self.desk.create(body))
+        require_live(await self.client.create(body))
         await self.stamp(body, EVERYWHERE if body["kind"] == "DaemonSet" else AVAILABLE)
 
     async def stamp(self, body: JsonObject, status: JsonObject) -> None:
-        ref = await self.desk.ref(body)
-        require_live(await self.desk.patch(ref, {"status": status}, subresource="status"))
+        ref = await self.client.ref(body)
+        require_live(await self.client.patch(ref, {"status": status}, subresource="status"))
 
     async def make(self, kind: Kind, name: str, spec: JsonObject, **metadata: Json) -> Ref:
         body: JsonObject = {
             **an_object(kind, name, spec=spec),
             "metadata": {"name": name, **metadata},
         }
-        require_live(await self.desk.create(body))
-        return await self.desk.ref(body)
+        require_live(await self.client.create(body))
+        return await self.client.ref(body)
 
     async def add(self, body: JsonObject) -> Ref:
-        require_live(await self.desk.create(body))
-        return await self.desk.ref(body)
+        require_live(await self.client.create(body))
+        return await self.client.ref(body)
 
     async def body(self, ref: Ref) -> JsonObject:
-        return require_body(await self.desk.get(ref))
+        return require_body(await self.client.get(ref))
 
     async def status(self, ref: Ref) -> JsonObject:
         return get_mapping(await self.body(ref), "status")
@@ -124,7 +124,7 @@ class OperatorStage:
         return next((condition for condition in conditions if condition.get("type") == name), {})
 
     async def exists(self, kind: Kind, name: str, namespace: str = "shop") -> bool:
-        return isinstance(await self.desk.get(Ref(kind, namespace, name)), Success)
+        return isinstance(await self.client.get(Ref(kind, namespace, name)), Success)
 
     async def secret(self, name: str) -> dict[str, str]:
         """The keys of a Secret and their texts."""

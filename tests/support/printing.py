@@ -22,15 +22,17 @@ NONE: Lines = {}
 class PrintingPod(Protocol):
     """Make a pod whose containers have printed these lines, and those in the run before."""
 
-    async def __call__(self, desk: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref: ...
+    async def __call__(
+        self, client: ClusterClient, lines: Lines, *, before: Lines = NONE
+    ) -> Ref: ...
 
 
 def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
     """A pod on a node whose kubelet is the endpoint."""
 
-    async def make(desk: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref:
-        node = require_live(await desk.create(an_object(NODE, f"node-{desk.namespace}"))).ref
-        await desk.patch(
+    async def make(client: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref:
+        node = require_live(await client.create(an_object(NODE, f"node-{client.namespace}"))).ref
+        await client.patch(
             node,
             {
                 "status": {
@@ -40,11 +42,11 @@ def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
             },
             subresource="status",
         )
-        pod = (await a_pod(desk, node.name, lines, before)).ref
+        pod = (await a_pod(client, node.name, lines, before)).ref
         for name, printed in lines.items():
-            endpoint.lines[desk.namespace, pod.name, name] = printed
+            endpoint.lines[client.namespace, pod.name, name] = printed
         for name, printed in before.items():
-            endpoint.before[desk.namespace, pod.name, name] = printed
+            endpoint.before[client.namespace, pod.name, name] = printed
         return pod
 
     return make
@@ -53,8 +55,8 @@ def on_a_real_server(endpoint: LogEndpoint) -> PrintingPod:
 def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
     """A pod whose output the sandbox knows."""
 
-    async def make(desk: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref:
-        pod = await a_pod(desk, "node", lines, before)
+    async def make(client: ClusterClient, lines: Lines, *, before: Lines = NONE) -> Ref:
+        pod = await a_pod(client, "node", lines, before)
         known = sandbox.clusters[""].server.logs
         for name, printed in before.items():
             known.add(pod.uid, name, 0, tuple(printed))
@@ -66,17 +68,17 @@ def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
 
 
 async def a_pod(
-    desk: ClusterClient, node: str, containers: Iterable[str], restarted: Iterable[str]
+    client: ClusterClient, node: str, containers: Iterable[str], restarted: Iterable[str]
 ) -> LiveObject:
     """Made as soon as its namespace has a service account."""
     desired = [a_container(name) for name in containers]
     pod = an_object(POD, "web", spec={"nodeName": node, "containers": [*desired]})
-    created = await desk.eventually(
-        lambda: desk.create(pod), lambda outcome: isinstance(outcome, Success)
+    created = await client.eventually(
+        lambda: client.create(pod), lambda outcome: isinstance(outcome, Success)
     )
     ref = require_live(created).ref
     statuses: JsonObject = {"containerStatuses": [_restarted(name) for name in restarted]}
-    return require_live(await desk.patch(ref, {"status": statuses}, subresource="status"))
+    return require_live(await client.patch(ref, {"status": statuses}, subresource="status"))
 
 
 def _restarted(name: str) -> JsonObject:

@@ -94,9 +94,9 @@ def _without_status(stored: StoredObject) -> JsonObject:
 class AuditRecord:
     """What a real server wrote down, between two writes of our own."""
 
-    def __init__(self, log: Path, desk: ClusterClient) -> None:
+    def __init__(self, log: Path, client: ClusterClient) -> None:
         self._log = log
-        self._desk = desk
+        self._client = client
         self._numbers = itertools.count(1)
         self._last = ""
 
@@ -119,13 +119,13 @@ class AuditRecord:
     async def _leave_mark(self) -> str:
         """Write something, and wait until the log has it."""
         name = f"{MARK}{next(self._numbers)}"
-        ref = require_live(await self._desk.apply(a_config_map(name))).ref
+        ref = require_live(await self._client.apply(a_config_map(name))).ref
         mark = f"configmaps {ref.namespace}/{name}"
 
         def is_logged(_: Outcome) -> bool:
             return mark in {_name(entry) for entry in read_audit(self._log) if _is_ours(entry)}
 
-        await self._desk.eventually(lambda: self._desk.get(ref), is_logged)
+        await self._client.eventually(lambda: self._client.get(ref), is_logged)
         return mark
 
 

@@ -1,4 +1,4 @@
-"""A world where a rollout is on its way, and a desk at the same world for everybody else.
+"""A world where a rollout is on its way, and a client at the same world for everybody else.
 
 Rollouts work while a test waits: a test does something to the cluster, waits until the rollout has
 heard of it, and claims what came of that. Nothing depends on how fast anybody is.
@@ -221,7 +221,7 @@ class Stage:
         self.world = Screened(world)
         self.exchange = Dispatcher(self.world)
         self._begun = 0
-        self.desk = ClusterClient(self.exchange, namespace=namespace)
+        self.client = ClusterClient(self.exchange, namespace=namespace)
         self.jq = Jq()
 
     def begin(
@@ -259,15 +259,15 @@ class Stage:
         return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": self.namespace}}
 
     async def ref(self, body: JsonObject) -> Ref:
-        return await self.desk.ref(self.here(body))
+        return await self.client.ref(self.here(body))
 
     async def live(self, body: JsonObject) -> LiveObject:
-        return require_live(await self.desk.get(await self.ref(body)))
+        return require_live(await self.client.get(await self.ref(body)))
 
     async def says(self, body: JsonObject, status: JsonObject) -> LiveObject:
         """Write an object's status, as its controller would."""
         ref = await self.ref(body)
-        written = await self.desk.patch(
+        written = await self.client.patch(
             ref, {"status": status}, subresource="status", manager="controller"
         )
         return require_live(written)
@@ -276,7 +276,7 @@ class Stage:
         """Take the journal of the unit away."""
         labels = f"tidegate.dev/unit={self.namespace}"
         selection = Selection(SECRET, "tidegate-system", label_selector=labels)
-        items = require_items(await self.desk.page(selection))
+        items = require_items(await self.client.page(selection))
         assert items
         for live in items:
-            await self.desk.delete(live.ref)
+            await self.client.delete(live.ref)

@@ -22,25 +22,25 @@ NAMESPACE = "ownership"
 async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answer]]:
     """What a world answers to each step; the first steps of all go first, then the second ones."""
     await prepare(ClusterClient(Dispatcher(ResilientWorld(world))))
-    desk = ClusterClient(Dispatcher(world))
+    client = ClusterClient(Dispatcher(world))
     runs = [Run(sequence, f"run-{number}") for number, sequence in enumerate(sequences)]
-    await desk.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
+    await client.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
     while waiting := [run for run in runs if run.step is not None]:
         for run in [run for run in waiting if run.is_pointless]:
             run.hear(NotFound(""))
         sent = [run for run in waiting if run.step is not None and not run.is_pointless]
-        outcomes = await desk.ask(*(run.request() for run in sent))
+        outcomes = await client.ask(*(run.request() for run in sent))
         for run, outcome in zip(sent, outcomes, strict=True):
             run.hear(outcome)
     return [run.answers for run in runs]
 
 
-async def prepare(desk: ClusterClient) -> None:
+async def prepare(client: ClusterClient) -> None:
     """Make the namespace and the kind that sequences use."""
-    require_live(await desk.apply(a_namespace(NAMESPACE)))
-    require_live(await desk.apply(a_definition(GATE.group)))
-    await desk.eventually(
-        lambda: desk.get(Ref(GATE, NAMESPACE, "nobody")), lambda told: isinstance(told, NotFound)
+    require_live(await client.apply(a_namespace(NAMESPACE)))
+    require_live(await client.apply(a_definition(GATE.group)))
+    await client.eventually(
+        lambda: client.get(Ref(GATE, NAMESPACE, "nobody")), lambda told: isinstance(told, NotFound)
     )
 
 

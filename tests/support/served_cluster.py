@@ -47,7 +47,7 @@ class ServedCluster:
 
     home: Path
     world: World
-    desk: ClusterClient
+    client: ClusterClient
 
     async def run(self, *words: str | Path) -> Ran:
         """The command as somebody types it; the cluster goes on meanwhile."""
@@ -71,7 +71,7 @@ class ServedCluster:
         """Wait until a command has written something; it fails if it ends before that."""
         while words not in typed.out.getvalue():
             assert not typed.ran.done(), typed.ran.result()
-            await self.desk.rest(Ms(self.world.now() + LOOKS_AGAIN))
+            await self.client.rest(Ms(self.world.now() + LOOKS_AGAIN))
 
     async def roll_out(self, *words: str | Path) -> Ran:
         """The same in a process of its own: a rollout listens to signals."""
@@ -79,13 +79,13 @@ class ServedCluster:
 
     async def body(self, kind: Kind, home: str, name: str) -> JsonObject:
         body: JsonObject = msgspec.json.decode(
-            require_live(await self.desk.get(Ref(kind, home, name))).body
+            require_live(await self.client.get(Ref(kind, home, name))).body
         )
         return body
 
     async def names(self, kind: Kind, home: str) -> set[str]:
         return {
-            item.ref.name for item in require_items(await self.desk.page(Selection(kind, home)))
+            item.ref.name for item in require_items(await self.client.page(Selection(kind, home)))
         }
 
     @asynccontextmanager
@@ -102,19 +102,19 @@ class ServedCluster:
 
     async def _answer(self, kind: Kind, answer: Answering, *, status: bool) -> None:
         async with real_world(kubeconfig=self.home / KUBECONFIG) as world:
-            desk = ClusterClient(Dispatcher(ResilientWorld(world)))
-            desk.watch(Selection(kind))
+            client = ClusterClient(Dispatcher(ResilientWorld(world)))
+            client.watch(Selection(kind))
 
             def heard(fact: Message) -> bool:
                 return isinstance(fact, WatchEvent)
 
             while True:
-                fact = (await desk.until(heard))[-1]
+                fact = (await client.until(heard))[-1]
                 assert isinstance(fact, WatchEvent)
                 change = answer(msgspec.json.decode(fact.live.body))
                 if change is not None:
                     part = {"subresource": "status"} if status else {}
-                    await desk.patch(fact.live.ref, change, **part)  # type: ignore[arg-type]
+                    await client.patch(fact.live.ref, change, **part)  # type: ignore[arg-type]
 
 
 @asynccontextmanager

@@ -26,10 +26,10 @@ class SmallCluster:
 
     def __init__(self, *controllers: Controller) -> None:
         self.world = Sandbox(controllers=(*API_CONTROLLERS, *controllers, INSTANT_KUBELET))
-        self.desk = ClusterClient(Dispatcher(self.world), namespace=SHOP)
+        self.client = ClusterClient(Dispatcher(self.world), namespace=SHOP)
 
     async def open(self) -> SmallCluster:
-        require_live(await self.desk.create(an_object("v1", "Namespace", SHOP)))
+        require_live(await self.client.create(an_object("v1", "Namespace", SHOP)))
         await self.until(Ms(100))
         return self
 
@@ -44,15 +44,15 @@ class SmallCluster:
             await self.world.wait(Ms(START + moment))
 
     async def create(self, body: JsonObject) -> Ref:
-        return require_live(await self.desk.create(body)).ref
+        return require_live(await self.client.create(body)).ref
 
     async def remove(self, ref: Ref) -> None:
         """Delete at once: a pod gets no time to end."""
-        await self.desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=0))
+        await self.client.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=0))
 
     async def body(self, kind: Kind, name: str) -> JsonObject | None:
         """An object as it is now; None where there is none."""
-        outcome = await self.desk.get(Ref(kind, SHOP if kind.name not in WIDE else "", name))
+        outcome = await self.client.get(Ref(kind, SHOP if kind.name not in WIDE else "", name))
         if not isinstance(outcome, Success) or outcome.live is None:
             return None
         body: JsonObject = msgspec.json.decode(outcome.live.body)
@@ -63,7 +63,7 @@ class SmallCluster:
 
     async def all_of(self, kind: Kind) -> list[JsonObject]:
         namespace = SHOP if kind.name not in WIDE else ""
-        page = await self.desk.page(Selection(kind, namespace, view=View.FULL))
+        page = await self.client.page(Selection(kind, namespace, view=View.FULL))
         return [msgspec.json.decode(live.body) for live in require_items(page)]
 
     async def reasons(self, name: str) -> list[str]:

@@ -36,7 +36,7 @@ class Stage:
         self.sandbox = Sandbox(
             controllers=(*API_CONTROLLERS, *controllers, kubelet_controller(profile))
         )
-        self.desk = ClusterClient(Dispatcher(self.sandbox), namespace="shop")
+        self.client = ClusterClient(Dispatcher(self.sandbox), namespace="shop")
 
     async def at(self, seconds: float) -> Stage:
         """Let time pass up to shortly behind this moment, so that what is due then is done."""
@@ -47,13 +47,13 @@ class Stage:
 
     async def create(self, *bodies: JsonObject) -> None:
         for body in bodies:
-            require_live(await self.desk.create(body))
+            require_live(await self.client.create(body))
 
     async def pod(self, name: str = "web") -> JsonObject:
-        return require_body(await self.desk.get(Ref(POD, "shop", name)))
+        return require_body(await self.client.get(Ref(POD, "shop", name)))
 
     async def is_there(self, name: str = "web") -> bool:
-        return isinstance(await self.desk.get(Ref(POD, "shop", name)), Success)
+        return isinstance(await self.client.get(Ref(POD, "shop", name)), Success)
 
     async def phase(self, name: str = "web") -> str:
         return get_text(await self.pod(name), "status", "phase")
@@ -86,12 +86,12 @@ class Stage:
         )
 
     async def events(self, reason: str) -> list[str]:
-        items = require_items(await self.desk.page(Selection(EVENT, "shop")))
+        items = require_items(await self.client.page(Selection(EVENT, "shop")))
         bodies = [require_body(Success(item)) for item in items]
         return [get_text(body, "message") for body in bodies if body.get("reason") == reason]
 
     async def printed(self, name: str = "web", container: str = "app") -> str:
-        (text,) = await self.desk.ask(Logs(ref=Ref(POD, "shop", name), container=container))
+        (text,) = await self.client.ask(Logs(ref=Ref(POD, "shop", name), container=container))
         assert isinstance(text, RawResponse)
         return text.body.decode()
 

@@ -28,28 +28,30 @@ class Taken(NamedTuple):
     after: Difference
 
 
-async def take_over(desk: ClusterClient, *, from_manager: str) -> Taken:
+async def take_over(client: ClusterClient, *, from_manager: str) -> Taken:
     """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
     desired_deployment = a_deployment(replicas=0, paused=True)
     old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
     old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
-    ref = await desk.ref(desired_deployment)
-    require_body(await desk.create(old, manager=from_manager))
+    ref = await client.ref(desired_deployment)
+    require_body(await client.create(old, manager=from_manager))
     require_body(
-        await desk.patch(ref, {"metadata": {"labels": {"tier": "front"}}}, manager="operator")
+        await client.patch(ref, {"metadata": {"labels": {"tier": "front"}}}, manager="operator")
     )
-    live = require_body(await desk.get(ref))
+    live = require_body(await client.get(ref))
 
     managers = adopted_managers(live, OURS)
     foreseen = compare(desired_deployment, live, manager=OURS)
-    await desk.eventually(lambda: _adopt(desk, ref), lambda outcome: isinstance(outcome, Success))
-    after = require_body(await desk.apply(desired_deployment, force=True, manager=OURS))
+    await client.eventually(
+        lambda: _adopt(client, ref), lambda outcome: isinstance(outcome, Success)
+    )
+    after = require_body(await client.apply(desired_deployment, force=True, manager=OURS))
     return Taken(managers, foreseen, after, compare(desired_deployment, after, manager=OURS))
 
 
-async def _adopt(desk: ClusterClient, ref: Ref) -> Outcome:
+async def _adopt(client: ClusterClient, ref: Ref) -> Outcome:
     """A conflict where a controller wrote in between."""
-    patch = adoption_patch(require_body(await desk.get(ref)), OURS)
+    patch = adoption_patch(require_body(await client.get(ref)), OURS)
     assert patch is not None
     operations: list[Json] = msgspec.json.decode(patch)
-    return await desk.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)
+    return await client.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)

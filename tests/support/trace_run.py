@@ -1,4 +1,4 @@
-"""Run a case at a desk, whatever world is behind it, and write down what its objects say."""
+"""Run a case at a client, whatever world is behind it, and write down what its objects say."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REST = Ms(2 * SECOND)
 class Course:
     """One case under way."""
 
-    def __init__(self, case: Case, desk: ClusterClient) -> None:
+    def __init__(self, case: Case, client: ClusterClient) -> None:
         self._case = case
-        self._desk = desk
+        self._client = client
         self._readers = {watched: Reader() for watched in case.watched}
         self._tickets: dict[RequestId, Watched] = {}
         self._bodies: dict[Watched, JsonObject | None] = {}
@@ -32,8 +32,8 @@ class Course:
     async def run(self) -> Trace:
         for watched in self._case.watched:
             fields = f"metadata.name={watched.name}"
-            selection = Selection(watched.kind, self._desk.namespace, field_selector=fields)
-            self._tickets[self._desk.watch(selection)] = watched
+            selection = Selection(watched.kind, self._client.namespace, field_selector=fields)
+            self._tickets[self._client.watch(selection)] = watched
         for deed in self._case.deeds:
             await self._do(deed)
         await self._pass(REST)
@@ -42,13 +42,13 @@ class Course:
     async def _do(self, deed: Deed) -> None:
         match deed:
             case Apply():
-                live = require_live(await self._desk.apply(deed.body))
+                live = require_live(await self._client.apply(deed.body))
                 self._generations[Watched(live.ref.kind, live.ref.name)] = live.generation
             case Patched():
-                live = require_live(await self._desk.patch(self._ref(deed.object), deed.patch))
+                live = require_live(await self._client.patch(self._ref(deed.object), deed.patch))
                 self._generations[deed.object] = live.generation
             case Remove():
-                outcome = await self._desk.delete(self._ref(deed.object))
+                outcome = await self._client.delete(self._ref(deed.object))
                 assert not isinstance(outcome, NotFound)
             case Until():
                 await self._hear(lambda: self._holds(deed), deed.within)
@@ -65,11 +65,11 @@ class Course:
             return bool(claim())
 
         if not claim():
-            await self._desk.until(heard, within=within)
+            await self._client.until(heard, within=within)
 
     async def _pass(self, span: Ms) -> None:
         """Hear whatever comes until then."""
-        world = self._desk.world
+        world = self._client.world
         until = Ms(world.now() + span)
 
         def heard(fact: Message) -> bool:
@@ -77,7 +77,7 @@ class Course:
             return False
 
         try:
-            await self._desk.until(heard, within=span)
+            await self._client.until(heard, within=span)
         except AssertionError:
             assert world.now() >= until
 
@@ -103,9 +103,9 @@ class Course:
         return watched in self._bodies and self._bodies[watched] is None
 
     def _ref(self, watched: Watched) -> Ref:
-        return Ref(watched.kind, self._desk.namespace, watched.name)
+        return Ref(watched.kind, self._client.namespace, watched.name)
 
 
-async def trace(case: Case, desk: ClusterClient) -> Trace:
+async def trace(case: Case, client: ClusterClient) -> Trace:
     """The states of the case's objects, each in its order."""
-    return await Course(case, desk).run()
+    return await Course(case, client).run()

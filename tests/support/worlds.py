@@ -50,9 +50,9 @@ def sandbox_world(
 
 async def preload(world: World, simulation: sandboxes.SimulationConfig) -> None:
     """Put into a cluster what a simulated one would have already; new kinds take a moment."""
-    desk = ClusterClient(Dispatcher(ResilientWorld(world)))
+    client = ClusterClient(Dispatcher(ResilientWorld(world)))
     for body in sandboxes.preinstalled_objects(simulation):
-        await desk.eventually(partial(desk.apply, body), lambda outcome: not is_error(outcome))
+        await client.eventually(partial(client.apply, body), lambda outcome: not is_error(outcome))
 
 
 async def run_controllers(

@@ -46,4 +46,4 @@ def audit_of(
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)
     log = plane.audit_log
-    return lambda desk: AuditRecord(log, desk)
+    return lambda client: AuditRecord(log, client)

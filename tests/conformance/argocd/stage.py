@@ -83,7 +83,7 @@ class ArgoStage(Stage):
         self, world: World, namespace: str, record_of: Callable[[ClusterClient], Record]
     ) -> None:
         super().__init__(world, namespace)
-        self.record = record_of(self.desk)
+        self.record = record_of(self.client)
         """What the cluster itself says was done to it."""
 
     async def sync(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Run:
@@ -125,19 +125,19 @@ class ArgoStage(Stage):
         On a real server its controller is at work, too: when a Job began is said once.
         """
         ref = await self.ref(body)
-        await self.desk.settled(ref, lambda live: live is not None)
+        await self.client.settled(ref, lambda live: live is not None)
 
         async def say() -> Outcome:
             begun = get_value(await self.body(body), "status", "startTime")
             times = {name: begun for name in TIMES if begun is not None and name in status}
             result: JsonObject = {"status": {**status, **times}}
-            return await self.desk.patch(ref, result, subresource="status", manager="controller")
+            return await self.client.patch(ref, result, subresource="status", manager="controller")
 
-        await self.desk.eventually(say, lambda outcome: isinstance(outcome, Success))
+        await self.client.eventually(say, lambda outcome: isinstance(outcome, Success))
 
     async def goes(self, body: JsonObject) -> None:
         """Wait until it is gone."""
-        await self.desk.settled(await self.ref(body), lambda live: live is None)
+        await self.client.settled(await self.ref(body), lambda live: live is None)
 
     async def body(self, wanted: JsonObject) -> JsonObject:
         """The object as it lives."""
@@ -150,24 +150,24 @@ class ArgoStage(Stage):
         return f"{self.namespace}.acceptance.example"
 
     async def lives(self, body: JsonObject) -> bool:
-        return isinstance(await self.desk.get(await self.ref(body)), Success)
+        return isinstance(await self.client.get(await self.ref(body)), Success)
 
     async def holds(self, hook: JsonObject) -> bool:
         """Whether a hook cannot go, since its verdict is still awaited."""
-        value = await self.desk.get(await self.ref(hook))
+        value = await self.client.get(await self.ref(hook))
         body = {} if isinstance(value, NotFound) else require_body(value)
         return HOOK_FINALIZER in get_list(body, "metadata", "finalizers")
 
     async def passes(self, span: Ms) -> None:
         """Let time pass, in which rollouts may work."""
-        await self.desk.rest(Ms(self.world.now() + span))
+        await self.client.rest(Ms(self.world.now() + span))
 
     def _read(self, manifest: str | JsonObject, number: int) -> tuple[Document, ...]:
         text = manifest if isinstance(manifest, str) else to_json(self.here(manifest))
         return read_documents(text, f"{number}.yaml")
 
     async def _cluster_wide(self) -> set[tuple[str, str]]:
-        (served,) = await self.desk.ask(Discover())
+        (served,) = await self.client.ask(Discover())
         assert isinstance(served, ApiResources)
         return {(kind.kind.group, kind.kind.name) for kind in served.kinds if not kind.namespaced}
 
@@ -189,8 +189,8 @@ async def open_stage(
 ) -> ArgoStage:
     """A namespace in which pods can be made, and a record that begins now; a sandbox has one."""
     stage = ArgoStage(world, f"case-{next(_numbers)}", record_of or (lambda _: _own_record(world)))
-    require_live(await stage.desk.create(a_namespace(stage.namespace)))
-    require_live(await stage.desk.apply(an_object(ACCOUNT, "default")))
+    require_live(await stage.client.create(a_namespace(stage.namespace)))
+    require_live(await stage.client.apply(an_object(ACCOUNT, "default")))
     await stage.record.mark()
     return stage
 

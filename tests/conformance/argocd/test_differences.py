@@ -21,7 +21,7 @@ OLD, NEW = make_deployment(image="app:1"), make_deployment(image="app:2")
 async def scaled(stage: ArgoStage, *options: str) -> None:
     """What is synced first, and then scaled by somebody else."""
     await stage.sync(OLD, options=options)
-    await stage.desk.patch(await stage.ref(OLD), {"spec": {"replicas": 5}}, manager="scaler")
+    await stage.client.patch(await stage.ref(OLD), {"spec": {"replicas": 5}}, manager="scaler")
     await stage.record.mark()
 
 

@@ -43,14 +43,14 @@ async def test_a_hook_is_made_again_when_the_old_one_is_gone(stage: ArgoStage) -
     held = a_hook("PreSync", a_pod("hook"))
     await _sync_with(stage, held)
     first = await stage.live(held)
-    await stage.desk.patch(first.ref, {"metadata": {"finalizers": ["example.org/hold"]}})
+    await stage.client.patch(first.ref, {"metadata": {"finalizers": ["example.org/hold"]}})
 
     syncing = await stage.begin_sync(held)
-    await stage.desk.settled(first.ref, lambda live: live is not None and _is_going(live.body))
+    await stage.client.settled(first.ref, lambda live: live is not None and _is_going(live.body))
     await stage.passes(Ms(30 * SECOND))
     created = await stage.deeds("create")
-    await stage.desk.patch(first.ref, {"metadata": {"finalizers": []}})
-    await stage.desk.settled(first.ref, lambda live: live is not None and live.uid != first.uid)
+    await stage.client.patch(first.ref, {"metadata": {"finalizers": []}})
+    await stage.client.settled(first.ref, lambda live: live is not None and live.uid != first.uid)
     await stage.says(held, succeeded())
 
     assert created == ["create pods/hook", "create configmaps/settings"]
@@ -85,7 +85,7 @@ async def test_a_hook_goes_with_the_end_of_the_sync_and_not_with_its_own(
 
     syncing = await stage.begin_sync(hook, last)
     await stage.becomes(hook, succeeded())
-    await stage.desk.settled(await stage.ref(last), lambda live: live is not None)
+    await stage.client.settled(await stage.ref(last), lambda live: live is not None)
     lived = await stage.lives(hook)
     await stage.says(last, ends)
     run = await syncing.ends()
@@ -135,7 +135,7 @@ async def test_a_hook_that_its_time_to_live_ends_is_judged_all_the_same(
 
     syncing = await stage.begin_sync(hook, make_config_map())
     await stage.becomes(hook, complete())
-    await stage.desk.delete(await stage.ref(hook))
+    await stage.client.delete(await stage.ref(hook))
     run = await syncing.ends()
 
     assert run.result == "passed"
@@ -148,7 +148,7 @@ async def _sync_with(stage: ArgoStage, hook: JsonObject, *, unless: str = "") ->
     """A sync that passes, with a hook that ends well; `unless` it is that of an earlier one."""
     syncing = await stage.begin_sync(hook, make_config_map())
     ref = await stage.ref(hook)
-    await stage.desk.settled(ref, lambda live: live is not None and live.uid != unless)
+    await stage.client.settled(ref, lambda live: live is not None and live.uid != unless)
     await stage.says(hook, succeeded())
     assert (await syncing.ends()).result == "passed"
 

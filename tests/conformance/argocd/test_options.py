@@ -36,7 +36,7 @@ def a_gate(group: str, **spec: Json) -> JsonObject:
 
 async def until_served(stage: ArgoStage, group: str) -> None:
     gate = stage.here(a_gate(group))
-    await stage.desk.eventually(lambda: stage.desk.create(gate, dry_run=True), is_served)
+    await stage.client.eventually(lambda: stage.client.create(gate, dry_run=True), is_served)
 
 
 def is_served(outcome: Outcome) -> bool:
@@ -45,7 +45,7 @@ def is_served(outcome: Outcome) -> bool:
 
 def move_away(stage: ArgoStage) -> None:
     """To a namespace that is not there."""
-    stage.namespace = stage.desk.namespace = f"{stage.namespace}-new"
+    stage.namespace = stage.client.namespace = f"{stage.namespace}-new"
 
 
 @case(40)
@@ -121,7 +121,7 @@ async def test_an_object_can_wait_for_its_kind(each_stage: ArgoStage, level: str
     gate = with_options(WAITS, a_gate(group)) if level == "object" else a_gate(group)
 
     syncing = await stage.begin_sync(hook, gate, options=(WAITS,) if level == "unit" else ())
-    await stage.desk.create(a_definition(group))
+    await stage.client.create(a_definition(group))
     await until_served(stage, group)
     await stage.becomes(hook, succeeded())
     run = await syncing.ends()
@@ -258,7 +258,7 @@ async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) ->
 
     syncing = await stage.begin_sync(hook, make_config_map(), options=CHANGED_ONLY)
     ref = await stage.ref(hook)
-    await stage.desk.settled(ref, lambda live: live is not None and live.uid != before)
+    await stage.client.settled(ref, lambda live: live is not None and live.uid != before)
     await stage.says(hook, succeeded())
     run = await syncing.ends()
 
@@ -275,7 +275,7 @@ async def test_what_kubectl_applied_and_git_does_not_have_goes_unless_it_is_not_
     each_stage: ArgoStage, options: tuple[str, ...], left: JsonObject
 ) -> None:
     stage, theirs = each_stage, make_config_map(color="green", size="1")
-    await stage.desk.create(stage.here(theirs), manager="kubectl-client-side-apply")
+    await stage.client.create(stage.here(theirs), manager="kubectl-client-side-apply")
 
     first = await stage.sync(make_config_map(color="red"), options=options)
     await stage.record.mark()

@@ -150,7 +150,7 @@ async def test_a_wave_goes_on_when_what_it_asks_about_is_gone(stage: ArgoStage) 
     syncing = await stage.begin_sync(a_service(), prunes=True)
     await syncing.waits("Unconfirmed")
 
-    await stage.desk.delete(await stage.ref(OLD))
+    await stage.client.delete(await stage.ref(OLD))
     run = await syncing.ends()
 
     assert (run.result, named(run, EventType.OBJECT_WRITTEN)) == ("passed", ["web"])
@@ -228,7 +228,7 @@ async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
     waiting = await syncing.waits("Deleting")
     while_held = await stage.deeds("delete")
     freed: JsonObject = {"metadata": {"finalizers": None}}
-    await stage.desk.patch(await stage.ref(second), freed)
+    await stage.client.patch(await stage.ref(second), freed)
     run = await syncing.ends()
 
     assert waiting.ref == await stage.ref(second)

@@ -26,7 +26,7 @@ async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothi
     added: JsonObject = {"data": {"size": "1"}}
     if level == "live":
         added = {**added, "metadata": {"annotations": {SYNC_OPTIONS: REPLACE}}}
-    await stage.desk.patch(await stage.ref(settings), added, manager="somebody")
+    await stage.client.patch(await stage.ref(settings), added, manager="somebody")
     expected = with_options(REPLACE, settings) if level == "object" else settings
     options = (REPLACE,) if level == "unit" else ()
     await stage.record.mark()
@@ -45,7 +45,7 @@ async def test_without_the_option_what_others_have_added_stays(each_stage: ArgoS
     stage, settings = each_stage, make_config_map(color="red")
     await stage.sync(settings)
     ref = await stage.ref(settings)
-    await stage.desk.patch(ref, {"data": {"size": "1"}}, manager="somebody")
+    await stage.client.patch(ref, {"data": {"size": "1"}}, manager="somebody")
     await stage.record.mark()
 
     run = await stage.sync(settings)
@@ -63,12 +63,12 @@ async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again
     await stage.sync(web)
     noted: JsonObject = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}}}
     ref = await stage.ref(web)
-    await stage.desk.patch(ref, noted, manager="kube-controller-manager")
+    await stage.client.patch(ref, noted, manager="kube-controller-manager")
     await stage.record.mark()
 
     again = await stage.sync(web)
     untouched = await stage.deeds()
-    await stage.desk.patch(ref, {"metadata": {"labels": {"by": "hand"}}}, manager="kubectl-label")
+    await stage.client.patch(ref, {"metadata": {"labels": {"by": "hand"}}}, manager="kubectl-label")
     mended = await stage.sync(web)
 
     assert (again.result, mended.result) == ("passed", "passed")
@@ -80,7 +80,7 @@ async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again
 async def test_a_field_that_drifts_is_put_back_by_replacing(each_stage: ArgoStage) -> None:
     stage, web = each_stage, with_options(REPLACE, make_deployment(replicas=2))
     await stage.sync(web)
-    await stage.desk.patch(await stage.ref(web), {"spec": {"replicas": 5}}, manager="somebody")
+    await stage.client.patch(await stage.ref(web), {"spec": {"replicas": 5}}, manager="somebody")
 
     await stage.sync(web)
     body = await stage.body(web)
@@ -173,7 +173,7 @@ async def test_force_makes_an_object_again_where_a_field_cannot_be_changed(
     refused = await stage.sync(expected)
     if level == "live":
         noted: JsonObject = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
-        await stage.desk.patch(await stage.ref(frozen), noted, manager="somebody")
+        await stage.client.patch(await stage.ref(frozen), noted, manager="somebody")
     else:
         expected = with_options("Force=true", expected)
 

@@ -176,5 +176,5 @@ async def _both_become(
     """What the hook ends with, and what the one ends with that takes its place."""
     await stage.becomes(hook, first)
     old = await stage.live(hook)
-    await stage.desk.settled(old.ref, lambda live: live is not None and live.uid != old.uid)
+    await stage.client.settled(old.ref, lambda live: live is not None and live.uid != old.uid)
     await stage.says(hook, second)

@@ -206,7 +206,7 @@ async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoSt
     syncing = await stage.begin_sync(web, behind)
     await syncing.waits_for("web")
 
-    await stage.desk.delete(await stage.ref(web))
+    await stage.client.delete(await stage.ref(web))
     run = await syncing.ends()
 
     assert run.result == "failed"

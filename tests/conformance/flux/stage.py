@@ -129,8 +129,8 @@ async def open_flux(
 ) -> FluxStage:
     """A namespace, and a record that begins now; a sandbox has one."""
     stage = FluxStage(world, f"flux-{next(_numbers)}", record_of or (lambda _: _own(world)))
-    require_live(await stage.desk.create(a_namespace(stage.namespace)))
-    require_live(await stage.desk.apply(an_object(ACCOUNT, "default")))
+    require_live(await stage.client.create(a_namespace(stage.namespace)))
+    require_live(await stage.client.apply(an_object(ACCOUNT, "default")))
     await stage.record.mark()
     return stage
 

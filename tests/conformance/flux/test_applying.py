@@ -53,7 +53,7 @@ async def test_what_has_not_changed_is_not_written(each_flux: FluxStage) -> None
 async def test_what_somebody_edits_is_put_back(each_flux: FluxStage) -> None:
     flux, item = each_flux, setting("one", a="1")
     await flux.reconcile(item)
-    await flux.desk.patch(await flux.ref(item), {"data": {"a": "2"}}, manager="kubectl-edit")
+    await flux.client.patch(await flux.ref(item), {"data": {"a": "2"}}, manager="kubectl-edit")
 
     await flux.reconcile(item)
 
@@ -66,11 +66,11 @@ async def test_what_lives_can_ask_for_being_left_alone(each_flux: FluxStage) -> 
     await flux.reconcile(item)
     ref, note = await flux.ref(item), f"{NOTE}reconcile"
     edit: JsonObject = {"data": {"a": "2"}, "metadata": {"annotations": {note: "Disabled"}}}
-    await flux.desk.patch(ref, edit, manager="kubectl-edit")
+    await flux.client.patch(ref, edit, manager="kubectl-edit")
 
     run = await flux.reconcile(setting("one", a="3"))
     kept = await data_of(flux, item)
-    await flux.desk.patch(ref, {"metadata": {"annotations": {note: "enabled"}}}, manager="other")
+    await flux.client.patch(ref, {"metadata": {"annotations": {note: "enabled"}}}, manager="other")
     await flux.reconcile(setting("one", a="3"))
 
     assert run.result == "passed"
@@ -125,10 +125,10 @@ async def test_a_field_that_is_ignored_is_not_put_back_and_stays_when_another_on
     rules: Json = [{"paths": ["/data/x"], "target": {"kind": "ConfigMap"}}]
     await flux.reconcile(item, ignore=rules)
     ref = await flux.ref(item)
-    await flux.desk.patch(ref, {"data": {"x": "2"}}, manager="other")
+    await flux.client.patch(ref, {"data": {"x": "2"}}, manager="other")
 
     first = await flux.reconcile(item, ignore=rules)
-    await flux.desk.patch(ref, {"data": {"y": "2"}}, manager="other")
+    await flux.client.patch(ref, {"data": {"y": "2"}}, manager="other")
     second = await flux.reconcile(item, ignore=rules)
 
     assert (named(first, EventType.OBJECT_WRITTEN), named(second, EventType.OBJECT_WRITTEN)) == (

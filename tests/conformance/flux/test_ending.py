@@ -73,7 +73,7 @@ async def test_what_lives_can_ask_for_outliving_its_unit(flux: FluxStage) -> Non
     item = setting("one")
     await flux.reconcile(item)
     note: JsonObject = {"metadata": {"annotations": {f"{NOTE}prune": "disabled"}}}
-    await flux.desk.patch(await flux.ref(item), note, manager="kubectl-edit")
+    await flux.client.patch(await flux.ref(item), note, manager="kubectl-edit")
 
     await end(flux, item)
 

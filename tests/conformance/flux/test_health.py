@@ -43,7 +43,7 @@ async def test_what_is_listed_and_not_there_is_waited_for_until_the_timeout_and_
     )
     waits = await rolling.waits_for("late")
     again = await rolling.tells(EventType.RETRY_SCHEDULED)
-    await flux.desk.apply(flux.here(setting("late")))
+    await flux.client.apply(flux.here(setting("late")))
     run = await rolling.ends()
 
     assert waits.message == "it is not there yet"
@@ -106,7 +106,7 @@ async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> 
     rolling = await flux.begin_reconcile(job, wait=True)
     await flux.becomes(job, ended("Complete"))
     await rolling.ends()
-    await flux.desk.delete(await flux.ref(job))
+    await flux.client.delete(await flux.ref(job))
 
     run = await flux.reconcile(job, wait=True)
 
@@ -158,7 +158,7 @@ async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
         "metadata": {"name": f"one-{flux.namespace}"},
     }
     await flux.reconcile(definition)
-    await flux.desk.create(item)
+    await flux.client.create(item)
     unready: Json = [{"type": "Ready", "status": "False", "lastTransitionTime": AT}]
     await flux.says(item, {"conditions": unready})
     begun = flux.world.now()

@@ -40,7 +40,7 @@ async def test_what_lives_can_ask_for_being_kept(flux: FluxStage, word: str, val
     item = setting("one")
     await flux.reconcile(item)
     note: JsonObject = {"metadata": {"annotations": {f"{NOTE}{word}": value}}}
-    await flux.desk.patch(await flux.ref(item), note, manager="kubectl-edit")
+    await flux.client.patch(await flux.ref(item), note, manager="kubectl-edit")
 
     runs = [await flux.reconcile(setting("other")) for _ in range(2)]
 
@@ -53,7 +53,7 @@ async def test_what_another_unit_has_taken_over_stays(each_flux: FluxStage) -> N
     flux, item = each_flux, setting("one")
     await flux.reconcile(item)
     taken: JsonObject = {"metadata": {"labels": {f"{NOTE}name": "other"}}}
-    await flux.desk.patch(await flux.ref(item), taken, manager="kustomize-controller")
+    await flux.client.patch(await flux.ref(item), taken, manager="kustomize-controller")
 
     run = await flux.reconcile(setting("other"))
 

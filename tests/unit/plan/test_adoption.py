@@ -19,7 +19,7 @@ from tidegate.world.requests import PatchType
 from tidegate.world.resilient import ResilientWorld
 
 
-async def a_desk() -> ClusterClient:
+async def make_client() -> ClusterClient:
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
     return ClusterClient(exchange, namespace="shop")
@@ -39,7 +39,7 @@ def owned_by(*entries: JsonObject) -> JsonObject:
     "manager", ["kubectl-client-side-apply", "helm", "argocd-controller", "kustomize-controller"]
 )
 async def test_what_others_left_goes_when_we_take_over(manager: str) -> None:
-    taken = await take_over(await a_desk(), from_manager=manager)
+    taken = await take_over(await make_client(), from_manager=manager)
 
     assert taken.managers == (manager,)
     assert [field.path for field in taken.foreseen.fields] == [
@@ -53,25 +53,25 @@ async def test_what_others_left_goes_when_we_take_over(manager: str) -> None:
 
 
 async def test_without_adoption_it_would_stay() -> None:
-    desk = await a_desk()
+    client = await make_client()
     old = a_config_map(color="red", size="m")
-    await desk.create(old, manager="kubectl-client-side-apply")
+    await client.create(old, manager="kubectl-client-side-apply")
 
-    after = require_body(await desk.apply(a_config_map(color="red"), force=True))
+    after = require_body(await client.apply(a_config_map(color="red"), force=True))
 
     assert after["data"] == {"color": "red", "size": "m"}
 
 
 async def test_an_object_that_changed_meanwhile_is_not_taken_over() -> None:
-    desk = await a_desk()
-    live = require_body(await desk.create(a_config_map(color="red"), manager="helm"))
-    ref = await desk.ref(live)
+    client = await make_client()
+    live = require_body(await client.create(a_config_map(color="red"), manager="helm"))
+    ref = await client.ref(live)
     patch = adoption_patch(live, OURS)
     assert patch is not None
-    await desk.patch(ref, {"data": {"size": "m"}}, manager="anna")
+    await client.patch(ref, {"data": {"size": "m"}}, manager="anna")
 
     operations: list[Json] = msgspec.json.decode(patch)
-    outcome = await desk.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)
+    outcome = await client.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)
 
     assert isinstance(outcome, Conflict)
 

@@ -33,10 +33,10 @@ async def really_put(body: JsonObject, *patches: tuple[str, JsonObject]) -> Json
     """The body as it lives in the sandbox: created by us, then patched by these managers."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
-    desk = ClusterClient(exchange, namespace="shop")
-    live = require_body(await desk.create(body, manager=OURS))
+    client = ClusterClient(exchange, namespace="shop")
+    live = require_body(await client.create(body, manager=OURS))
     for manager, patch in patches:
-        live = require_body(await desk.patch(await desk.ref(body), patch, manager=manager))
+        live = require_body(await client.patch(await client.ref(body), patch, manager=manager))
     return live
 
 

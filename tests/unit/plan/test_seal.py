@@ -14,9 +14,9 @@ async def drifted(patch: JsonObject) -> tuple[str, str]:
     """The seal of what we applied, before and after somebody else patched it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
-    desk = ClusterClient(exchange, namespace="shop")
-    before = require_body(await desk.apply(a_config_map(color="red"), manager=OURS))
-    after = require_body(await desk.patch(await desk.ref(before), patch, manager="anna"))
+    client = ClusterClient(exchange, namespace="shop")
+    before = require_body(await client.apply(a_config_map(color="red"), manager=OURS))
+    after = require_body(await client.patch(await client.ref(before), patch, manager="anna"))
     return compute_fingerprint(before, OURS), compute_fingerprint(after, OURS)
 
 

@@ -90,7 +90,7 @@ async def test_it_waits_until_something_is_gone() -> None:
     await stage.create(an_object(CONFIG_MAP, "x"), a_pod("smoke", container, restartPolicy="Never"))
     await stage.at(12)
     before = await stage.phase("smoke")
-    await stage.desk.delete(Ref(CONFIG_MAP, "shop", "x"))
+    await stage.client.delete(Ref(CONFIG_MAP, "shop", "x"))
 
     await stage.at(25)
 
@@ -125,7 +125,7 @@ async def test_custom_resources_are_known_by_their_definition(word: str) -> None
     await stage.at(10)
     before = await stage.phase("smoke")
     status: JsonObject = {"status": {"conditions": [{"type": "Open", "status": "True"}]}}
-    require_live(await stage.desk.patch(Ref(GATE, "shop", "north"), status, subresource="status"))
+    require_live(await stage.client.patch(Ref(GATE, "shop", "north"), status, subresource="status"))
 
     await stage.at(25)
 

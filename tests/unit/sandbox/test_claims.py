@@ -188,7 +188,7 @@ async def test_a_volume_is_given_up_as_its_class_says(policy: str, phases: list[
     claim = await cluster.create(a_claim(storageClassName="fast"))
     await cluster.until(Ms(5 * SECOND))
 
-    await cluster.desk.delete(claim)
+    await cluster.client.delete(claim)
     await cluster.until(Ms(6 * SECOND))
 
     assert [get_text(item, "status", "phase") for item in await cluster.all_of(VOLUME)] == phases
@@ -201,7 +201,7 @@ async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
     await cluster.until(Ms(SECOND))
 
     (volume,) = await cluster.all_of(VOLUME)
-    await cluster.desk.delete(await cluster.desk.ref(volume))
+    await cluster.client.delete(await cluster.client.ref(volume))
     await cluster.until(Ms(2 * SECOND))
 
     assert await cluster.status(CLAIM, "disk") == {"phase": "Lost"}
@@ -214,7 +214,7 @@ async def test_a_claim_that_a_pod_uses_goes_when_the_pod_has_gone() -> None:
     pod = await cluster.create(a_pod())
     await cluster.until(Ms(5 * SECOND))
 
-    await cluster.desk.delete(claim)
+    await cluster.client.delete(claim)
     await cluster.until(Ms(10 * SECOND))
     held = await cluster.body(CLAIM, "disk")
     await cluster.remove(pod)

@@ -116,7 +116,7 @@ async def test_a_suspended_cron_job_makes_nothing_and_then_only_what_is_due_last
     await cluster.until(Ms(HOUR + 5 * MINUTE))
     asleep = await jobs(cluster)
 
-    await cluster.desk.patch(cron_job, {"spec": {"suspend": False}})
+    await cluster.client.patch(cron_job, {"spec": {"suspend": False}})
     await cluster.until(Ms(HOUR + 6 * MINUTE))
 
     assert asleep == []
@@ -129,7 +129,7 @@ async def test_a_start_that_is_missed_by_more_than_the_deadline_is_left_out() ->
     cron_job = await cluster.create(late)
     await cluster.until(Ms(HOUR + 5 * MINUTE))
 
-    await cluster.desk.patch(cron_job, {"spec": {"suspend": False}})
+    await cluster.client.patch(cron_job, {"spec": {"suspend": False}})
     await cluster.until(Ms(HOUR + 30 * MINUTE))
 
     assert await jobs(cluster) == []

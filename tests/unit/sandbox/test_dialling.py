@@ -213,7 +213,7 @@ def a_job(limit: int, **spec: Json) -> JsonObject:
 
 
 async def conditions_of(stage: Stage) -> dict[Json, Json]:
-    outcome = await stage.desk.get(await stage.desk.ref(a_job(1)))
+    outcome = await stage.client.get(await stage.client.ref(a_job(1)))
     conditions = at(require_body(outcome), "status", "conditions")
     listed = conditions if isinstance(conditions, list) else []
     return {item["type"]: item["status"] for item in listed if isinstance(item, dict)}

@@ -36,7 +36,7 @@ async def a_pod(
     body = an_object("v1", "Pod", name, spec={"containers": [container]})
     ref = await cluster.create({**body, "metadata": metadata})
     await cluster.until(Ms(cluster.elapsed + 200))
-    await cluster.desk.patch(ref, {"status": {"podIP": address}}, subresource="status")
+    await cluster.client.patch(ref, {"status": {"podIP": address}}, subresource="status")
     return ref
 
 
@@ -163,10 +163,10 @@ async def test_services_without_a_selector_or_of_an_external_name_have_no_slices
 async def test_the_labels_of_a_service_are_those_of_its_slices() -> None:
     cluster = await a_cluster()
     service = await cluster.create(a_service())
-    await cluster.desk.patch(service, {"metadata": {"labels": {"team": "a", "tier": "1"}}})
+    await cluster.client.patch(service, {"metadata": {"labels": {"team": "a", "tier": "1"}}})
     before = await the_slice(cluster)
 
-    await cluster.desk.patch(service, {"metadata": {"labels": {"team": "b", "tier": None}}})
+    await cluster.client.patch(service, {"metadata": {"labels": {"team": "b", "tier": None}}})
 
     after = await the_slice(cluster)
     assert get_text(before, "metadata", "labels", "team") == "a"
@@ -179,7 +179,7 @@ async def test_a_service_that_goes_takes_its_slices_along() -> None:
     service = await cluster.create(a_service())
     await the_slice(cluster)
 
-    await cluster.desk.delete(service)
+    await cluster.client.delete(service)
     await cluster.until(Ms(cluster.elapsed + 500))
 
     assert await cluster.all_of(ENDPOINT_SLICE) == []
@@ -191,6 +191,6 @@ async def test_a_pod_that_ends_is_no_endpoint() -> None:
     pod = await a_pod(cluster, "a", "10.0.0.1")
     assert pod == Ref(POD, SHOP, "a")
 
-    await cluster.desk.patch(pod, {"status": {"phase": "Failed"}}, subresource="status")
+    await cluster.client.patch(pod, {"status": {"phase": "Failed"}}, subresource="status")
 
     assert readiness(await the_slice(cluster)) == {}

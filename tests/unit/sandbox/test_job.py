@@ -140,10 +140,10 @@ async def test_a_suspended_job_loses_its_pods_and_starts_anew_when_it_is_resumed
     job = await cluster.create(a_job(told=notes(run_for="20s")))
     await cluster.until(Ms(5 * SECOND))
 
-    await cluster.desk.patch(job, {"spec": {"suspend": True}})
+    await cluster.client.patch(job, {"spec": {"suspend": True}})
     await cluster.until(Ms(8 * SECOND))
     asleep, pods = await cluster.status(JOB, "load"), await cluster.all_of(POD)
-    await cluster.desk.patch(job, {"spec": {"suspend": False}})
+    await cluster.client.patch(job, {"spec": {"suspend": False}})
     await cluster.until(Ms(10 * SECOND))
 
     awake = await cluster.status(JOB, "load")
@@ -175,7 +175,7 @@ async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
     await cluster.until(Ms(5 * SECOND))
     (first,) = await cluster.all_of(POD)
 
-    await cluster.desk.delete(Ref(POD, "shop", get_text(first, "metadata", "name")))
+    await cluster.client.delete(Ref(POD, "shop", get_text(first, "metadata", "name")))
     await cluster.until(Ms(20 * SECOND))
 
     (second,) = await cluster.all_of(POD)
@@ -188,7 +188,7 @@ async def test_a_job_that_is_deleted_leaves_no_pod_behind() -> None:
     job = await cluster.create(a_job(told=notes(outcome="hang"), parallelism=3))
     await cluster.until(Ms(5 * SECOND))
 
-    await cluster.desk.delete(job, propagation=Propagation.BACKGROUND)
+    await cluster.client.delete(job, propagation=Propagation.BACKGROUND)
     await cluster.until(Ms(7 * SECOND))
 
     assert await cluster.all_of(POD) == []
@@ -199,7 +199,7 @@ async def test_a_job_that_is_deleted_in_the_foreground_goes_after_its_pods() -> 
     job = await cluster.create(a_job(told=notes(outcome="hang"), parallelism=2))
     await cluster.until(Ms(5 * SECOND))
 
-    await cluster.desk.delete(job, propagation=Propagation.FOREGROUND)
+    await cluster.client.delete(job, propagation=Propagation.FOREGROUND)
     held = await cluster.body(JOB, "load")
     await cluster.until(Ms(8 * SECOND))
 
@@ -213,7 +213,7 @@ async def test_an_orphaned_pod_stays_and_is_no_longer_held() -> None:
     job = await cluster.create(a_job(told=notes(outcome="hang")))
     await cluster.until(Ms(5 * SECOND))
 
-    await cluster.desk.delete(job, propagation=Propagation.ORPHAN)
+    await cluster.client.delete(job, propagation=Propagation.ORPHAN)
     await cluster.until(Ms(7 * SECOND))
 
     (pod,) = await cluster.all_of(POD)
@@ -243,7 +243,7 @@ async def test_containers_that_restart_in_place_use_up_the_backoff_limit() -> No
     (container,) = get_mappings(pod, "status", "containerStatuses")
 
     restarted: list[Json] = [{**container, "restartCount": 3}]
-    await cluster.desk.patch(
+    await cluster.client.patch(
         Ref(POD, "shop", get_text(pod, "metadata", "name")),
         {"status": {"containerStatuses": restarted}},
         subresource="status",

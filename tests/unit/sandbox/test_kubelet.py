@@ -33,12 +33,12 @@ async def test_a_pod_is_placed_at_once_and_runs_when_its_image_is_there() -> Non
 async def test_a_pod_that_nothing_holds_up_is_written_twice() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
-    made = int(require_live(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version)
+    made = int(require_live(await stage.client.get(Ref(POD, "shop", "web"))).resource_version)
 
     await stage.at(60)
 
     assert (
-        int(require_live(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version)
+        int(require_live(await stage.client.get(Ref(POD, "shop", "web"))).resource_version)
         == made + 2
     )
 
@@ -180,7 +180,7 @@ async def test_a_readiness_gate_is_waited_for() -> None:
     opened: Json = {"type": "example.com/open", "status": "True"}
     ref = Ref(POD, "shop", "web")
     patch: JsonObject = {"status": {"conditions": [*conditions, opened]}}
-    await stage.desk.patch(ref, patch, subresource="status")
+    await stage.client.patch(ref, patch, subresource="status")
 
     assert closed == "False"
     assert await (await stage.at(6)).condition("Ready") == "True"
@@ -191,7 +191,7 @@ async def test_a_pod_on_a_node_takes_its_time_to_go() -> None:
     await stage.create(a_pod())
     await stage.at(10)
 
-    await stage.desk.delete(Ref(POD, "shop", "web"))
+    await stage.client.delete(Ref(POD, "shop", "web"))
 
     assert at(await stage.pod(), "metadata", "deletionGracePeriodSeconds") == 30
     assert not await (await stage.at(11)).is_there()
@@ -203,7 +203,7 @@ async def test_a_pod_gets_no_more_time_to_go_than_it_asks_for() -> None:
     await stage.create(a_pod(terminationGracePeriodSeconds=4))
     await stage.at(10)
 
-    await stage.desk.delete(Ref(POD, "shop", "web"))
+    await stage.client.delete(Ref(POD, "shop", "web"))
 
     assert await (await stage.at(13)).is_there()
     assert not await (await stage.at(14)).is_there()
@@ -216,7 +216,7 @@ async def test_a_pod_that_somebody_holds_has_ended_before_it_goes() -> None:
     await stage.create(held)
     await stage.at(10)
 
-    await stage.desk.delete(Ref(POD, "shop", "web"))
+    await stage.client.delete(Ref(POD, "shop", "web"))
     await stage.at(12)
 
     assert await stage.phase() == "Failed"
@@ -231,7 +231,7 @@ async def test_a_pod_is_placed_once() -> None:
     body = b'{"kind":"Binding","metadata":{"name":"web"},"target":{"name":"node-2"}}'
     binding = Write(verb=Verb.CREATE, ref=Ref(POD, "shop", "web"), body=body, subresource="binding")
 
-    (outcome,) = await stage.desk.ask(binding)
+    (outcome,) = await stage.client.ask(binding)
 
     assert isinstance(outcome, Conflict)
     assert "already assigned" in outcome.message

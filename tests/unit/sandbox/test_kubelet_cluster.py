@@ -77,7 +77,7 @@ def a_waiting_api() -> JsonObject:
 
 
 async def told(stage: Stage, kind: Kind, name: str, *path: str) -> Json:
-    return at(require_body(await stage.desk.get(Ref(kind, "shop", name))), *path)
+    return at(require_body(await stage.client.get(Ref(kind, "shop", name))), *path)
 
 
 async def test_a_shop_that_is_applied_at_once_comes_up() -> None:
@@ -100,7 +100,7 @@ async def test_the_same_shop_comes_up_in_the_same_way_twice() -> None:
         stage = await a_shop()
         await stage.create(a_waiting_api(), a_migration(), a_service("db"), a_database())
         await stage.at(120)
-        pages = [await stage.desk.page(Selection(kind, "shop")) for kind in KINDS]
+        pages = [await stage.client.page(Selection(kind, "shop")) for kind in KINDS]
         runs.append([live.body for page in pages for live in require_items(page)])
 
     assert runs[0] == runs[1]
@@ -113,13 +113,13 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
     await stage.at(20)
 
     new = a_template("api", a_container("app", "registry.example/app:2"))
-    outcome = await stage.desk.patch(Ref(DEPLOYMENT, "shop", "api"), {"spec": {"template": new}})
+    outcome = await stage.client.patch(Ref(DEPLOYMENT, "shop", "api"), {"spec": {"template": new}})
     await stage.at(60)
 
     assert isinstance(outcome, Success)
     pods = [
         require_body(Success(item))
-        for item in require_items(await stage.desk.page(Selection(POD, "shop")))
+        for item in require_items(await stage.client.page(Selection(POD, "shop")))
     ]
     images = [at(pod, "status", "containerStatuses") for pod in pods]
     assert len(pods) == 2
@@ -166,9 +166,9 @@ async def test_a_namespace_goes_when_its_pods_have_ended() -> None:
     await stage.create(a_deployment("api", a_template("api", a_container()), replicas=2))
     await stage.at(10)
 
-    await stage.desk.delete(namespace)
-    still = await stage.desk.get(namespace)
+    await stage.client.delete(namespace)
+    still = await stage.client.get(namespace)
     await stage.at(20)
 
     assert isinstance(still, Success)
-    assert isinstance(await stage.desk.get(namespace), NotFound)
+    assert isinstance(await stage.client.get(namespace), NotFound)

@@ -159,7 +159,7 @@ async def test_a_held_pod_that_is_deleted_says_how_its_end_is_known() -> None:
     await stage.create(pod)
     await stage.at(10)
 
-    require_live(await stage.desk.delete(Ref(POD, "shop", "web")))
+    require_live(await stage.client.delete(Ref(POD, "shop", "web")))
     await stage.at(20)
 
     assert await marks_of(stage) == ["durations", ENDED]

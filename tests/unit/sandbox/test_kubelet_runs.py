@@ -16,7 +16,7 @@ WEB = Ref(POD, "shop", "web")
 
 
 async def logs(stage: Stage, *, previous: bool = False) -> Outcome:
-    return (await stage.desk.ask(Logs(ref=WEB, previous=previous)))[0]
+    return (await stage.client.ask(Logs(ref=WEB, previous=previous)))[0]
 
 
 async def a_talking_stage(times: int | None = None) -> Stage:
@@ -33,7 +33,7 @@ async def a_talking_stage(times: int | None = None) -> Stage:
 async def change_image(stage: Stage, image: str = "registry.example/app:2") -> None:
     path = "/spec/containers/0/image"
     require_live(
-        await stage.desk.patch(
+        await stage.client.patch(
             WEB, [{"op": "replace", "path": path, "value": image}], patch_type=PatchType.JSON
         )
     )
@@ -80,7 +80,7 @@ async def test_a_container_that_has_not_begun_has_no_log() -> None:
 async def test_a_pod_of_the_same_name_has_a_new_log() -> None:
     stage = await a_talking_stage()
     await stage.at(4)
-    await stage.desk.delete(WEB)
+    await stage.client.delete(WEB)
     await stage.at(40)
 
     await stage.create(a_pod())

@@ -32,23 +32,23 @@ def is_ready(live: LiveObject | None) -> bool:
 
 
 async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
-    desk = a_cluster()
-    vault = require_live(await desk.apply(a_vault())).ref
-    await desk.rest(Ms(desk.world.now() + 2 * MINUTE))
+    client = a_cluster()
+    vault = require_live(await client.apply(a_vault())).ref
+    await client.rest(Ms(client.world.now() + 2 * MINUTE))
 
-    sealed = require_live(await desk.get(vault))
-    require_live(await desk.apply(a_job("vault-unseal")))
-    unsealed = await desk.settled(vault, is_ready, within=MINUTE)
+    sealed = require_live(await client.get(vault))
+    require_live(await client.apply(a_job("vault-unseal")))
+    unsealed = await client.settled(vault, is_ready, within=MINUTE)
 
     assert not is_ready(sealed)
     assert is_ready(unsealed)
 
 
 async def test_a_new_cluster_has_namespaces_with_accounts_a_node_and_a_class_of_storage() -> None:
-    desk = a_cluster()
+    client = a_cluster()
 
-    refs = [await desk.ref(body) for body in load_base_objects()]
-    matches = [str(require_live(await desk.get(ref)).ref) for ref in refs]
+    refs = [await client.ref(body) for body in load_base_objects()]
+    matches = [str(require_live(await client.get(ref)).ref) for ref in refs]
 
     assert matches == [
         "Namespace default",

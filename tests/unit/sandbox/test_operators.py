@@ -67,7 +67,7 @@ async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_
 
 async def test_an_operator_that_is_not_available_serves_nobody_and_is_named() -> None:
     stage = await OperatorStage().begin(SEALED)
-    require_live(await stage.desk.create(SEALER))
+    require_live(await stage.client.create(SEALER))
 
     sealed = await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(MINUTE))
@@ -187,7 +187,7 @@ async def test_what_was_produced_and_deleted_is_made_again() -> None:
     await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
 
-    await stage.desk.delete(Ref(SECRET, "shop", "it-key"))
+    await stage.client.delete(Ref(SECRET, "shop", "it-key"))
     await stage.wait(Ms(SECOND))
 
     assert await stage.secret("it-key") == {"key": "it"}
@@ -245,7 +245,7 @@ async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
 
     await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
-    events = require_items(await stage.desk.page(Selection(EVENT, "shop")))
+    events = require_items(await stage.client.page(Selection(EVENT, "shop")))
 
     assert [msgspec.json.decode(event.body)["reason"] for event in events] == ["StatusRefused"]
 
@@ -275,7 +275,7 @@ async def test_the_same_seed_gives_the_same_bytes() -> None:
             await stage.make(WIDGET, name, {})
         await stage.wait(Ms(MINUTE))
         kinds = (SECRET, SEALED, WIDGET)
-        pages = [await stage.desk.page(Selection(kind, "shop")) for kind in kinds]
+        pages = [await stage.client.page(Selection(kind, "shop")) for kind in kinds]
         return [live.body for page in pages for live in require_items(page)]
 
     assert await run() == await run()
@@ -287,7 +287,7 @@ async def test_a_namespace_that_goes_takes_everything_with_it() -> None:
     await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(5 * SECOND))
 
-    await stage.desk.delete(await stage.desk.ref(a_namespace("shop")))
+    await stage.client.delete(await stage.client.ref(a_namespace("shop")))
     await stage.wait(Ms(MINUTE))
 
     assert not await stage.exists(SEALED, "login")

@@ -141,7 +141,7 @@ async def test_the_secret_of_a_database_goes_with_it_only_if_it_is_told_to(
     database = await stage.make(DATABASE, "web", spec)
     await stage.wait(Ms(MINUTE))
 
-    await stage.desk.delete(database, propagation=Propagation.BACKGROUND)
+    await stage.client.delete(database, propagation=Propagation.BACKGROUND)
     await stage.wait(Ms(10 * SECOND))
 
     assert await stage.exists(SECRET, "web-db") == bool(left)

@@ -218,21 +218,21 @@ async def test_an_operator_can_live_in_another_namespace() -> None:
 
 async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() -> None:
     sandbox = a_cluster(OPERATORS["external-secrets"])
-    desk = ClusterClient(Dispatcher(ResilientWorld(sandbox)), namespace="default")
-    require_live(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
+    client = ClusterClient(Dispatcher(ResilientWorld(sandbox)), namespace="default")
+    require_live(await client.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
     spec: JsonObject = {
         "secretStoreRef": {"name": "fake"},
         "dataFrom": [{"extract": {"key": "web"}}],
     }
-    require_live(await desk.create(an_object(EXTERNAL, "web", spec=spec)))
+    require_live(await client.create(an_object(EXTERNAL, "web", spec=spec)))
     variable: Json = {"name": "T", "valueFrom": {"secretKeyRef": {"name": "web", "key": "token"}}}
     container: Json = {"name": "run", "image": "run:1", "env": [variable]}
     pod: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    ref = require_live(await desk.create(an_object(JOB, "run", spec={"template": pod}))).ref
+    ref = require_live(await client.create(an_object(JOB, "run", spec={"template": pod}))).ref
 
     await wait(sandbox, Ms(MINUTE))
 
-    assert get_mapping(require_body(await desk.get(ref)), "status")["succeeded"] == 1
+    assert get_mapping(require_body(await client.get(ref)), "status")["succeeded"] == 1
 
 
 def test_a_stage_is_what_its_paces_say() -> None:

@@ -30,20 +30,20 @@ async def why(stage: OperatorStage, pod: StoredObject) -> str:
 async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
     stage = await OperatorStage().begin()
     pod = a_pod(SERVER)
-    require_live(await stage.desk.create(a_job("vault-bootstrap")))
+    require_live(await stage.client.create(a_job("vault-bootstrap")))
 
     before = await why(stage, pod)
     done: JsonObject = {"status": {"succeeded": 1}}
-    await stage.desk.patch(Ref(JOB, "shop", "vault-bootstrap"), done, subresource="status")
+    await stage.client.patch(Ref(JOB, "shop", "vault-bootstrap"), done, subresource="status")
 
     assert (before, await why(stage, pod)) == ("Vault is sealed", "")
 
 
 async def test_another_job_unseals_nothing() -> None:
     stage = await OperatorStage().begin()
-    require_live(await stage.desk.create(a_job("migrate")))
+    require_live(await stage.client.create(a_job("migrate")))
     done: JsonObject = {"status": {"succeeded": 1}}
-    await stage.desk.patch(Ref(JOB, "shop", "migrate"), done, subresource="status")
+    await stage.client.patch(Ref(JOB, "shop", "migrate"), done, subresource="status")
 
     assert await why(stage, a_pod(SERVER)) == "Vault is sealed"
 
@@ -64,7 +64,7 @@ async def test_vault_that_unseals_itself_is_not_held(container: dict[str, Json])
 async def test_vault_with_a_seal_in_its_config_is_not_held() -> None:
     stage = await OperatorStage().begin()
     config: JsonObject = {"config.hcl": 'seal "awskms" {}'}
-    require_live(await stage.desk.create(an_object(CONFIG_MAP, "vault-config", data=config)))
+    require_live(await stage.client.create(an_object(CONFIG_MAP, "vault-config", data=config)))
 
     assert await why(stage, a_pod(SERVER)) == ""
 

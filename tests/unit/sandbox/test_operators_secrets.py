@@ -65,7 +65,7 @@ async def test_a_certificate_makes_a_tls_secret_that_outlives_it() -> None:
     await stage.wait(Ms(10 * SECOND))
     keys = await stage.secret("web-tls")
     body = await stage.body(Ref(SECRET, "shop", "web-tls"))
-    await stage.desk.delete(certificate, propagation=Propagation.BACKGROUND)
+    await stage.client.delete(certificate, propagation=Propagation.BACKGROUND)
     await stage.wait(Ms(10 * SECOND))
 
     assert keys == {"tls.crt": "simulated", "tls.key": "simulated", "ca.crt": "simulated"}
@@ -81,7 +81,7 @@ async def test_a_certificate_that_changes_is_issued_again() -> None:
     certificate = await stage.make(CERTIFICATE, "web", spec)
     await stage.wait(Ms(10 * SECOND))
 
-    await stage.desk.patch(certificate, {"spec": {"dnsNames": ["shop.example"]}})
+    await stage.client.patch(certificate, {"spec": {"dnsNames": ["shop.example"]}})
     await stage.wait(Ms(SECOND))
     issuing = await stage.condition(certificate, "Ready")
     await stage.wait(Ms(10 * SECOND))
@@ -149,7 +149,7 @@ async def test_a_sealed_secret_becomes_the_secret_of_its_template_and_takes_it_a
     await stage.wait(Ms(5 * SECOND))
     keys = await stage.secret("login")
     made = await stage.body(Ref(SECRET, "shop", "login"))
-    await stage.desk.delete(sealed, propagation=Propagation.BACKGROUND)
+    await stage.client.delete(sealed, propagation=Propagation.BACKGROUND)
     await stage.wait(Ms(5 * SECOND))
 
     assert keys == {"user": "simulated", "password": "simulated"}

@@ -113,7 +113,7 @@ async def test_an_api_service_is_available_when_its_service_has_endpoints() -> N
     without_pods = said(await cluster.status(API_SERVICE, name))
     pod = await a_pod(cluster, "web")
     await cluster.until(Ms(7 * SECOND))
-    await cluster.desk.patch(pod, {"status": {"podIP": "10.0.0.1"}}, subresource="status")
+    await cluster.client.patch(pod, {"status": {"podIP": "10.0.0.1"}}, subresource="status")
     await cluster.until(Ms(10 * SECOND))
 
     assert without_service == ["Available False ServiceNotFound"]

@@ -293,14 +293,14 @@ async def test_a_watch_that_is_silent_for_good_never_tells() -> None:
 async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
     sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compaction()))
     await send_requests(Dispatcher(sandbox), a_creation("a"), a_creation("b"))
-    desk = ClusterClient(Dispatcher(sandbox))
-    page = await desk.page(EVERYWHERE, limit=1)
+    client = ClusterClient(Dispatcher(sandbox))
+    page = await client.page(EVERYWHERE, limit=1)
     assert require_items(page)
     await facts_until(sandbox, Ms(START + 20 * SECOND))
 
-    desk.watch(EVERYWHERE, since="1")
-    ended = await desk.until(lambda fact: isinstance(fact, WatchEnded))
-    rest = await desk.page(EVERYWHERE, limit=1, resume=getattr(page, "continue_token", ""))
+    client.watch(EVERYWHERE, since="1")
+    ended = await client.until(lambda fact: isinstance(fact, WatchEnded))
+    rest = await client.page(EVERYWHERE, limit=1, resume=getattr(page, "continue_token", ""))
 
     last = ended[-1]
     assert isinstance(last, WatchEnded)
