@@ -104,9 +104,9 @@ def test_hooks_and_what_objects_own_stand_in_their_place(
     ]
 
 
-def owned(one: JsonObject) -> list[JsonObject]:
+def owned(item: JsonObject) -> list[JsonObject]:
     """What an object owns, and what that owns."""
-    mine: list[JsonObject] = one.get("owned", [])  # type: ignore[assignment]
+    mine: list[JsonObject] = item.get("owned", [])  # type: ignore[assignment]
     return [each for child in mine for each in (child, *owned(child))]
 
 

@@ -33,14 +33,14 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 RULE = "resource.customizations.health."
 
 
-def told(**keys: str) -> JsonObject:
+def read_result(**keys: str) -> JsonObject:
     return argo_settings({**keys})
 
 
 def one_unit(root: Path, *objects: JsonObject, data: dict[str, str]) -> Repository:
     made = Repository(root)
     made.put("apps/web.yaml", application("web", "web"))
-    made.put("argocd/cm.yaml", told(**data))
+    made.put("argocd/cm.yaml", read_result(**data))
     made.put("web/all.yaml", namespace("shop"), *objects)
     return made
 
@@ -266,7 +266,7 @@ def test_what_a_unit_has_brought_that_left_git_is_known_by_its_label(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = three_levels(tmp_path / "platform", finalizer=True)
-    repository.put("argocd/cm.yaml", told(**{"application.resourceTrackingMethod": "label"}))
+    repository.put("argocd/cm.yaml", read_result(**{"application.resourceTrackingMethod": "label"}))
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
     first = cluster.sync(repository.root)
     repository.drop("teams/red.yaml")

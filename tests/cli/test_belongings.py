@@ -73,7 +73,7 @@ def desert(tmp_path: Path) -> Desert:
     return Desert(tmp_path)
 
 
-def told(ran: Ran, word: str) -> list[str]:
+def list_messages(ran: Ran, word: str) -> list[str]:
     """The objects of which it was told so."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     return sorted(event["name"] for event in events if event["event"] == word)
@@ -93,7 +93,7 @@ def test_an_empty_directory_is_not_taken_for_the_end_of_all_objects(desert: Dese
     assert "`default/shop` has no objects, and pruning would delete all" in refused.stderr
     assert "`--allow-empty` goes on" in refused.stderr
     assert shown.returncode == 3
-    assert (agreed.returncode, told(agreed, "object.pruned")) == (0, ["one", "two"])
+    assert (agreed.returncode, list_messages(agreed, "object.pruned")) == (0, ["one", "two"])
 
 
 def test_without_prune_an_empty_directory_is_nothing_to_do(desert: Desert) -> None:
@@ -103,7 +103,7 @@ def test_without_prune_an_empty_directory_is_nothing_to_do(desert: Desert) -> No
 
     ran = desert.run("sync", shop, "-o", "json")
 
-    assert (ran.returncode, told(ran, "object.pruned")) == (0, [])
+    assert (ran.returncode, list_messages(ran, "object.pruned")) == (0, [])
 
 
 def pruning(desert: Desert, shop: Path, *words: str) -> Ran:
@@ -141,7 +141,7 @@ def test_a_namespace_does_not_take_the_objects_of_others_along(
     (refused,) = [event for event in events if event["event"] == "object.refused"]
     assert (ran.returncode, refused["name"], refused["reason"]) == (3, "place", "Contents")
     assert "ConfigMap place/nobodys, ConfigMap place/theirs;" in refused["sentence"]
-    assert told(ran, "object.pruned") == []
+    assert list_messages(ran, "object.pruned") == []
 
 
 @pytest.mark.parametrize("goes", [pruning, deleting])
@@ -149,7 +149,7 @@ def test_with_leave_it_takes_them_along(desert: Desert, shop: Path, goes: Going)
     ran = goes(desert, shop, "--yes-delete-contents")
 
     assert ran.returncode == 0, ran.stderr
-    assert {"inside", "place"} <= set(told(ran, "object.pruned"))
+    assert {"inside", "place"} <= set(list_messages(ran, "object.pruned"))
 
 
 def test_units_of_one_last_directory_do_not_delete_each_others_objects(desert: Desert) -> None:
@@ -160,8 +160,8 @@ def test_units_of_one_last_directory_do_not_delete_each_others_objects(desert: D
     ran = desert.run("sync", api, "--prune", "-o", "json")
 
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert told(ran, "object.written") == ["api"]
-    assert told(ran, "object.pruned") == []
+    assert list_messages(ran, "object.written") == ["api"]
+    assert list_messages(ran, "object.pruned") == []
 
 
 def test_what_another_unit_loses_is_told_before_the_first_write(desert: Desert) -> None:
@@ -172,7 +172,7 @@ def test_what_another_unit_loses_is_told_before_the_first_write(desert: Desert) 
     ran, shown = desert.run("sync", api, "-o", "json"), desert.run("sync", api)
 
     words = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
-    assert (ran.returncode, told(ran, "object.taken")) == (0, ["shared"])
+    assert (ran.returncode, list_messages(ran, "object.taken")) == (0, ["shared"])
     assert words.index("object.taken") < words.index("object.written")
     line = "takes over ConfigMap default/shared: it belongs to the unit `default/web`"
     assert line in shown.stdout
@@ -199,7 +199,7 @@ def test_a_name_that_another_directory_has_is_refused_unless_it_has_moved(desert
     assert refused.returncode == 3
     assert "error[plan.name]" in refused.stderr
     assert adopted.returncode == 0, adopted.stderr
-    assert told(adopted, "object.pruned") == ["one"]
+    assert list_messages(adopted, "object.pruned") == ["one"]
 
 
 @pytest.mark.parametrize("leave", [(), ("--allow-empty",)])
@@ -216,4 +216,4 @@ def test_a_source_that_cannot_be_read_prunes_nothing(
     assert ran.returncode == 3
     (finding,) = [json.loads(line) for line in ran.stderr.splitlines()]
     assert (finding["code"], finding["severity"]) == ("documents.syntax", "error")
-    assert told(ran, "object.pruned") == []
+    assert list_messages(ran, "object.pruned") == []

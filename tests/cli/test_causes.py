@@ -116,8 +116,8 @@ def synced(case: Case, folder: Path, *words: str) -> Said:
     return typed(folder, os.environ, ("sync", str(unit), "--sandbox", *more, *words))
 
 
-def events_of(said: Said) -> list[Event]:
-    lines = [line for line in said.stdout.splitlines() if "rollout.explained" not in line]
+def events_of(text: Said) -> list[Event]:
+    lines = [line for line in text.stdout.splitlines() if "rollout.explained" not in line]
     units = {"default/shop": UnitId.plain("default", "shop")}
     return [
         event_from_document(msgspec.json.decode(line, type=EventDocument), units) for line in lines

@@ -90,16 +90,16 @@ async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_pa
         "status": {"operationState": {"startedAt": "earlier"}},
     }
 
-    def answer(own: JsonObject) -> JsonObject | None:
-        if get_text(own, "metadata", "annotations", REFRESH):
+    def answer(resource: JsonObject) -> JsonObject | None:
+        if get_text(resource, "metadata", "annotations", REFRESH):
             return {"metadata": {"annotations": {REFRESH: None}}}
-        if get_value(own, "operation") is None:
+        if get_value(resource, "operation") is None:
             return None
         state: Json = {
             "phase": "Succeeded",
             "message": "successfully synced (all tasks run)",
-            "startedAt": get_text(own, "metadata", "resourceVersion"),
-            "operation": own["operation"],
+            "startedAt": get_text(resource, "metadata", "resourceVersion"),
+            "operation": resource["operation"],
             "syncResult": {"revision": "abc"},
         }
         return {"operation": None, "status": {"operationState": state}}

@@ -19,7 +19,7 @@ def name_of(example: object) -> str:
     return str(example.relative_to(ROOT)) if isinstance(example, Path) else str(example)
 
 
-def said(command: str, home: Path) -> str:
+def message_text(command: str, home: Path) -> str:
     """What a terminal would show."""
     arguments = shlex.split(command)[1:]
     known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(home)}
@@ -30,7 +30,7 @@ def said(command: str, home: Path) -> str:
 def test_a_command_says_what_its_document_says(
     page: Path, command: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    shown = said(command, tmp_path)
+    shown = message_text(command, tmp_path)
     if pytestconfig.getoption("--golden"):
         text = page.read_text()
         start = text.index(f"$ {command}\n") + len(command) + 3

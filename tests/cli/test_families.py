@@ -26,7 +26,7 @@ Ran = CompletedProcess[str]
 BEGINS = "step.applying"
 
 
-def moments(ran: Ran, told: str = BEGINS, engine: str = "") -> dict[str, float]:
+def moments(ran: Ran, result: str = BEGINS, engine: str = "") -> dict[str, float]:
     """By step, the second in which something was told of it last."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     mine = [event for event in events if event.get("engine", "") == engine and "at" in event]
@@ -35,7 +35,7 @@ def moments(ran: Ran, told: str = BEGINS, engine: str = "") -> dict[str, float]:
             round((item["at"] - mine[0]["at"]) / 1000, 1)
         )
         for item in mine
-        if item["event"] == told
+        if item["event"] == result
     }
 
 

@@ -173,19 +173,19 @@ async def test_what_cannot_be_known_of_children_is_not_told_of_them(shop: Reposi
     shop.put("platform/units.yaml", child)
     shop.put("platform/web/all.yaml", setting("web"), release)
 
-    found = await found_in(shop)
+    result = await found_in(shop)
 
-    assert "ORD049" in found
-    assert {"render.data", "ORD014"} & found.keys() == set()
+    assert "ORD049" in result
+    assert {"render.data", "ORD014"} & result.keys() == set()
 
 
 async def test_a_unit_whose_source_is_of_no_kind_is_told_once(shop: Repository) -> None:
     put_units(shop, kustomization("db", "./db", sourceRef={"kind": "GitRepo", "name": "platform"}))
 
-    found = await found_in(shop)
+    result = await found_in(shop)
 
-    assert "flux.choice" in found
-    assert "plan.empty" not in found
+    assert "flux.choice" in result
+    assert "plan.empty" not in result
 
 
 def release(name: str, chart: str, repository: str) -> tuple[JsonObject, JsonObject]:
@@ -252,10 +252,10 @@ async def test_a_version_that_flux_has_never_had_is_refused(shop: Repository) ->
         {**made, "apiVersion": "helm.toolkit.fluxcd.io/v3"},
     )
 
-    found = await found_in(shop)
+    result = await found_in(shop)
 
-    assert found["schema.refused"].severity is Severity.ERROR
-    assert "flux.version" not in found
+    assert result["schema.refused"].severity is Severity.ERROR
+    assert "flux.version" not in result
 
 
 async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Repository) -> None:
@@ -320,9 +320,9 @@ async def test_variables_that_come_first_are_no_matter(shop: Repository) -> None
     shop.put("db/all.yaml", namespace("shop"), setting("words", "flux-system"))
     shop.put("web/all.yaml", setting("late", "shop"))
 
-    found = await found_in(shop)
+    result = await found_in(shop)
 
-    assert {"ORD003", "ORD006"} & found.keys() == set()
+    assert {"ORD003", "ORD006"} & result.keys() == set()
 
 
 async def test_a_circle_through_who_brings_a_unit_has_a_place(shop: Repository) -> None:

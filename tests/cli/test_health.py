@@ -27,7 +27,7 @@ def run(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[
     return tidegate("health", *arguments, given=given)
 
 
-def told(*arguments: str | Path, given: str = "") -> dict[str, tuple[str, str]]:
+def results_by_name(*arguments: str | Path, given: str = "") -> dict[str, tuple[str, str]]:
     """Health and rule by kind."""
     lines = run(*arguments, "-o", "json", given=given).stdout.splitlines()
     matches = [json.loads(line) for line in lines]
@@ -41,7 +41,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_each_object_is_judged_by_the_rule_for_its_kind() -> None:
-    assert told(OBJECTS) == {
+    assert results_by_name(OBJECTS) == {
         "Application": ("Progressing", "row"),
         "Backup": ("Healthy", "kstatus"),
         "Deployment": ("Progressing", "argo"),
@@ -49,7 +49,7 @@ def test_each_object_is_judged_by_the_rule_for_its_kind() -> None:
 
 
 def test_scripts_go_before_everything_else() -> None:
-    assert told(OBJECTS, "--health-rules", RULES) == {
+    assert results_by_name(OBJECTS, "--health-rules", RULES) == {
         "Application": ("Progressing", "lua"),
         "Backup": ("Degraded", "lua"),
         "Deployment": ("Progressing", "argo"),
@@ -57,7 +57,7 @@ def test_scripts_go_before_everything_else() -> None:
 
 
 def test_fluxs_rules_are_kstatus_and_take_no_scripts() -> None:
-    rules = {rule for _, rule in told(OBJECTS, "--rules", "kstatus").values()}
+    rules = {rule for _, rule in results_by_name(OBJECTS, "--rules", "kstatus").values()}
     both = run(OBJECTS, "--rules", "kstatus", "--health-rules", RULES)
 
     assert rules == {"kstatus"}
@@ -72,8 +72,8 @@ def test_objects_come_from_standard_input_and_lists_are_their_items() -> None:
     ]
     given = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
-    assert told("-", given=CERTIFICATE) == {"Certificate": ("Healthy", "row")}
-    assert set(told("-", given=given)) == {"ConfigMap", "Namespace"}
+    assert results_by_name("-", given=CERTIFICATE) == {"Certificate": ("Healthy", "row")}
+    assert set(results_by_name("-", given=given)) == {"ConfigMap", "Namespace"}
 
 
 def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
         "  name: nightly\n", "  name: nightly\n  deletionTimestamp: 2026-01-01T00:00:00Z\n"
     )
 
-    result = told(written(tmp_path, leaving), "--health-rules", RULES)
+    result = results_by_name(written(tmp_path, leaving), "--health-rules", RULES)
 
     assert result["Backup"] == ("Progressing", "argo")
 

@@ -30,8 +30,8 @@ def scaled(at: str, count: int) -> JsonObject:
     return {"effect": "change", "at": at, "object": WEB, "with": {"spec": {"replicas": count}}}
 
 
-def deleted(at: str, one: Json = LATE) -> JsonObject:
-    return {"effect": "delete", "at": at, "object": one}
+def deleted(at: str, item: Json = LATE) -> JsonObject:
+    return {"effect": "delete", "at": at, "object": item}
 
 
 def shop(root: Path, sync: Json, *more: JsonObject) -> Repository:

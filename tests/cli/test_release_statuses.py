@@ -16,7 +16,7 @@ from tests.support.releases import (
     hook,
     release_sandbox,
 )
-from tests.support.unit_conditions import condition, told
+from tests.support.unit_conditions import condition, list_results
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import JsonObject
 
@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def own(sandbox: KeptSandbox) -> JsonObject:
+def read_result(sandbox: KeptSandbox) -> JsonObject:
     return sandbox.all(RELEASE, "shop")["web"]
 
 
@@ -50,28 +50,28 @@ def test_a_release_says_what_was_installed_and_upgraded(
 
     assert "is not written" not in installed.stderr
     text = "Helm install succeeded for release shop/web.v1 with chart shop@1.0.0"
-    assert condition(own(sandbox), "Released") == ("True", "InstallSucceeded", text)
-    assert condition(own(sandbox), "Ready") == ("True", "InstallSucceeded", text)
-    assert condition(own(sandbox), "Reconciling") is None
-    entries = get_mappings(own(sandbox), "status", "inventory", "entries")
+    assert condition(read_result(sandbox), "Released") == ("True", "InstallSucceeded", text)
+    assert condition(read_result(sandbox), "Ready") == ("True", "InstallSucceeded", text)
+    assert condition(read_result(sandbox), "Reconciling") is None
+    entries = get_mappings(read_result(sandbox), "status", "inventory", "entries")
     assert [get_text(entry, "id") for entry in entries] == ["shop_web__ConfigMap"]
 
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
 
     text = "Helm upgrade succeeded for release shop/web.v2 with chart shop@1.0.0"
-    assert condition(own(sandbox), "Ready") == ("True", "UpgradeSucceeded", text)
-    assert versions(own(sandbox)) == [(2, "deployed"), (1, "superseded")]
-    assert ("web", "UpgradeSucceeded") in told(sandbox, "shop")
+    assert condition(read_result(sandbox), "Ready") == ("True", "UpgradeSucceeded", text)
+    assert versions(read_result(sandbox)) == [(2, "deployed"), (1, "superseded")]
+    assert ("web", "UpgradeSucceeded") in list_results(sandbox, "shop")
 
 
 def test_a_second_run_says_nothing_new(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     sandbox.sync(shop.root)
-    before = own(sandbox)
+    before = read_result(sandbox)
 
     sandbox.sync(shop.root)
 
-    assert own(sandbox) == before
+    assert read_result(sandbox) == before
 
 
 def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
@@ -83,7 +83,7 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
 
     sandbox.sync(shop.root)
 
-    result = own(sandbox)
+    result = read_result(sandbox)
     released = condition(result, "Released")
     assert released is not None
     assert released[:2] == ("False", "UpgradeFailed")
@@ -101,12 +101,12 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
     shop.drop("templates/hook.yaml")
     sandbox.sync(shop.root)
 
-    assert condition(own(sandbox), "Remediated") is None
-    assert condition(own(sandbox), "Stalled") is None
-    ready = condition(own(sandbox), "Ready")
+    assert condition(read_result(sandbox), "Remediated") is None
+    assert condition(read_result(sandbox), "Stalled") is None
+    ready = condition(read_result(sandbox), "Ready")
     assert ready is not None
     assert ready[:2] == ("True", "UpgradeSucceeded")
-    assert "upgradeFailures" not in get_mapping(own(sandbox), "status")
+    assert "upgradeFailures" not in get_mapping(read_result(sandbox), "status")
 
 
 def test_an_install_that_is_uninstalled_says_so(
@@ -117,7 +117,7 @@ def test_an_install_that_is_uninstalled_says_so(
 
     sandbox.sync(shop.root)
 
-    result = own(sandbox)
+    result = read_result(sandbox)
     gone = "Helm uninstall remediation for release shop/web succeeded"
     assert condition(result, "Ready") == ("False", "UninstallSucceeded", gone)
     assert condition(result, "Stalled") == (
@@ -134,7 +134,7 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
 
     sandbox.sync(shop.root)
 
-    result = own(sandbox)
+    result = read_result(sandbox)
     ready = condition(result, "Ready")
     assert ready is not None
     assert ready[:2] == ("False", "InstallFailed")
@@ -154,8 +154,8 @@ def test_a_release_says_what_has_drifted(
     shop.release(driftDetection={"mode": mode})
     sandbox.sync(shop.root)
     well = ("False", "NoDriftDetected", "No drift detected for release shop/web.v1")
-    assert condition(own(sandbox), "Drifted") == well
-    ready = condition(own(sandbox), "Ready")
+    assert condition(read_result(sandbox), "Drifted") == well
+    ready = condition(read_result(sandbox), "Ready")
     sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other", "new": "one"}})
     sandbox.delete(CONFIG_MAP, "shop", "more")
 
@@ -167,17 +167,17 @@ def test_a_release_says_what_has_drifted(
         "ConfigMap/shop/web changed (0 additions, 1 changes, 0 removals)"
     )
     warned = ("True", "DriftDetected", text)
-    assert condition(own(sandbox), "Drifted") == (warned if mode == "warn" else well)
-    assert condition(own(sandbox), "Ready") == ready
-    assert ("web", "DriftDetected") in told(sandbox, "shop")
-    assert (("web", "DriftCorrected") in told(sandbox, "shop")) is (mode == "enabled")
-    assert versions(own(sandbox)) == [(1, "deployed")]
+    assert condition(read_result(sandbox), "Drifted") == (warned if mode == "warn" else well)
+    assert condition(read_result(sandbox), "Ready") == ready
+    assert ("web", "DriftDetected") in list_results(sandbox, "shop")
+    assert (("web", "DriftCorrected") in list_results(sandbox, "shop")) is (mode == "enabled")
+    assert versions(read_result(sandbox)) == [(1, "deployed")]
 
     shop.release(driftDetection={"mode": "disabled"})
     sandbox.sync(shop.root)
 
-    assert condition(own(sandbox), "Drifted") is None
-    assert condition(own(sandbox), "Ready") == ready
+    assert condition(read_result(sandbox), "Drifted") is None
+    assert condition(read_result(sandbox), "Ready") == ready
 
 
 def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
@@ -191,8 +191,8 @@ def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
 
     told_by_flux = "missing target release for rollback: cannot remediate failed release"
     why = f"Failed to perform remediation: {told_by_flux}"
-    assert condition(own(sandbox), "Stalled") == ("True", "MissingRollbackTarget", why)
-    ready = condition(own(sandbox), "Ready")
+    assert condition(read_result(sandbox), "Stalled") == ("True", "MissingRollbackTarget", why)
+    ready = condition(read_result(sandbox), "Ready")
     assert ready is not None
     assert ready[:2] == ("False", "UpgradeFailed")
-    assert get_mapping(own(sandbox), "status")["upgradeFailures"] == 1
+    assert get_mapping(read_result(sandbox), "status")["upgradeFailures"] == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_release_statuses import own, versions
+from tests.cli.test_release_statuses import read_result, versions
 from tests.support.kept_sandbox import KeptSandbox
 from tests.support.releases import (
     CONFIG_MAP,
@@ -19,7 +19,7 @@ from tests.support.releases import (
     stands,
 )
 from tests.support.tidegate_runs import tidegate
-from tests.support.unit_conditions import condition, told
+from tests.support.unit_conditions import condition, list_results
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.times import MINUTE
@@ -68,19 +68,19 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
     assert phases(sandbox) == {"after": "Succeeded", "probe": "Succeeded"}
     text = "Helm test succeeded for release shop/web.v1 with chart shop@1.0.0"
     tested = ("True", "TestSucceeded", f"{text}: 1 test hook completed successfully")
-    assert condition(own(sandbox), "TestSuccess") == tested
-    assert condition(own(sandbox), "Ready") == tested
-    released = condition(own(sandbox), "Released")
+    assert condition(read_result(sandbox), "TestSuccess") == tested
+    assert condition(read_result(sandbox), "Ready") == tested
+    released = condition(read_result(sandbox), "Released")
     assert released is not None
     assert released[:2] == ("True", "InstallSucceeded")
-    (snapshot,) = get_mappings(own(sandbox), "status", "history")
+    (snapshot,) = get_mappings(read_result(sandbox), "status", "history")
     assert get_text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
-    before = own(sandbox)
+    before = read_result(sandbox)
 
     again = sandbox.sync(shop.root)
 
     assert again.code == 0
-    assert own(sandbox) == before
+    assert read_result(sandbox) == before
     assert sandbox.deeds().count("create jobs/probe") == 1
 
 
@@ -94,17 +94,17 @@ def test_a_test_that_fails_fails_the_release_which_stays_deployed(
     assert failed.code != 0
     assert stands(sandbox) == [(1, "deployed")]
     assert phases(sandbox) == {"broken": "Failed", "probe": ""}
-    tested = condition(own(sandbox), "TestSuccess")
+    tested = condition(read_result(sandbox), "TestSuccess")
     assert tested is not None
     assert tested[:2] == ("False", "TestFailed")
     text = "Helm test failed for release shop/web.v1 with chart shop@1.0.0: Job shop/broken"
     assert tested[2].startswith(text)
-    assert condition(own(sandbox), "Ready") == tested
-    released = condition(own(sandbox), "Released")
+    assert condition(read_result(sandbox), "Ready") == tested
+    released = condition(read_result(sandbox), "Released")
     assert released is not None
     assert released[:2] == ("True", "InstallSucceeded")
     tried = "Failed to install after 1 attempt(s)"
-    assert condition(own(sandbox), "Stalled") == ("True", "RetriesExceeded", tried)
+    assert condition(read_result(sandbox), "Stalled") == ("True", "RetriesExceeded", tried)
 
     shop.drop("templates/tests/broken.yaml")
     mended = sandbox.sync(shop.root)
@@ -143,12 +143,15 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
         "Rollback to 3",
     ]
     assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
-    ready, tested = condition(own(sandbox), "Ready"), condition(own(sandbox), "TestSuccess")
+    ready, tested = (
+        condition(read_result(sandbox), "Ready"),
+        condition(read_result(sandbox), "TestSuccess"),
+    )
     assert ready is not None
     assert ready[:2] == ("False", "RollbackSucceeded")
     assert tested is not None
     assert tested[:2] == ("False", "TestFailed")
-    assert versions(own(sandbox)) == [(5, "deployed"), (4, "superseded"), (3, "superseded")]
+    assert versions(read_result(sandbox)) == [(5, "deployed"), (4, "superseded"), (3, "superseded")]
 
 
 def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_so(
@@ -161,7 +164,10 @@ def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_s
 
     assert stands(sandbox) == []
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
-    ready, tested = condition(own(sandbox), "Ready"), condition(own(sandbox), "TestSuccess")
+    ready, tested = (
+        condition(read_result(sandbox), "Ready"),
+        condition(read_result(sandbox), "TestSuccess"),
+    )
     assert ready is not None
     assert ready[:2] == ("False", "UninstallSucceeded")
     assert tested is not None
@@ -186,13 +192,16 @@ def test_tests_whose_failures_are_ignored_are_told_and_fail_nothing(
     assert done.code == 0, done.stderr
     assert "failed, which is ignored: Job shop/broken" in done.stdout
     assert phases(sandbox) == {"broken": "Failed", "probe": ""}
-    tested, ready = condition(own(sandbox), "TestSuccess"), condition(own(sandbox), "Ready")
+    tested, ready = (
+        condition(read_result(sandbox), "TestSuccess"),
+        condition(read_result(sandbox), "Ready"),
+    )
     assert tested is not None
     assert tested[:2] == ("False", "TestFailed")
     is_ignored = "ignoreFailures" in get_mapping(spec, "test")
     assert ready is not None
     assert ready[0] == ("True" if is_ignored else "False")
-    assert ("web", "TestFailed") in told(sandbox, "shop")
+    assert ("web", "TestFailed") in list_results(sandbox, "shop")
 
     assert sandbox.sync(shop.root).code == 0
     assert stands(sandbox) == [(1, "deployed")]
@@ -221,7 +230,7 @@ def test_what_is_deployed_is_tested_when_that_is_asked_for_later(
     shop.release(test={"enable": False})
     sandbox.sync(shop.root)
     assert phases(sandbox) == {"before": "Succeeded", "probe": ""}
-    assert condition(own(sandbox), "TestSuccess") is None
+    assert condition(read_result(sandbox), "TestSuccess") is None
 
     shop.release(test=ON)
     done = sandbox.sync(shop.root)
@@ -239,7 +248,7 @@ def test_a_release_without_tests_is_tested_all_the_same(
 
     assert sandbox.sync(shop.root).code == 0
 
-    tested = condition(own(sandbox), "TestSuccess")
+    tested = condition(read_result(sandbox), "TestSuccess")
     assert tested is not None
     assert tested[2].endswith(": no test hooks")
 

@@ -138,7 +138,7 @@ spec:
 """
 
 
-def told(*arguments: str | Path) -> dict[str, list[tuple[int, str]]]:
+def results_by_name(*arguments: str | Path) -> dict[str, list[tuple[int, str]]]:
     """What is said of each object, with the moment in milliseconds."""
     ran = run(*arguments, "-o", "json")
     assert ran.returncode == 0, ran.stderr
@@ -160,7 +160,7 @@ def test_an_operator_that_is_given_issues_a_certificate_that_a_job_waits_for(
     scenario = write(tmp_path / "given.yaml", "given: {operators: [cert-manager]}\n")
 
     alone = run(manifests).stdout
-    story = told(manifests, "--scenario", scenario)
+    story = results_by_name(manifests, "--scenario", scenario)
 
     assert "refused: the server does not serve cert-manager.io/v1 Certificate" in alone
     (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
@@ -177,7 +177,7 @@ def test_a_profile_says_how_long_an_operator_takes(tmp_path: Path) -> None:
         "stages:\n- {when: {kind: Certificate, stage: issued}, after: 3m}\n",
     )
 
-    story = told(manifests, "--scenario", scenario, "--profile", profile)
+    story = results_by_name(manifests, "--scenario", scenario, "--profile", profile)
 
     (issued,) = [at for at, what in story["Certificate default/web"] if "Ready=True" in what]
     assert 180_000 < issued < 182_000
@@ -205,7 +205,7 @@ rows:
     scenario = write(tmp_path / "given.yaml", "given: {operators: [{name: ours, namespace: x}]}\n")
     manifests = write(tmp_path / "web.yaml", CERTIFICATE)
 
-    story = told(manifests, "--scenario", scenario, "--operators", operators)
+    story = results_by_name(manifests, "--scenario", scenario, "--operators", operators)
 
     assert "Stamped" in [what for _, what in story["Certificate default/web"]]
 
@@ -239,8 +239,8 @@ holds:
 """,
     )
 
-    alone = told(manifests)["Pod default/safe"]
-    held = told(manifests, "--operators", operators)["Pod default/safe"]
+    alone = results_by_name(manifests)["Pod default/safe"]
+    held = results_by_name(manifests, "--operators", operators)["Pod default/safe"]
 
     assert any("Ready=True" in what for _, what in alone)
     assert not any("Ready=True" in what for _, what in held)

@@ -18,7 +18,7 @@ from tests.support.repositories import (
     setting,
     three_levels,
 )
-from tests.support.unit_conditions import CONFIG_MAP, condition, told
+from tests.support.unit_conditions import CONFIG_MAP, condition, list_results
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
@@ -88,7 +88,9 @@ def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
     assert get_text(base, "sync", "comparedTo", "source", "path") == "base"
     assert get_list(base, "summary", "images") == ["main:1"]
     assert get_value(apps["teams"], "status", "summary", "isAppOfApps") is True
-    assert {("base", "OperationStarted"), ("base", "OperationCompleted")} <= told(cluster, "argocd")
+    assert {("base", "OperationStarted"), ("base", "OperationCompleted")} <= list_results(
+        cluster, "argocd"
+    )
 
 
 def test_what_git_says_of_an_application_is_left_as_it_is(
@@ -117,13 +119,13 @@ def test_a_second_run_writes_no_status(
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
     made = (three_levels if is_argo else a_chain)(tmp_path / "platform")
     cluster.sync(made.root)
-    before, events = cluster.versions(kind, home), told(cluster, home)
+    before, events = cluster.versions(kind, home), list_results(cluster, home)
 
     again = cluster.sync(made.root)
 
     assert "nothing changed" in again.stdout
     assert cluster.versions(kind, home) == before
-    assert told(cluster, home) == events
+    assert list_results(cluster, home) == events
 
 
 def test_a_new_revision_is_told_everywhere_and_is_history_where_something_was_done(
@@ -182,7 +184,7 @@ def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
     )
     assert get_mappings(red, "history") == []
     assert get_text(apps["teams"], "status", "sync", "status") == "OutOfSync"
-    assert ("red", "OperationCompleted") in told(cluster, "argocd")
+    assert ("red", "OperationCompleted") in list_results(cluster, "argocd")
 
 
 def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
@@ -258,7 +260,7 @@ def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
         "dependency 'flux-system/data' is not ready",
     )
     assert condition(units["ground"], "Ready") is not None
-    assert {("data", "HealthCheckFailed"), ("web", "DependencyNotReady")} <= told(
+    assert {("data", "HealthCheckFailed"), ("web", "DependencyNotReady")} <= list_results(
         cluster, "flux-system"
     )
 
@@ -306,7 +308,7 @@ def test_where_nobody_serves_the_kinds_nothing_is_said(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "status" not in ran.stderr
-    assert told(cluster, "argocd") == set()
+    assert list_results(cluster, "argocd") == set()
 
 
 def test_a_status_that_somebody_spoils_is_mended_by_the_next_run(

@@ -23,7 +23,7 @@ def run(folder: Path, *words: str) -> Said:
     return typed(folder, os.environ, words)
 
 
-def told(folder: Path) -> dict[str, str]:
+def results_by_name(folder: Path) -> dict[str, str]:
     """What lint says of a repository: the place of each, by code."""
     ran = run(folder, "lint", "--offline", "-o", "json", ".")
     return {
@@ -43,7 +43,7 @@ def test_a_job_calls_the_database_that_its_variable_names(variable: str, tmp_pat
 
     ran = run(tmp_path, "simulate", ".")
 
-    assert told(tmp_path)["ORD006"].startswith("shop/job.yaml:")
+    assert results_by_name(tmp_path)["ORD006"].startswith("shop/job.yaml:")
     assert ran.code == 4
     assert f"the variable {variable} names it" in ran.stdout
 
@@ -55,7 +55,7 @@ def test_a_variable_that_only_looks_like_a_host_calls_nobody(variable: str, tmp_
 
     ran = run(tmp_path, "simulate", ".")
 
-    assert "ORD006" not in told(tmp_path)
+    assert "ORD006" not in results_by_name(tmp_path)
     assert ran.code == 0
 
 
@@ -84,7 +84,7 @@ def test_a_hook_that_there_is_not_is_told_once(tmp_path: Path) -> None:
     job = pods("Job", "tidy", ", annotations: {helm.sh/hook: post-insntall}")
     write_files(tmp_path, {"app.yaml": application(), "shop/job.yaml": job})
 
-    result = told(tmp_path)
+    result = results_by_name(tmp_path)
 
     assert result["argo.hook"].startswith("shop/job.yaml:3:")
     assert "ORD025" not in result
@@ -101,7 +101,7 @@ def test_what_git_pauses_holds_a_wave_of_argo_cd(kind: str, field: str, tmp_path
     theirs = run(tmp_path, "simulate", ".")
     ours = run(tmp_path, "simulate", "--engine", "tidegate", ".")
 
-    assert told(tmp_path)["ORD060"].startswith("shop/a.yaml:")
+    assert results_by_name(tmp_path)["ORD060"].startswith("shop/a.yaml:")
     assert (theirs.code, ours.code) == (4, 0)
 
 
@@ -112,7 +112,7 @@ def test_what_git_pauses_in_the_last_wave_holds_nobody(tmp_path: Path) -> None:
 
     ran = run(tmp_path, "simulate", ".")
 
-    assert "ORD060" not in told(tmp_path)
+    assert "ORD060" not in results_by_name(tmp_path)
     assert ran.code == 0
 
 

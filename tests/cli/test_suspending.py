@@ -113,11 +113,11 @@ async def test_who_resumes_what_git_suspends_is_told_where_that_stands(tmp_path:
     assert f"warning: {message}" in ran.stderr
 
 
-def resumed_flux(own: JsonObject) -> JsonObject | None:
+def resumed_flux(resource: JsonObject) -> JsonObject | None:
     """A controller of Flux's that takes up what is no longer suspended."""
-    generation = get_value(own, "metadata", "generation")
-    is_known = get_value(own, "status", "observedGeneration") == generation
-    if get_value(own, "spec", "suspend") is True or is_known:
+    generation = get_value(resource, "metadata", "generation")
+    is_known = get_value(resource, "status", "observedGeneration") == generation
+    if get_value(resource, "spec", "suspend") is True or is_known:
         return None
     condition: JsonObject = {
         "type": "Ready",
@@ -173,10 +173,10 @@ async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_con
     before: JsonObject = {**application("red", "web"), "status": {"reconciledAt": "earlier"}}
     get_mapping(before, "metadata")["annotations"] = {SKIPS: "true"}
 
-    def answer(own: JsonObject) -> JsonObject | None:
-        if get_text(own, "metadata", "annotations", SKIPS):
+    def answer(resource: JsonObject) -> JsonObject | None:
+        if get_text(resource, "metadata", "annotations", SKIPS):
             return None
-        at = get_text(own, "status", "reconciledAt")
+        at = get_text(resource, "status", "reconciledAt")
         if at == "now":
             return None
         health = "Healthy" if at == "soon" else "Progressing"

@@ -167,7 +167,7 @@ def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
         (("--sandbox", "--cluster", "east=prod-east"), "--cluster NAME=CONTEXT is for a real"),
         (("--sandbox", "--pace", "-1"), "--pace"),
     ],
-    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+    ids=lambda item: " ".join(item) if isinstance(item, tuple) else "",
 )
 def test_words_for_one_kind_of_cluster_are_refused_with_the_other(
     words: tuple[str, ...], told: str

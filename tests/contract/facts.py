@@ -189,7 +189,7 @@ def is_about(event: JsonObject, fact: Fact) -> bool:
     return involved == (fact.kind.name, "web")
 
 
-def is_said(said: Said, event: JsonObject, namespace: str) -> bool:
+def is_said(text: Said, event: JsonObject, namespace: str) -> bool:
     words = (get_text(event, "type"), get_text(event, "reason"))
-    ending = said.message.format(namespace=namespace)
-    return words == (said.type, said.reason) and get_text(event, "message").endswith(ending)
+    ending = text.message.format(namespace=namespace)
+    return words == (text.type, text.reason) and get_text(event, "message").endswith(ending)

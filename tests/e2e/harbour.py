@@ -99,7 +99,7 @@ class Harbour:
     def here(self, entries: list[AuditEntry]) -> list[tuple[str, str, str]]:
         """Verb, object and moment of those in our namespace, in the order of the requests."""
         own_items = [entry for entry in entries if entry.object_ref.namespace == self.namespace]
-        own_items.sort(key=lambda one: one.request_received_timestamp)
+        own_items.sort(key=lambda item: item.request_received_timestamp)
         return [
             (
                 item.verb,

@@ -74,7 +74,7 @@ class Platform:
         home = Tidegate(self.root.parent)
         return await home.run(verb, *result, cwd=self.root.parent, **self.environment)
 
-    async def kill(self, told: str, times: int) -> None:
+    async def kill(self, result: str, times: int) -> None:
         """Begin a rollout, and kill it when it has told something so often."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tidegate", "sync", *map(str, self._words)),
@@ -85,7 +85,7 @@ class Platform:
         )
         assert process.stdout is not None
         while times and (line := await process.stdout.readline()):
-            times -= json.loads(line)["event"] == told
+            times -= json.loads(line)["event"] == result
         process.kill()
         assert await process.wait() == -signal.SIGKILL
 
@@ -115,7 +115,7 @@ class Platform:
             and "dryRun=All" not in item.request_uri
             and not any(f"fieldManager={name}" in item.request_uri for name in TELLERS)
         ]
-        return sorted(matches, key=lambda one: one.request_received_timestamp)
+        return sorted(matches, key=lambda item: item.request_received_timestamp)
 
     def deleted(self, since: int) -> list[Workload]:
         """What it has deleted, from one of its writes on."""

@@ -63,7 +63,7 @@ def ours() -> list[str]:
     result = dict.fromkeys(
         command for cells in rows().values() if len(cells) > 1 for command in CODE.findall(cells[0])
     )
-    return sorted(result, key=lambda one: " delete " in one)
+    return sorted(result, key=lambda item: " delete " in item)
 
 
 def test_every_command_has_a_row_and_no_row_is_of_another() -> None:

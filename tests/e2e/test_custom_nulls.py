@@ -130,7 +130,7 @@ def write_of(deed: Deed, name: str) -> Write:
             )
 
 
-def said(outcome: Outcome) -> Json:
+def read_result(outcome: Outcome) -> Json:
     """What counts of an answer: whether it was done, or which fields are wrong."""
     if isinstance(outcome, Invalid):
         return {"invalid": [*sorted({cause.field for cause in outcome.causes})]}
@@ -144,14 +144,14 @@ def parts_of(outcome: Outcome) -> Json:
     return {key: body[key] for key in ("spec", "status") if key in body}
 
 
-async def told(client: ClusterClient, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
+async def list_results(client: ClusterClient, stories: list[tuple[str, list[Deed]]]) -> list[Json]:
     """What a world says to each write, and what it has afterwards."""
     result: list[Json] = []
     for name, story in stories:
         for deed in story:
             (outcome,) = await client.ask(write_of(deed, name))
             (after,) = await client.ask(Get(Ref(KIND, "default", name)))
-            result.append([name, deed[0], deed[1], said(outcome), parts_of(after)])
+            result.append([name, deed[0], deed[1], read_result(outcome), parts_of(after)])
     return result
 
 
@@ -205,8 +205,8 @@ def test_a_null_in_a_custom_object_means_the_same(
         sandbox = ClusterClient(Dispatcher(ResilientWorld(build_sandbox(SimulationConfig()))))
         await _define(sandbox)
         async with real_world(kubeconfig=hollow_plane.kubeconfig("tidegate")) as world:
-            real = await told(ClusterClient(Dispatcher(ResilientWorld(world))), stories)
-        return await told(sandbox, stories), real
+            real = await list_results(ClusterClient(Dispatcher(ResilientWorld(world))), stories)
+        return await list_results(sandbox, stories), real
 
     ours, theirs = asyncio.run(both())
     for mine, real in zip(ours, theirs, strict=True):

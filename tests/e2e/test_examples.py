@@ -69,4 +69,6 @@ async def forget_the_shop(kubeconfig: Path) -> None:
     async with real_world(kubeconfig=kubeconfig) as world:
         client = ClusterClient(Dispatcher(ResilientWorld(world)))
         await client.delete(SHOP)
-        await client.eventually(lambda: client.get(SHOP), lambda found: isinstance(found, NotFound))
+        await client.eventually(
+            lambda: client.get(SHOP), lambda result: isinstance(result, NotFound)
+        )

@@ -36,7 +36,7 @@ def ours(client: ClusterClient) -> Selection:
     return Selection(CONFIG_MAP, client.namespace, label_selector="test=yes")
 
 
-def told(name: str) -> Callable[[Message], bool]:
+def read_result(name: str) -> Callable[[Message], bool]:
     return lambda fact: isinstance(fact, WatchEvent) and fact.live.ref.name == name
 
 
@@ -69,7 +69,7 @@ async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Sit
         for number in range(30):
             require_live(await client.apply(a_config_map(f"m{number}")))
 
-        facts = await client.until(told("m29"))
+        facts = await client.until(read_result("m29"))
 
     names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
     assert names == [f"m{number}" for number in range(30)]
@@ -158,9 +158,9 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
         await client.rest(Ms(client.world.now() + 500))
         own_site.plane.revive("apiserver")
 
-        facts = await client.until(told("during"), within=MINUTE)
+        facts = await client.until(read_result("during"), within=MINUTE)
         require_live(await client.apply(a_config_map("after")))
-        facts += await client.until(told("after"), within=MINUTE)
+        facts += await client.until(read_result("after"), within=MINUTE)
 
     names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
     assert names == ["during", "after"]
@@ -186,7 +186,7 @@ async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site
         plane.kill("apiserver")
         plane.revive("apiserver")
 
-        facts = await client.until(told("gone"), within=MINUTE)
+        facts = await client.until(read_result("gone"), within=MINUTE)
 
     changes = [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
     assert changes == [(WatchEventType.ADDED, "new"), (WatchEventType.DELETED, "gone")]

@@ -51,7 +51,7 @@ class Yard:
             and item.object_ref.namespace == self.space
             and "dryRun=All" not in item.request_uri
         ]
-        own_items.sort(key=lambda one: one[0])
+        own_items.sort(key=lambda item: item[0])
         return [f"{verb} {target.resource}/{target.name}" for _, verb, target in own_items]
 
 

@@ -81,8 +81,8 @@ def home(plane: ControlPlane, tmp_path: Path) -> Home:
     return Home(plane, tmp_path)
 
 
-def told(said: Said, what: str) -> list[str]:
-    events: list[dict[str, Json]] = [json.loads(line) for line in said.stdout.splitlines()]
+def list_messages(text: Said, what: str) -> list[str]:
+    events: list[dict[str, Json]] = [json.loads(line) for line in text.stdout.splitlines()]
     return [str(event["name"]) for event in events if event.get("event") == what]
 
 
@@ -100,7 +100,7 @@ def test_each_mistake_of_a_last_wave_is_found_before_the_first_write(home: Home)
     result = home.sync((FIRST,), (*mistakes.values(),))
 
     assert result.code == INVALID
-    assert {*mistakes} - {*told(result, "object.refused")} == set()
+    assert {*mistakes} - {*list_messages(result, "object.refused")} == set()
     assert home.written() == []
 
 
@@ -111,9 +111,9 @@ def test_each_is_found_though_its_namespace_comes_with_the_plan(home: Home) -> N
     result = home.sync((space,), (FIRST,), (*mistakes.values(),))
 
     assert result.code == INVALID
-    assert {*mistakes} - {*told(result, "object.refused")} == set()
+    assert {*mistakes} - {*list_messages(result, "object.refused")} == set()
     assert home.written() == []
-    assert told(result, "object.written") == []
+    assert list_messages(result, "object.written") == []
 
 
 @pytest.mark.parametrize("mistake", ["limits below requests", "CIDR /99", "no verbs"])
@@ -124,7 +124,7 @@ def test_one_mistake_among_good_objects_is_enough(mistake: str, home: Home) -> N
 
     result = home.sync((FIRST,), (make_config_map("second"),), (bad,))
 
-    assert (result.code, len(told(result, "object.refused"))) == (INVALID, 1)
+    assert (result.code, len(list_messages(result, "object.refused"))) == (INVALID, 1)
     assert home.written() == []
 
 

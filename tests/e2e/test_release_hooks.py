@@ -130,7 +130,7 @@ class Contest:
     def done(self, whose: str, user: str, *verbs: str) -> list[list[str]]:
         matches: list[list[str]] = [[] for _ in self.charts]
         entries = sorted(
-            read_audit(self.plane.audit_log), key=lambda one: one.request_received_timestamp
+            read_audit(self.plane.audit_log), key=lambda item: item.request_received_timestamp
         )
         for entry in entries:
             ref, (place, _, number) = entry.object_ref, entry.object_ref.namespace.partition("-")

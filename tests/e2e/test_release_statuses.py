@@ -200,10 +200,10 @@ async def test_an_upgrade_that_fails_can_be_uninstalled_and_what_is_tried_then_i
     assert reasons(harbour) == dict.fromkeys(("Ready", "Released"), ("True", "InstallSucceeded"))
 
 
-def is_observed(own: JsonObject) -> bool:
+def is_observed(resource: JsonObject) -> bool:
     """Whether the status speaks of what is asked for now."""
-    return get_value(own, "status", "observedGeneration") == get_value(
-        own, "metadata", "generation"
+    return get_value(resource, "status", "observedGeneration") == get_value(
+        resource, "metadata", "generation"
     )
 
 

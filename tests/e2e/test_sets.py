@@ -114,7 +114,7 @@ class Fleet:
             for item in read_audit(self.plane.audit_log)
             if item.object_ref.namespace == self.shop and item.object_ref.resource == resource
         ]
-        return sorted(matches, key=lambda one: one.request_received_timestamp)
+        return sorted(matches, key=lambda item: item.request_received_timestamp)
 
     async def application(self, name: str, kind: Kind = APPLICATION) -> JsonObject | None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
@@ -157,7 +157,7 @@ async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
     return made
 
 
-async def until(process: Process, told: str, *names: str) -> None:
+async def until(process: Process, result: str, *names: str) -> None:
     """Read events until this was told of all these units."""
     left, last = set(names), list[str]()
     assert process.stdout is not None
@@ -166,7 +166,7 @@ async def until(process: Process, told: str, *names: str) -> None:
         assert line, "\n".join(last[-12:])
         last.append(line.decode())
         event = json.loads(line)
-        if event["event"] == told and event.get("unit"):
+        if event["event"] == result and event.get("unit"):
             left.discard(event["unit"].rpartition("/")[2])
 
 

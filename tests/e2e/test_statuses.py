@@ -319,7 +319,7 @@ async def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that
         assert all(map(is_held, bodies(fleet, kinds, home)))
 
 
-def is_held(own: JsonObject) -> bool:
-    skips = get_text(own, "metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
-    note = get_text(own, "metadata", "annotations", "tidegate.dev/held")
-    return bool(note) and (skips == "true" or get_value(own, "spec", "suspend") is True)
+def is_held(resource: JsonObject) -> bool:
+    skips = get_text(resource, "metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
+    note = get_text(resource, "metadata", "annotations", "tidegate.dev/held")
+    return bool(note) and (skips == "true" or get_value(resource, "spec", "suspend") is True)

@@ -41,19 +41,19 @@ def a_deployment(labels: Json, **pod: Json) -> JsonObject:
 
 
 PLACES: dict[str, Callable[[Json], JsonObject]] = {
-    "annotations": lambda found: a_config_map({}, annotations=found),
-    "binaryData": lambda found: an_object(CONFIG_MAP, binaryData=found),
+    "annotations": lambda result: a_config_map({}, annotations=result),
+    "binaryData": lambda result: an_object(CONFIG_MAP, binaryData=result),
     "data of a ConfigMap": a_config_map,
-    "data of a Secret": lambda found: an_object(SECRET, data=found),
-    "labels": lambda found: a_config_map({}, labels=found),
+    "data of a Secret": lambda result: an_object(SECRET, data=result),
+    "labels": lambda result: a_config_map({}, labels=result),
     "matchLabels": a_deployment,
-    "nodeSelector": lambda found: a_deployment({"a": "b"}, nodeSelector=found),
-    "selector of a Service": lambda found: an_object(
-        SERVICE, spec={"selector": found, "ports": [{"port": 80}]}
+    "nodeSelector": lambda result: a_deployment({"a": "b"}, nodeSelector=result),
+    "selector of a Service": lambda result: an_object(
+        SERVICE, spec={"selector": result, "ports": [{"port": 80}]}
     ),
-    "stringData": lambda found: an_object(SECRET, stringData=found),
-    "stringData beside data": lambda found: an_object(
-        SECRET, stringData=found, data={"a": "YQ==", "z": "YWJj\nZGVm"}
+    "stringData": lambda result: an_object(SECRET, stringData=result),
+    "stringData beside data": lambda result: an_object(
+        SECRET, stringData=result, data={"a": "YQ==", "z": "YWJj\nZGVm"}
     ),
 }
 TEXTS = st.sampled_from(["", "a", "0", "true", "null", "YQ==", "YWJj\nZGVm", "YW Jj", "é"])
@@ -67,7 +67,7 @@ MAPS = st.one_of(
     ODD,
     TEXTS,
 )
-BODIES = st.builds(lambda make, found: make(found), st.sampled_from([*PLACES.values()]), MAPS)
+BODIES = st.builds(lambda make, result: make(result), st.sampled_from([*PLACES.values()]), MAPS)
 
 
 def applied(body: JsonObject) -> JsonObject:

@@ -79,8 +79,8 @@ def is_own(kind: Kind) -> bool:
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 
-async def table_of(client: ClusterClient, one: ServedKind) -> JsonObject:
-    path = object_path(one, client.namespace if one.namespaced else "", "")
+async def table_of(client: ClusterClient, item: ServedKind) -> JsonObject:
+    path = object_path(item, client.namespace if item.namespaced else "", "")
     (text,) = await client.ask(RawGet(f"{path}?includeObject=Object", TABLE))
     assert isinstance(text, RawResponse), text
     table: JsonObject = msgspec.json.decode(text.body)

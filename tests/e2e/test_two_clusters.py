@@ -18,9 +18,9 @@ from tidegate.model.k8s.objects import Json
 pytestmark = pytest.mark.kube
 
 
-def both(one: Site, other: Site, folder: Path) -> Path:
+def both(item: Site, other: Site, folder: Path) -> Path:
     """A kubeconfig with a context for each."""
-    sites = {"here": one, "there": other}
+    sites = {"here": item, "there": other}
     clusters: list[Json] = [
         {
             "name": name,

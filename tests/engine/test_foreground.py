@@ -57,13 +57,13 @@ def _is_answer(ticket: RequestId, fact: Message) -> bool:
     return isinstance(fact, Response) and fact.request_id == ticket
 
 
-def _is_running_pod(told: WatchEvent) -> bool:
-    body: JsonObject = msgspec.json.decode(told.live.body)
-    return told.live.ref.kind == POD and get_text(body, "status", "phase") == "Running"
+def _is_running_pod(result: WatchEvent) -> bool:
+    body: JsonObject = msgspec.json.decode(result.live.body)
+    return result.live.ref.kind == POD and get_text(body, "status", "phase") == "Running"
 
 
-def _is_gone(told: WatchEvent) -> bool:
-    return told.type is WatchEventType.DELETED
+def _is_gone(result: WatchEvent) -> bool:
+    return result.type is WatchEventType.DELETED
 
 
 async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods(

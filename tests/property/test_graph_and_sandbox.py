@@ -95,7 +95,7 @@ async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
     return not find_cycles(graphed.graph), run.result is RolloutOutcome.PASSED
 
 
-@pytest.mark.parametrize("rules", [TIDEGATE, ARGOCD], ids=lambda one: one.name)
+@pytest.mark.parametrize("rules", [TIDEGATE, ARGOCD], ids=lambda item: item.name)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_circle_never_passes_and_what_is_free_of_them_does(
     seed: int, rules: Semantics, tmp_path: Path

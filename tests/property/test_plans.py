@@ -61,7 +61,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
 
 
 def several() -> st.SearchStrategy[list[Manifest]]:
-    return st.lists(manifests(), max_size=12, unique_by=lambda one: (one.ref, one.phase))
+    return st.lists(manifests(), max_size=12, unique_by=lambda item: (item.ref, item.phase))
 
 
 @st.composite

@@ -25,9 +25,9 @@ ENOUGH = 100
 """With fewer replacements the claim would mean little."""
 
 
-def a_replacement(ref: Ref, wanted: JsonObject, live: JsonObject) -> Write:
+def a_replacement(ref: Ref, expected: JsonObject, live: JsonObject) -> Write:
     version = get_text(live, "metadata", "resourceVersion")
-    body = msgspec.json.encode(wanted)
+    body = msgspec.json.encode(expected)
     return Write(verb=Verb.REPLACE, ref=ref, body=body, manager=MANAGER, resource_version=version)
 
 
@@ -35,9 +35,9 @@ def is_ours(step: Step) -> bool:
     return step.deed is Deed.APPLY and step.by == MANAGER and not step.subresource
 
 
-def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[str]:
+def surprises(expected: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[str]:
     """What happened and was not foreseen, and what a second replacement would still do."""
-    foreseen = compare_replacement(wanted, before, manager=MANAGER, fingerprint="")
+    foreseen = compare_replacement(expected, before, manager=MANAGER, fingerprint="")
     really = sorted(set(changes_between(before, after)))
     texts = [field.path for field in foreseen.fields]
     if foreseen.action is DiffAction.KEEP and really:
@@ -45,8 +45,8 @@ def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iter
     for path in really if get_mappings(before, "metadata", "managedFields") else ():
         if not any(is_touched(path, other) for other in texts):
             yield f"`{path}` changed; foreseen were {texts}"
-    seal = replacement_fingerprint(wanted, after)
-    again = compare_replacement(wanted, after, manager=MANAGER, fingerprint=seal)
+    seal = replacement_fingerprint(expected, after)
+    again = compare_replacement(expected, after, manager=MANAGER, fingerprint=seal)
     if again.action is not DiffAction.KEEP:
         yield f"not kept by its seal: {again}"
 

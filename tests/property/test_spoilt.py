@@ -109,10 +109,10 @@ def command_of(pattern: str, folder: Path, dice: random.Random) -> tuple[str, ..
     return (*(dice.choice(words.get(item, [item])) for item in command), *more)
 
 
-def refuse_bug(ran: Said, told: object) -> None:
-    assert "Traceback" not in ran.stderr, (told, ran.stderr)
-    assert "error[bug]" not in ran.stderr, told
-    assert ran.code in CODES, (told, ran)
+def refuse_bug(ran: Said, result: object) -> None:
+    assert "Traceback" not in ran.stderr, (result, ran.stderr)
+    assert "error[bug]" not in ran.stderr, result
+    assert ran.code in CODES, (result, ran)
 
 
 @pytest.mark.parametrize("group", VERBS)

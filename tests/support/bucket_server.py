@@ -63,17 +63,17 @@ class BucketServer:
         self.asked.append(name)
         body = self.objects.get(name)
         return self._refusal(request) or (
-            said(404, "NoSuchKey") if body is None else web.Response(body=body)
+            read_result(404, "NoSuchKey") if body is None else web.Response(body=body)
         )
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         if request.match_info["bucket"] != self.name:
-            return said(404, "The specified bucket does not exist")
+            return read_result(404, "The specified bucket does not exist")
         value = request.headers.get("Authorization", "")
         if self.key and f"Credential={self.key}/" not in value:
-            return said(403, "Access Denied.")
+            return read_result(403, "Access Denied.")
         if self.key and f"/{self.region}/s3/" not in value:
-            return said(400, "the region is wrong", {"x-amz-bucket-region": self.region})
+            return read_result(400, "the region is wrong", {"x-amz-bucket-region": self.region})
         return None
 
 
@@ -81,6 +81,6 @@ def mark_of(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def said(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+def read_result(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
     body = f"<Error><Message>{message}</Message></Error>"
     return web.Response(text=body, status=status, content_type="application/xml", headers=headers)

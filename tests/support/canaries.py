@@ -303,7 +303,7 @@ def run_in(place: Path, lair: Lair, verb: str) -> Said:
     return typed(root, environment, verbs[verb](lair, lair.path))
 
 
-def leaks(said: Said, place: Path) -> list[str]:
+def leaks(text: Said, place: Path) -> list[str]:
     """Where the canary is seen besides the repository and the kubeconfig themselves."""
-    texts = (("stdout", said.stdout), ("stderr", said.stderr))
+    texts = (("stdout", text.stdout), ("stderr", text.stderr))
     return seen((CANARY,), texts, (place / "home", place / "tmp"))

@@ -45,10 +45,10 @@ def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def seen(
-    canaries: Iterable[str], said: Iterable[tuple[str, str]], folders: Iterable[Path]
+    canaries: Iterable[str], given_text: Iterable[tuple[str, str]], folders: Iterable[Path]
 ) -> list[str]:
     """Which canary is seen where: in what was said, in folders, in files kept in memory."""
-    texts = [(name, text.encode()) for name, text in said]
+    texts = [(name, text.encode()) for name, text in given_text]
     places = (*folders, *left_in_memory())
     texts += [(str(path), content) for folder in places for path, content in contents(folder)]
     return [

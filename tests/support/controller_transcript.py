@@ -13,7 +13,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SPAN = re.compile(r"\b[0-9.]+(?:m?s|m[0-9.]+s)\b")
 
 
-def said_of(own: dict[str, Json]) -> dict[str, Json]:
+def said_of(resource: dict[str, Json]) -> dict[str, Json]:
     """Its conditions, its inventory in its order, and the revisions."""
     return {
         "conditions": [
@@ -24,12 +24,12 @@ def said_of(own: dict[str, Json]) -> dict[str, Json]:
                 steady(condition),
             ]
             for condition in sorted(
-                get_mappings(own, "status", "conditions"), key=lambda one: str(one["type"])
+                get_mappings(resource, "status", "conditions"), key=lambda item: str(item["type"])
             )
         ],
-        "inventory": get_list(own, "status", "inventory", "entries"),
-        "lastAppliedRevision": plain(get_text(own, "status", "lastAppliedRevision")),
-        "lastAttemptedRevision": plain(get_text(own, "status", "lastAttemptedRevision")),
+        "inventory": get_list(resource, "status", "inventory", "entries"),
+        "lastAppliedRevision": plain(get_text(resource, "status", "lastAppliedRevision")),
+        "lastAttemptedRevision": plain(get_text(resource, "status", "lastAttemptedRevision")),
     }
 
 
@@ -37,5 +37,5 @@ def steady(condition: dict[str, Json]) -> str:
     return plain(get_text(condition, "message"))
 
 
-def plain(said: str) -> str:
-    return _SPAN.sub("SPAN", _COMMIT.sub("COMMIT", said))
+def plain(text: str) -> str:
+    return _SPAN.sub("SPAN", _COMMIT.sub("COMMIT", text))

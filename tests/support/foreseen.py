@@ -145,15 +145,15 @@ def _version(body: JsonObject) -> str:
 
 
 def not_kept_by_seal(
-    wanted: JsonObject, live: JsonObject, *, manager: str = MANAGER
+    expected: JsonObject, live: JsonObject, *, manager: str = MANAGER
 ) -> Iterator[str]:
     """What was just applied needs nothing, once it is recorded."""
     recorded = compare(
-        wanted,
+        expected,
         live,
         manager=manager,
         fingerprint=compute_fingerprint(live, manager),
-        digest=content_digest(wanted),
+        digest=content_digest(expected),
         adopted=NOBODY,
     )
     if recorded.action is not DiffAction.KEEP:
@@ -204,7 +204,7 @@ def _by_key(items: Json) -> dict[str, Json]:
     return {}
 
 
-def is_touched(one: str, other: str) -> bool:
+def is_touched(item: str, other: str) -> bool:
     """Whether one place is the other, or is in it; items of lists are not told apart."""
-    short, long = sorted((ITEM.sub("[]", one), ITEM.sub("[]", other)), key=len)
+    short, long = sorted((ITEM.sub("[]", item), ITEM.sub("[]", other)), key=len)
     return long.startswith(short) and long[len(short) : len(short) + 1] in {"", ".", "["}

@@ -124,7 +124,7 @@ def names_of(step: Step) -> list[list[str]]:
     return [[_name(item) for item in batch] for batch in step.batches]
 
 
-def told(plan: Plan) -> dict[str, list[list[str]]]:
+def results_by_name(plan: Plan) -> dict[str, list[list[str]]]:
     return {step.id: names_of(step) for step in plan.steps}
 
 

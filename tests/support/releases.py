@@ -143,7 +143,7 @@ def records(sandbox: KeptSandbox, home: str = "shop") -> list[ReleaseRecord]:
     """The revisions of all releases of a namespace, the first one first."""
     secrets = sandbox.all(SECRET, home).values()
     matches = [read_record(secret) for secret in secrets if get_text(secret, "type") == OWNER]
-    return sorted(matches, key=lambda one: (one.name, one.number))
+    return sorted(matches, key=lambda item: (item.name, item.number))
 
 
 def stands(sandbox: KeptSandbox, home: str = "shop") -> list[tuple[int, str]]:

@@ -263,7 +263,7 @@ _TRAITS = st.builds(
     awaits=st.sampled_from(["", "", "", "nobody", "neighbour"]),
     grouped=st.booleans(),
     hooked=st.booleans(),
-).map(lambda one: replace(one, grouped=one.grouped and not one.awaits))
+).map(lambda item: replace(item, grouped=item.grouped and not item.awaits))
 """Whoever waits for others has no slot: the others may wait for it."""
 meddlings = st.lists(
     st.builds(

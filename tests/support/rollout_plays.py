@@ -11,7 +11,7 @@ from tests.support.mortal import Happening, Life, Mortal, Realm, let_live, spin
 from tests.support.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.support.rollout_cases import Case
 from tests.support.rollout_hooks import HookCase
-from tests.support.rollout_record import Record, is_planned, is_ready, said
+from tests.support.rollout_record import Record, is_planned, is_ready, read_result
 from tests.support.rollout_runs import PolicyChanges, Run, with_policy
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.context import RolloutSettings
@@ -168,12 +168,12 @@ class Stage:
 
     def objects(self) -> dict[str, Json]:
         """What the objects say, and whether they are ready."""
-        return {str(item.ref): [said(item), is_ready(item)] for item in self.planned()}
+        return {str(item.ref): [read_result(item), is_ready(item)] for item in self.planned()}
 
     def texts(self) -> dict[str, Json]:
         """What those say that do not remove themselves; not everybody waits until all are ready."""
         stay = (item for item in self.planned() if part_of(item.body, "spec", LIFE) is None)
-        return {str(item.ref): said(item) for item in stay}
+        return {str(item.ref): read_result(item) for item in stay}
 
     def planned(self) -> list[StoredObject]:
         views = [cluster.reader for cluster in self.realm.clusters.values()]
@@ -202,7 +202,7 @@ def finished(plan: Plan) -> Mapping[str, Json]:
         )
         stored = cluster.reader.get(item.ref)
         if stored is not None and not item.expires and item.hook is None:
-            there[str(item.ref)] = [said(stored), True]
+            there[str(item.ref)] = [read_result(stored), True]
     return there
 
 

@@ -127,7 +127,7 @@ def remembered(record: Record) -> set[str]:
     return set[str]().union(*journals.values())
 
 
-def said(stored: StoredObject) -> Json:
+def read_result(stored: StoredObject) -> Json:
     """What an object says, without what differs from one life to the next."""
     spec = get_mapping(stored.body, "spec")
     if stored.ref.kind.name == "Job":

@@ -68,7 +68,7 @@ class StoreRecord:
         ]
         messages = (
             (_deed_of(event), plural, event.stored.ref)
-            for _, plural, event in sorted(events, key=lambda one: one[0])
+            for _, plural, event in sorted(events, key=lambda item: item[0])
         )
         return [
             f"{deed} {plural}/{ref.name}"

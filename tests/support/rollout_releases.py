@@ -147,7 +147,7 @@ class Harbourmaster:
         matches = [
             read_record(body) for body in bodies if get_text(body, "type") == "helm.sh/release.v1"
         ]
-        return sorted(matches, key=lambda one: one.number)
+        return sorted(matches, key=lambda item: item.number)
 
     @property
     def stands(self) -> list[tuple[int, str]]:
@@ -172,13 +172,13 @@ def _yaml(body: dict[str, Json]) -> str:
     return msgspec.json.encode(body).decode() + "\n"
 
 
-def _hook(number: int, one: HookOfRelease) -> dict[str, Json]:
+def _hook(number: int, item: HookOfRelease) -> dict[str, Json]:
     notes: dict[str, Json] = {
-        "helm.sh/hook": ",".join(sorted(one.events)),
-        "helm.sh/hook-weight": str(one.weight),
+        "helm.sh/hook": ",".join(sorted(item.events)),
+        "helm.sh/hook-weight": str(item.weight),
     }
-    if one.policy:
-        notes["helm.sh/hook-delete-policy"] = one.policy
+    if item.policy:
+        notes["helm.sh/hook-delete-policy"] = item.policy
     pod: Json = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}
     body = make_object("batch/v1 Job", f"u-hook-{number}", spec={"template": pod})
     return {**body, "metadata": {**body["metadata"], "annotations": notes}}  # type: ignore[dict-item]

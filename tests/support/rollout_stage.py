@@ -95,10 +95,10 @@ class Rolling:
         await self._until(lambda: bool(found()))
         return found()[0]
 
-    async def tells(self, told: EventType) -> Event:
+    async def tells(self, result: EventType) -> Event:
         """The first event of this kind."""
-        await self._until(lambda: bool(self.run.told(told)))
-        return self.run.told(told)[0]
+        await self._until(lambda: bool(self.run.told(result)))
+        return self.run.told(result)[0]
 
     async def hears(self, live: LiveObject) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
@@ -150,9 +150,9 @@ class Rolling:
         last = self.run.events[-6:]
         return "; ".join(f"{item.type} {item.ref or item.step} {item.reason}" for item in last)
 
-    def _waits(self, reason: str, told: str) -> list[Event]:
+    def _waits(self, reason: str, result: str) -> list[Event]:
         waits = self.run.told(EventType.GATE_WAITING)
-        return [event for event in waits if event.reason == reason and told in event.message]
+        return [event for event in waits if event.reason == reason and result in event.message]
 
 
 class Screened:

@@ -43,9 +43,9 @@ class Runner:
     asked: list[Query] = field(default_factory=list)
 
     async def generated(
-        self, one: ApplicationSet, known: GeneratorInputs = NOTHING_KNOWN
+        self, item: ApplicationSet, known: GeneratorInputs = NOTHING_KNOWN
     ) -> GenerationResult:
-        return await self.run(generate_applications(one, known))
+        return await self.run(generate_applications(item, known))
 
     async def run(self, errand: Procedure[Result]) -> Result:
         try:

@@ -40,7 +40,8 @@ async def prepare(client: ClusterClient) -> None:
     require_live(await client.apply(a_namespace(NAMESPACE)))
     require_live(await client.apply(a_definition(GATE.group)))
     await client.eventually(
-        lambda: client.get(Ref(GATE, NAMESPACE, "nobody")), lambda told: isinstance(told, NotFound)
+        lambda: client.get(Ref(GATE, NAMESPACE, "nobody")),
+        lambda result: isinstance(result, NotFound),
     )
 
 

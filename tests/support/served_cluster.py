@@ -147,11 +147,11 @@ async def served_cluster(
 
 
 def flux_answer(
-    own: JsonObject, *, revision: str = "main@sha1:abc", ready: bool = True
+    resource: JsonObject, *, revision: str = "main@sha1:abc", ready: bool = True
 ) -> JsonObject | None:
     """What a controller of Flux's says to a request that it has not answered yet."""
-    text = get_text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
-    if not text or text == get_text(own, "status", "lastHandledReconcileAt"):
+    text = get_text(resource, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
+    if not text or text == get_text(resource, "status", "lastHandledReconcileAt"):
         return None
     message = (
         f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"
@@ -160,7 +160,7 @@ def flux_answer(
         "lastHandledReconcileAt": text,
         "lastAppliedRevision": revision,
         "artifact": {"revision": revision},
-        "observedGeneration": own["metadata"]["generation"],  # type: ignore[index,call-overload]
+        "observedGeneration": resource["metadata"]["generation"],  # type: ignore[index,call-overload]
         "conditions": [{"type": "Ready", "status": str(ready), "message": message}],
     }
     return {"status": status}

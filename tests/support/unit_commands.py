@@ -142,7 +142,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def is_at(spot: tuple[str, int], wanted: str) -> bool:
+def is_at(spot: tuple[str, int], expected: str) -> bool:
     """Whether a place is the one that is expected; without a line, any line is right."""
-    file, _, line = wanted.partition(":")
+    file, _, line = expected.partition(":")
     return spot[0] == file and (not line or spot[1] == int(line))

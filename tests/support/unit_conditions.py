@@ -24,7 +24,7 @@ def condition(body: JsonObject, name: str) -> tuple[str, str, str] | None:
     )
 
 
-def told(cluster: KeptSandbox, home: str) -> set[tuple[str, str]]:
+def list_results(cluster: KeptSandbox, home: str) -> set[tuple[str, str]]:
     """About whom which Events were sent."""
     events = cluster.all(EVENT, home).values()
     return {

@@ -77,7 +77,7 @@ class Fleet:
             and not any(f"fieldManager={name}" in item.request_uri for name in REPORTERS)
             and (item.object_ref.namespace or item.object_ref.name).endswith(suffix)
         ]
-        matches.sort(key=lambda one: one[0])
+        matches.sort(key=lambda item: item[0])
         return [(verb, f"{it.resource}/{it.name.removesuffix(suffix)}") for _, verb, it in matches]
 
     def firsts(self) -> dict[str, int]:

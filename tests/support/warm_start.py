@@ -160,11 +160,11 @@ def _keep(line: socket.socket, streams: list[int]) -> None:
     os._exit(0)
 
 
-def _become(asked: tuple[list[str], str, dict[str, str], str], streams: list[int]) -> None:
+def _become(request: tuple[list[str], str, dict[str, str], str], streams: list[int]) -> None:
     """This process is the command from here on."""
     from tidegate.cli.main import main  # noqa: PLC0415 - by the server alone
 
-    words, folder, environment, first = asked
+    words, folder, environment, first = request
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

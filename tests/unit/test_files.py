@@ -267,7 +267,7 @@ def test_a_directory_is_where_the_path_to_it_leads(root: Path, path: str) -> Non
         (root / link).symlink_to(aim)
 
     assert _end(RootedFiles(root).resolve_directory, path) == _end(
-        lambda one: resolve_within(root / one, root), path
+        lambda item: resolve_within(root / item, root), path
     )
 
 

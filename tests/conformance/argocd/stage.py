@@ -139,9 +139,9 @@ class ArgoStage(Stage):
         """Wait until it is gone."""
         await self.client.settled(await self.ref(body), lambda live: live is None)
 
-    async def body(self, wanted: JsonObject) -> JsonObject:
+    async def body(self, expected: JsonObject) -> JsonObject:
         """The object as it lives."""
-        body: JsonObject = msgspec.json.decode((await self.live(wanted)).body)
+        body: JsonObject = msgspec.json.decode((await self.live(expected)).body)
         return body
 
     @property

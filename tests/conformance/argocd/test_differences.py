@@ -25,7 +25,7 @@ async def scaled(stage: ArgoStage, *options: str) -> None:
     await stage.record.mark()
 
 
-async def found(stage: ArgoStage) -> tuple[object, bool]:
+async def list_results(stage: ArgoStage) -> tuple[object, bool]:
     """The replicas, and whether it is the new image."""
     body = await stage.body(OLD)
     return get_value(body, "spec", "replicas"), b"app:2" in msgspec.json.encode(
@@ -44,7 +44,7 @@ async def test_what_is_ignored_asks_for_no_write(
 
     assert run.result == "passed"
     assert await stage.deeds() == []
-    assert await found(stage) == (5, False)
+    assert await list_results(stage) == (5, False)
 
 
 @RULES
@@ -56,7 +56,7 @@ async def test_what_is_ignored_is_written_with_other_changes(
 
     await stage.sync(NEW, ignores=(rule,))
 
-    assert await found(stage) == (1, True)
+    assert await list_results(stage) == (1, True)
 
 
 @RULES
@@ -68,7 +68,7 @@ async def test_what_is_ignored_and_respected_stays_when_something_else_is_writte
     await scaled(stage, *options)
 
     await stage.sync(NEW, ignores=(rule,), options=options)
-    left = await found(stage)
+    left = await list_results(stage)
     await stage.record.mark()
     again = await stage.sync(NEW, ignores=(rule,), options=options)
 
@@ -82,4 +82,4 @@ async def test_what_is_not_there_yet_is_made_as_it_is_wanted(each_stage: ArgoSta
 
     await stage.sync(NEW, ignores=(REPLICAS,), options=(RESPECTS,))
 
-    assert await found(stage) == (1, True)
+    assert await list_results(stage) == (1, True)

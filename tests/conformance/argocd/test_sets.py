@@ -269,7 +269,7 @@ async def deleted(ladder: Ladder, world: World) -> list[list[str]]:
     assert events[-1].reason == "passed"
     return [
         [item.ref.name for item in same if item.ref]
-        for _, same in groupby(gone, key=lambda one: one.at)
+        for _, same in groupby(gone, key=lambda item: item.at)
     ]
 
 

@@ -11,7 +11,7 @@ from tests.support.flux_repository import UNIT, Layers, begins, events
 from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.support.repositories import setting
 from tests.support.sops_program import AgeKey, encrypt
-from tests.support.unit_conditions import condition, told
+from tests.support.unit_conditions import condition, list_results
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject
 
@@ -206,7 +206,7 @@ def test_each_says_so_itself_in_the_words_of_flux(
     assert "lastAttemptedRevision" not in get_mapping(units["path"], "status")
     assert condition(units["asleep"], "Ready") is None
     told_of = {(name, reason) for name, (reason, _) in SAID.items()}
-    assert told_of <= told(cluster, "flux-system")
+    assert told_of <= list_results(cluster, "flux-system")
     before = cluster.versions(KUSTOMIZATION, "flux-system")
     cluster.sync(layers.root, "--greenfield", "--keep-going", "--offline")
     assert cluster.versions(KUSTOMIZATION, "flux-system") == before, "it says so once"

@@ -34,13 +34,14 @@ def our_verdict(question: Question) -> Verdict:
     return judge_with_pods(question.body, question.pods, NOW)
 
 
-def differs(verdict: Verdict, told: Answer) -> bool:
+def differs(verdict: Verdict, result: Answer) -> bool:
     """Where kstatus gives no reason, or no sentence because it gave up, we have our own."""
     return (
-        verdict.health is not STATUSES[told.status]
-        or (told.status == "Terminating") != (verdict.message == "Resource scheduled for deletion")
-        or verdict.reason != (told.reason or verdict.reason)
-        or (told.status != "Unknown" and verdict.message != told.message)
+        verdict.health is not STATUSES[result.status]
+        or (result.status == "Terminating")
+        != (verdict.message == "Resource scheduled for deletion")
+        or verdict.reason != (result.reason or verdict.reason)
+        or (result.status != "Unknown" and verdict.message != result.message)
     )
 
 

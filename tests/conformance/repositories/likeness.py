@@ -74,17 +74,17 @@ def _plain(body: JsonObject, unit: Expected) -> JsonObject:
     return {**body, "metadata": kept}
 
 
-def _apart(wanted: Json, given: Json, path: str) -> list[str]:
+def _apart(expected: Json, given: Json, path: str) -> list[str]:
     if given == MASK:
         return []
-    if isinstance(wanted, dict) and isinstance(given, dict):
-        texts = [f"{path}.{key} is missing" for key in sorted(wanted.keys() - given.keys())]
-        texts += [f"{path}.{key} is too much" for key in sorted(given.keys() - wanted.keys())]
-        for key in sorted(wanted.keys() & given.keys()):
-            texts += _apart(wanted[key], given[key], f"{path}.{key}")
+    if isinstance(expected, dict) and isinstance(given, dict):
+        texts = [f"{path}.{key} is missing" for key in sorted(expected.keys() - given.keys())]
+        texts += [f"{path}.{key} is too much" for key in sorted(given.keys() - expected.keys())]
+        for key in sorted(expected.keys() & given.keys()):
+            texts += _apart(expected[key], given[key], f"{path}.{key}")
         return texts
-    if isinstance(wanted, list) and isinstance(given, list) and len(wanted) == len(given):
-        pairs = zip(wanted, given, strict=True)
+    if isinstance(expected, list) and isinstance(given, list) and len(expected) == len(given):
+        pairs = zip(expected, given, strict=True)
         return [item for n, (a, b) in enumerate(pairs) for item in _apart(a, b, f"{path}[{n}]")]
-    same = type(wanted) is type(given) and wanted == given
-    return [] if same else [f"{path} is {given!r}, not {wanted!r}"]
+    same = type(expected) is type(given) and expected == given
+    return [] if same else [f"{path} is {given!r}, not {expected!r}"]

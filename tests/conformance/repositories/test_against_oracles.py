@@ -161,60 +161,63 @@ async def test_a_unit_that_cannot_be_rendered_says_why(
     assert all(item.problems or item.notes for item in made)
 
 
-def apart(shape: str, wanted: Expected, shown: list[Shown], checkout: Checkout) -> list[str]:
+def apart(shape: str, expected: Expected, shown: list[Shown], checkout: Checkout) -> list[str]:
     """How a unit is not as expected, one sentence each."""
-    same = [unit for unit in shown if unit.id == wanted.id]
-    if wanted.of:
+    same = [unit for unit in shown if unit.id == expected.id]
+    if expected.of:
         places = [(unit, checkout.spot(unit.place)) for unit in same]
-        same = [unit for unit, spot in places if is_at(spot, wanted.place or "")]
+        same = [unit for unit, spot in places if is_at(spot, expected.place or "")]
     if not same:
-        return [f"{wanted.id} is not at {wanted.place}"]
+        return [f"{expected.id} is not at {expected.place}"]
     unit = same[0]
     goal = unit.destination or Destination()
-    ordered = bool(wanted.parent or wanted.together)
+    ordered = bool(expected.parent or expected.together)
     pairs: dict[str, tuple[object, object]] = {
-        "namespace": (goal.namespace or "", wanted.namespace),
-        "cluster": (goal.cluster, wanted.cluster),
-        "wave": (unit.wave or 0, wanted.wave if ordered else None),
-        "dependsOn": (sorted(unit.dependsOn or []), sorted(wanted.dependsOn)),
-        "objects": (unit.objects, None if wanted.unknown else len(kept(recorded(shape, wanted)))),
+        "namespace": (goal.namespace or "", expected.namespace),
+        "cluster": (goal.cluster, expected.cluster),
+        "wave": (unit.wave or 0, expected.wave if ordered else None),
+        "dependsOn": (sorted(unit.dependsOn or []), sorted(expected.dependsOn)),
+        "objects": (
+            unit.objects,
+            None if expected.unknown else len(kept(recorded(shape, expected))),
+        ),
     }
     texts = [
-        f"{wanted.id}: {name} is {given!r}, not {right!r}"
+        f"{expected.id}: {name} is {given!r}, not {right!r}"
         for name, (given, right) in pairs.items()
         if right is not None and given != right
     ]
-    if wanted.sources is not None and not lead_to(unit, wanted.sources):
-        texts.append(f"{wanted.id}: sources are {unit.sources}, not {wanted.sources}")
-    if wanted.place and not is_at(checkout.spot(unit.place), wanted.place):
-        texts.append(f"{wanted.id}: place is {unit.place}, not {wanted.place}")
-    return texts + parents(wanted, unit)
+    if expected.sources is not None and not lead_to(unit, expected.sources):
+        texts.append(f"{expected.id}: sources are {unit.sources}, not {expected.sources}")
+    if expected.place and not is_at(checkout.spot(unit.place), expected.place):
+        texts.append(f"{expected.id}: place is {unit.place}, not {expected.place}")
+    return texts + parents(expected, unit)
 
 
-def parents(wanted: Expected, unit: Shown) -> list[str]:
+def parents(expected: Expected, unit: Shown) -> list[str]:
     """Who brings it. What lies together may have a parent, but none with an object."""
-    if wanted.circle or (wanted.together and (unit.parent or "").count("/") < 2):
+    if expected.circle or (expected.together and (unit.parent or "").count("/") < 2):
         return []
     text = []
-    if unit.parent != wanted.parent:
-        text.append(f"{wanted.id}: parent is {unit.parent}, not {wanted.parent}")
-    if unit.entry is not None and unit.entry is not (wanted.parent is None):
-        text.append(f"{wanted.id}: entry is {unit.entry}")
+    if unit.parent != expected.parent:
+        text.append(f"{expected.id}: parent is {unit.parent}, not {expected.parent}")
+    if unit.entry is not None and unit.entry is not (expected.parent is None):
+        text.append(f"{expected.id}: entry is {unit.entry}")
     return text
 
 
-def lead_to(unit: Shown, wanted: list[str]) -> bool:
+def lead_to(unit: Shown, expected: list[str]) -> bool:
     """Whether its sources are these; one that only lends files may be shown, or left out."""
     given = [posixpath.normpath(source.path or ".") for source in unit.sources]
-    shown = [path or "." for path in wanted]
-    return given in (shown, [path for path in wanted if path])
+    shown = [path or "." for path in expected]
+    return given in (shown, [path for path in expected if path])
 
 
-def tells(told: Told, wanted: Wrong, checkout: Checkout) -> bool:
-    says = [wanted.says] if isinstance(wanted.says, str) else wanted.says
-    places = [wanted.place] if isinstance(wanted.place, str) else wanted.place
-    text = f"{told.code} {told.sentence}".lower()
-    spot = checkout.spot(told.where)
+def tells(result: Told, expected: Wrong, checkout: Checkout) -> bool:
+    says = [expected.says] if isinstance(expected.says, str) else expected.says
+    places = [expected.place] if isinstance(expected.place, str) else expected.place
+    text = f"{result.code} {result.sentence}".lower()
+    spot = checkout.spot(result.where)
     return any(word.lower() in text for word in says) and any(
         is_at(spot, place) for place in places
     )

@@ -29,7 +29,7 @@ def the_unit(declared: Declarations) -> Unit:
     return unit
 
 
-def told(declared: Declarations) -> dict[str, str]:
+def results_by_name(declared: Declarations) -> dict[str, str]:
     """The codes of what was found, by the fields."""
     return {field_of(finding): finding.code for finding in declared.findings}
 

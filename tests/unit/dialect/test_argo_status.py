@@ -58,8 +58,8 @@ def an_application(**more: Json) -> JsonObject:
     return {"kind": "Application", "metadata": {"name": "shop"}, "spec": spec, **more}
 
 
-def status_of(account: UnitProgress, own: JsonObject | None = None) -> JsonObject:
-    result = application_status(own or an_application(), account, SOURCES)
+def status_of(account: UnitProgress, resource: JsonObject | None = None) -> JsonObject:
+    result = application_status(resource or an_application(), account, SOURCES)
     assert result is not None
     return result.status
 

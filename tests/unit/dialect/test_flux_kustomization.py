@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.unit.dialect.flux_objects import KUSTOMIZE, an_object, any_spec, field_of, the_unit, told
+from tests.unit.dialect.flux_objects import (
+    KUSTOMIZE,
+    an_object,
+    any_spec,
+    field_of,
+    results_by_name,
+    the_unit,
+)
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.documents import Document
@@ -211,7 +218,7 @@ def test_health_is_asked_of_all_of_the_listed_or_of_nobody() -> None:
     )
     assert the_unit(both).policy.gates is GateScope.ALL
     assert the_unit(both).policy.gating_refs == ()
-    assert told(both) == {"spec.healthChecks": "flux.ignored"}
+    assert results_by_name(both) == {"spec.healthChecks": "flux.ignored"}
 
 
 def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
@@ -229,7 +236,7 @@ def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
         IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",)),
         IgnoreDifference(kind="*", group="*", pointers=("/data",)),
     )
-    assert told(result) == {
+    assert results_by_name(result) == {
         "spec.ignore[2].target": "flux.unplayed",
         "spec.ignore[3].target": "flux.unplayed",
     }
@@ -250,9 +257,9 @@ def test_old_versions_have_old_patches_and_are_told_of() -> None:
         KustomizePatch(patch='{"kind": "Deployment"}'),
         KustomizePatch(patch='[{"op": "remove", "path": "/a"}]', target={"kind": "Service"}),
     )
-    assert told(old) == {"apiVersion": "flux.version", "spec.validation": "flux.ignored"}
+    assert results_by_name(old) == {"apiVersion": "flux.version", "spec.validation": "flux.ignored"}
     assert "since 2.7" in old.findings[0].message
-    assert told(new) == {
+    assert results_by_name(new) == {
         "spec.patchesStrategicMerge": "flux.ignored",
         "spec.patchesJson6902": "flux.ignored",
         "spec.validation": "flux.ignored",
@@ -306,7 +313,7 @@ def test_a_path_stops_at_the_root_of_its_tree(path: str, walked: str) -> None:
     assert source.path == walked
     leaves = path != "/x//y/"
     assert [finding.severity for finding in result.findings] == [Severity.WARNING] * leaves
-    assert set(told(result).values()) == ({"flux.path"} if leaves else set())
+    assert set(results_by_name(result).values()) == ({"flux.path"} if leaves else set())
 
 
 def test_no_value_of_a_variable_is_told() -> None:
@@ -320,7 +327,7 @@ def test_an_object_without_a_name_is_no_unit() -> None:
     kustomization = read_kustomization(document, "default")
 
     assert kustomization.units == ()
-    assert told(kustomization)["metadata.name"] == "flux.required"
+    assert results_by_name(kustomization)["metadata.name"] == "flux.required"
 
 
 NAMES = (

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.unit.dialect.flux_objects import HELM, an_object, any_spec, field_of, the_unit, told
+from tests.unit.dialect.flux_objects import (
+    HELM,
+    an_object,
+    any_spec,
+    field_of,
+    results_by_name,
+    the_unit,
+)
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.release import read_helm_release
 from tidegate.documents import Document
@@ -45,14 +52,14 @@ def declared(spec: str, version: str = "v2", name: str = "apps") -> Declarations
     return read_helm_release(document, "default")
 
 
-def request(found: Declarations) -> ChartRequest:
-    (source,) = the_unit(found).sources
+def request(result: Declarations) -> ChartRequest:
+    (source,) = the_unit(result).sources
     assert isinstance(source.request, ChartRequest)
     return source.request
 
 
-def details(found: Declarations) -> FluxDetails:
-    (source,) = the_unit(found).sources
+def details(result: Declarations) -> FluxDetails:
+    (source,) = the_unit(result).sources
     assert isinstance(source.details, FluxDetails)
     return source.details
 
@@ -97,7 +104,7 @@ def test_values_files_of_a_packed_chart_are_its_own() -> None:
         ValuesFile("b.yaml"),
     )
     assert request(declared(spec)).defaults == (ValuesFile("b.yaml"),)
-    assert told(declared(spec)) == {"spec.chart.spec.valuesFile": "flux.ignored"}
+    assert results_by_name(declared(spec)) == {"spec.chart.spec.valuesFile": "flux.ignored"}
 
 
 @pytest.mark.parametrize("kind", ["OCIRepository", "HelmChart", "ExternalArtifact"])
@@ -235,11 +242,11 @@ def test_post_renderers_may_spare_hooks() -> None:
     ],
 )
 def test_what_is_not_played_is_told(spec: str, field: str) -> None:
-    assert told(declared(LEAST + spec))[field] == "flux.unplayed"
+    assert results_by_name(declared(LEAST + spec))[field] == "flux.unplayed"
 
 
 def test_what_helm_itself_no_longer_does_is_told() -> None:
-    result = told(declared(f"{LEAST}rollback: {{recreate: true}}"))
+    result = results_by_name(declared(f"{LEAST}rollback: {{recreate: true}}"))
 
     assert result == {"spec.rollback.recreate": "flux.ignored"}
 
@@ -249,7 +256,7 @@ def test_what_says_the_usual_is_not_told(way: str) -> None:
     spec = "waitStrategy: {name: poller}\npostRenderStrategy: combined\ntest: {enable: false}"
     applied = f"\nupgrade: {{serverSideApply: {way}}}\nrollback: {{recreate: false}}"
 
-    assert told(declared(LEAST + spec + applied)) == {}
+    assert results_by_name(declared(LEAST + spec + applied)) == {}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.unit.dialect.flux_objects import SOURCE, an_object, any_spec, field_of, told
+from tests.unit.dialect.flux_objects import SOURCE, an_object, any_spec, field_of, results_by_name
 from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.sources import read_flux_source, resolve_source
 from tidegate.documents import Document
@@ -28,8 +28,8 @@ def declared(kind: str, spec: str, version: str = "v1") -> Declarations:
     return read_flux_source(an_object(f"{SOURCE}/{version}", kind, spec), "default")
 
 
-def the_source(found: Declarations) -> DeclaredSource:
-    (source,) = found.sources
+def the_source(result: Declarations) -> DeclaredSource:
+    (source,) = result.sources
     return source
 
 
@@ -52,8 +52,10 @@ def test_a_git_repository_is_at_what_goes_before_the_others(ref: str, at: GitRef
 
 
 def test_a_commit_may_name_its_branch_and_other_pairs_are_told() -> None:
-    assert told(declared("GitRepository", f"{GIT}ref: {{commit: 0a, branch: main}}")) == {}
-    assert told(declared("GitRepository", f"{GIT}ref: {{tag: v1, branch: main}}")) == {
+    assert (
+        results_by_name(declared("GitRepository", f"{GIT}ref: {{commit: 0a, branch: main}}")) == {}
+    )
+    assert results_by_name(declared("GitRepository", f"{GIT}ref: {{tag: v1, branch: main}}")) == {
         "spec.ref.branch": "flux.ignored"
     }
 
@@ -74,7 +76,7 @@ def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> N
         ("lib", ".", "lib"),
         ("x", "a", "b"),
     ]
-    assert told(declared("GitRepository", spec)) == {}
+    assert results_by_name(declared("GitRepository", spec)) == {}
 
 
 def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:
@@ -168,11 +170,13 @@ def test_what_cannot_be_is_told_with_its_field(kind: str, spec: str, field: str,
 
 
 def test_a_generic_provider_is_the_usual() -> None:
-    assert told(declared("GitRepository", f"{GIT}provider: generic")) == {}
+    assert results_by_name(declared("GitRepository", f"{GIT}provider: generic")) == {}
 
 
 def test_an_old_version_is_told() -> None:
-    assert told(declared("GitRepository", GIT, "v1beta2")) == {"apiVersion": "flux.version"}
+    assert results_by_name(declared("GitRepository", GIT, "v1beta2")) == {
+        "apiVersion": "flux.version"
+    }
 
 
 def test_an_address_with_a_password_is_not_repeated() -> None:

@@ -47,20 +47,20 @@ def a_kustomization(status: JsonObject | None = None, **more: Json) -> JsonObjec
     return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **result}
 
 
-def told_of(account: UnitProgress, own: JsonObject | None = None) -> StatusUpdate:
-    result = kustomization_status(own or a_kustomization(), account, SOURCES)
+def told_of(account: UnitProgress, resource: JsonObject | None = None) -> StatusUpdate:
+    result = kustomization_status(resource or a_kustomization(), account, SOURCES)
     assert result is not None
     return result
 
 
-def conditions(told: StatusUpdate) -> dict[str, tuple[str, str, str]]:
+def conditions(result: StatusUpdate) -> dict[str, tuple[str, str, str]]:
     return {
         get_text(condition, "type"): (
             get_text(condition, "status"),
             get_text(condition, "reason"),
             get_text(condition, "message"),
         )
-        for condition in get_mappings(told.status, "conditions")
+        for condition in get_mappings(result.status, "conditions")
     }
 
 

@@ -59,19 +59,21 @@ class Storage:
     def stands(self) -> list[tuple[int, str]]:
         return [(number, item.status.value) for number, item in sorted(self.kept.items())]
 
-    def enter(self, told: history.RecordChanges) -> None:
-        for item in (*told.changed, *told.created):
+    def enter(self, result: history.RecordChanges) -> None:
+        for item in (*result.changed, *result.created):
             body = record_secret(item, self.terms.storage, now=NOW)
             self.kept[item.number] = read_record(msgspec.json.decode(msgspec.json.encode(body)))
-        for item in told.deleted:
+        for item in result.deleted:
             del self.kept[item.number]
 
-    def begin(self, wanted: ReleaseContents) -> PendingRevision:
+    def begin(self, expected: ReleaseContents) -> PendingRevision:
         records = list(self.kept.values())
-        entering = history.plan_revision(wanted.key, records, self.terms, MARK)
+        entering = history.plan_revision(expected.key, records, self.terms, MARK)
         if entering.is_due and not entering.is_resumed:
             self.enter(
-                history.start_revision(wanted, records, self.terms, MARK, pending=entering, now=NOW)
+                history.start_revision(
+                    expected, records, self.terms, MARK, pending=entering, now=NOW
+                )
             )
         return entering
 

@@ -41,11 +41,11 @@ def claim_of(body: dict[str, Json]) -> ProjectRequest:
     return unit.project_request
 
 
-def reach_of(asked: dict[str, Json]) -> ProjectScope:
+def reach_of(request: dict[str, Json]) -> ProjectScope:
     project, _ = read_project(
-        Document(get_mapping(asked, "project"), HERE), "argocd", lambda _: HERE
+        Document(get_mapping(request, "project"), HERE), "argocd", lambda _: HERE
     )
-    cluster = get_mapping(asked, "cluster")
+    cluster = get_mapping(request, "cluster")
     return ProjectScope(
         project=project, server=get_text(cluster, "server"), cluster=get_text(cluster, "name")
     )

@@ -27,12 +27,12 @@ from tidegate.model.k8s.objects import Json, JsonObject
 WEB: Json = {"list": {"elements": [{"name": "web"}]}}
 
 
-async def generated(one: ApplicationSet) -> GenerationResult:
-    return await Runner().generated(one)
+async def generated(item: ApplicationSet) -> GenerationResult:
+    return await Runner().generated(item)
 
 
-def codes(found: GenerationResult) -> list[str]:
-    return [f"{finding.severity} {finding.code}" for finding in found.findings]
+def codes(result: GenerationResult) -> list[str]:
+    return [f"{finding.severity} {finding.code}" for finding in result.findings]
 
 
 async def test_an_application_gets_a_finalizer_unless_what_it_brings_shall_stay() -> None:

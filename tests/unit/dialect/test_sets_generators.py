@@ -350,8 +350,8 @@ ELEMENTS = some.lists(
 async def test_a_merge_is_what_a_plain_loop_makes_of_it(
     base: list[dict[str, str]], over: list[dict[str, str]], keys: list[str]
 ) -> None:
-    def key(one: dict[str, str]) -> tuple[str | None, ...]:
-        return tuple(one.get(name) for name in keys)
+    def key(item: dict[str, str]) -> tuple[str | None, ...]:
+        return tuple(item.get(name) for name in keys)
 
     both: list[Json] = [a_list(*map(plain, base)), a_list(*map(plain, over))]
     request = params({"merge": {"mergeKeys": [*keys], "generators": both}})

@@ -28,7 +28,7 @@ RECORDED: list[JsonObject] = [
 ]
 
 
-def clusters_of(asked: JsonObject) -> tuple[RegisteredCluster, ...]:
+def clusters_of(request: JsonObject) -> tuple[RegisteredCluster, ...]:
     return tuple(
         RegisteredCluster(
             name=base64.b64decode(get_text(secret, "data", "name")).decode(),
@@ -41,20 +41,20 @@ def clusters_of(asked: JsonObject) -> tuple[RegisteredCluster, ...]:
                 for key, value in get_mapping(secret, "metadata", "annotations").items()
             },
         )
-        for secret in get_mappings(asked, "secrets")
+        for secret in get_mappings(request, "secrets")
     )
 
 
-async def ours(asked: JsonObject, workers: Workers) -> list[JsonObject] | str:
+async def ours(request: JsonObject, workers: Workers) -> list[JsonObject] | str:
     """All Applications, those that the controller leaves out later among them."""
-    files = {name: str(item) for name, item in get_mapping(asked, "files").items()}
-    body = get_mapping(asked, "set")
+    files = {name: str(item) for name, item in get_mapping(request, "files").items()}
+    body = get_mapping(request, "set")
     application_set = ApplicationSet(
         namespace="argocd", name="set", location=Location("set.yaml", 1), body=body
     )
     runner, run = (
         Runner(files, workers),
-        generator_context(application_set, GeneratorInputs(clusters=clusters_of(asked))),
+        generator_context(application_set, GeneratorInputs(clusters=clusters_of(request))),
     )
     made: list[JsonObject] = []
     try:
@@ -83,8 +83,8 @@ def _without_empty(value: Json) -> Json:
     return [_without_empty(item) for item in value] if isinstance(value, list) else value
 
 
-def alike(one: JsonObject) -> bytes:
-    return msgspec.json.encode(one, order="deterministic")
+def alike(item: JsonObject) -> bytes:
+    return msgspec.json.encode(item, order="deterministic")
 
 
 @pytest.mark.parametrize("number", range(0, len(RECORDED), 100))

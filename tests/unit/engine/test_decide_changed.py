@@ -41,7 +41,7 @@ def verify(play: Play, name: str, trouble: Failure | None, *, generation: int = 
     play.wait(0)
 
 
-def asked(play: Play) -> int:
+def read_result(play: Play) -> int:
     return sum(isinstance(command, Verify) for command in play.commands)
 
 
@@ -57,7 +57,7 @@ def test_engines_without_fences_compare_nothing(rules: Semantics) -> None:
     change(play, "db")
     play.wait(6)
 
-    assert asked(play) == 0
+    assert read_result(play) == 0
     assert writes(play, "db") == 1
     assert play.starts(WEB)
 
@@ -70,7 +70,7 @@ def test_a_verdict_about_a_later_text_counts_when_it_still_holds_ours() -> None:
     verify(play, "db", None)
 
     assert before is StepState.GATING
-    assert (asked(play), writes(play, "db")) == (1, 1)
+    assert (read_result(play), writes(play, "db")) == (1, 1)
     assert play.states[DB] is StepState.PASSED
 
 
@@ -81,7 +81,7 @@ def test_a_text_that_was_compared_is_not_compared_again() -> None:
     verify(play, "db", None)
     change(play, "db")
 
-    assert asked(play) == 1
+    assert read_result(play) == 1
     assert play.states[DB] is StepState.PASSED
 
 
@@ -102,7 +102,7 @@ def test_what_was_well_already_holds_its_gate_again_when_it_is_changed() -> None
     play.judge("mail", Health.HEALTHY)
 
     change(play, "mail")
-    compares = asked(play)
+    compares = read_result(play)
     verify(play, "mail", CHANGED)
     play.judge("db", Health.HEALTHY)
     before = play.states[DB]

@@ -27,9 +27,9 @@ async def run(plan: Plan, *, keeps_going: bool) -> Run:
     return await roll_out(build_sandbox(SimulationConfig()), plan, settings)
 
 
-def written(told: Run) -> list[str]:
+def written(result: Run) -> list[str]:
     return [
-        event.ref.name for event in told.told(EventType.OBJECT_WRITTEN) if event.ref is not None
+        event.ref.name for event in result.told(EventType.OBJECT_WRITTEN) if event.ref is not None
     ]
 
 

@@ -74,7 +74,7 @@ def test_a_server_that_refuses_the_journal_for_a_while_costs_time() -> None:
 def test_a_rollout_that_is_stopped_before_it_began_has_stopped() -> None:
     stage = Stage(TWO_UNITS)
 
-    stopped = stage.roll_out(TWO_UNITS.plan(), Part(deeds={9: lambda one: one.stop("enough")}))
+    stopped = stage.roll_out(TWO_UNITS.plan(), Part(deeds={9: lambda item: item.stop("enough")}))
     after = stage.realm.now()
     next_one = stage.roll_out(TWO_UNITS.plan(), Part(holder="two"))
 
@@ -87,7 +87,7 @@ def test_a_rollout_that_is_stopped_before_it_began_has_stopped() -> None:
 def test_a_newer_plan_that_comes_before_the_beginning_is_the_one_that_runs() -> None:
     stage, newer = Stage(TWO_UNITS), TWO_UNITS.plan(image="app:2")
 
-    part = Part(deeds={3: lambda one: one.supersede(newer)})
+    part = Part(deeds={3: lambda item: item.supersede(newer)})
     run = stage.roll_out(TWO_UNITS.plan(), part).run
 
     assert [event.reason for event in run.told(EventType.ROLLOUT_STARTED)] == [newer.digest]
@@ -96,7 +96,7 @@ def test_a_newer_plan_that_comes_before_the_beginning_is_the_one_that_runs() -> 
 
 def superseded(stage: Stage, older: Plan, newer: Plan) -> list[EventType]:
     """What is told of objects when a plan takes over from one whose gate still waits."""
-    part = Part(answers={EventType.STEP_GATING: lambda one: one.supersede(newer)})
+    part = Part(answers={EventType.STEP_GATING: lambda item: item.supersede(newer)})
     run = stage.roll_out(older, part).run
     assert run.result == "passed"
     assert run.told(EventType.ROLLOUT_SUPERSEDED)
@@ -139,7 +139,7 @@ def test_a_plan_that_comes_when_all_is_over_is_not_taken() -> None:
     stage, newer = Stage(TWO_UNITS), TWO_UNITS.plan(image="app:2")
 
     def ask_each_turn(turn: int) -> Part:
-        return Part(deeds={turn: lambda one: taken.append(one.supersede(newer))})
+        return Part(deeds={turn: lambda item: taken.append(item.supersede(newer))})
 
     turns = stage.roll_out(TWO_UNITS.plan()).life.turns
     for turn in range(1, turns):

@@ -17,7 +17,7 @@ def a_live(version: str, *, uid: str = "one") -> LiveObject:
     return LiveObject(REF, uid, 0, version, b"{}")
 
 
-def told(live: LiveObject, change: WatchEventType = WatchEventType.MODIFIED) -> WatchEvent:
+def read_result(live: LiveObject, change: WatchEventType = WatchEventType.MODIFIED) -> WatchEvent:
     return WatchEvent(RequestId(1), change, live)
 
 
@@ -34,7 +34,7 @@ def outlook() -> LiveCache:
 def test_what_our_own_write_returned_is_no_news_nor_is_what_was_before_it(
     outlook: LiveCache, version: str
 ) -> None:
-    news = outlook.apply_watch_event("", told(a_live(version)))
+    news = outlook.apply_watch_event("", read_result(a_live(version)))
 
     assert news is None
     assert outlook.objects[SPOT].resource_version == "5"
@@ -42,14 +42,14 @@ def test_what_our_own_write_returned_is_no_news_nor_is_what_was_before_it(
 
 @pytest.mark.parametrize("live", [a_live("6"), a_live("x"), a_live("4", uid="two")])
 def test_another_state_and_another_object_are_news(outlook: LiveCache, live: LiveObject) -> None:
-    news = outlook.apply_watch_event("", told(live))
+    news = outlook.apply_watch_event("", read_result(live))
 
     assert news == SPOT
     assert outlook.objects[SPOT] is live
 
 
 def test_an_end_is_news_whatever_its_version(outlook: LiveCache) -> None:
-    news = outlook.apply_watch_event("", told(a_live("5"), WatchEventType.DELETED))
+    news = outlook.apply_watch_event("", read_result(a_live("5"), WatchEventType.DELETED))
 
     assert news == SPOT
     assert SPOT not in outlook.objects
@@ -58,7 +58,7 @@ def test_an_end_is_news_whatever_its_version(outlook: LiveCache) -> None:
 def test_a_stranger_is_no_news(outlook: LiveCache) -> None:
     other = LiveObject(Ref(REF.kind, "default", "other"), "two", 0, "9", b"{}")
 
-    news = outlook.apply_watch_event("", told(other))
+    news = outlook.apply_watch_event("", read_result(other))
 
     assert news is None
     assert list(outlook.objects) == [SPOT]

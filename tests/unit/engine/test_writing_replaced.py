@@ -52,7 +52,7 @@ class Talk:
         return ask.request
 
 
-def told(request: Request) -> tuple[Verb, str, str]:
+def list_results(request: Request) -> tuple[Verb, str, str]:
     assert isinstance(request, Write)
     return request.verb, request.resource_version, request.manager
 
@@ -60,13 +60,13 @@ def told(request: Request) -> tuple[Verb, str, str]:
 def test_what_is_not_there_is_created() -> None:
     talk = Talk(None)
 
-    assert told(talk.asked) == (Verb.CREATE, "", "tidegate")
+    assert list_results(talk.asked) == (Verb.CREATE, "", "tidegate")
 
 
 def test_what_lives_is_replaced_in_the_version_that_is_known() -> None:
     talk = Talk(a_life("7"))
 
-    assert told(talk.asked) == (Verb.REPLACE, "7", "tidegate")
+    assert list_results(talk.asked) == (Verb.REPLACE, "7", "tidegate")
 
 
 def test_what_somebody_else_has_changed_meanwhile_is_read_and_replaced() -> None:
@@ -79,7 +79,7 @@ def test_what_somebody_else_has_changed_meanwhile_is_read_and_replaced() -> None
     talk.answer(Success(a_life("9")))
 
     assert isinstance(read, Get)
-    assert told(again) == (Verb.REPLACE, "8", "tidegate")
+    assert list_results(again) == (Verb.REPLACE, "8", "tidegate")
     assert talk.outcome == Success(a_life("9"))
 
 
@@ -89,7 +89,7 @@ def test_what_somebody_else_has_made_meanwhile_is_replaced() -> None:
     talk.answer(AlreadyExists("it is there"))
     talk.answer(Success(a_life("8")))
 
-    assert told(talk.asked) == (Verb.REPLACE, "8", "tidegate")
+    assert list_results(talk.asked) == (Verb.REPLACE, "8", "tidegate")
 
 
 def test_what_somebody_else_has_deleted_meanwhile_is_created() -> None:
@@ -98,7 +98,7 @@ def test_what_somebody_else_has_deleted_meanwhile_is_created() -> None:
     talk.answer(NotFound("it is gone"))
     talk.answer(NotFound("it is gone"))
 
-    assert told(talk.asked) == (Verb.CREATE, "", "tidegate")
+    assert list_results(talk.asked) == (Verb.CREATE, "", "tidegate")
 
 
 def test_who_is_overtaken_again_and_again_gives_up() -> None:

@@ -277,8 +277,8 @@ metadata: {name: team}
     assert "CustomResourceDefinition constrainttemplates.templates.gatekeeper.sh" in names
 
 
-def noted(text: str, name: str, said: str) -> str:
-    return text.replace("{name: web}", f'{{name: web, annotations: {{{name}: "{said}"}}}}', 1)
+def noted(text: str, name: str, given_text: str) -> str:
+    return text.replace("{name: web}", f'{{name: web, annotations: {{{name}: "{given_text}"}}}}', 1)
 
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n"

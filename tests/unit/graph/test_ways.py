@@ -166,7 +166,7 @@ def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
     graph = graph_of(slow, quick, last)
 
     path = find_critical_path(
-        graph, lambda one: Ms(5 * SECOND if one.name.startswith("Dep") else 0)
+        graph, lambda item: Ms(5 * SECOND if item.name.startswith("Dep") else 0)
     )
     assert [graph.steps[item.step].id for item in path] == [
         "shop/slow/sync/0",

@@ -56,8 +56,8 @@ def judged() -> tuple[Judged, ...]:
     )
 
 
-def in_rules(one: Judged) -> bool:
-    return (one.kind.group, one.kind.name) in RULES
+def in_rules(item: Judged) -> bool:
+    return (item.kind.group, item.kind.name) in RULES
 
 
 def states_of(row: HealthRow) -> set[str]:

@@ -111,7 +111,9 @@ def a_failure(
     return body
 
 
-@pytest.mark.parametrize(("row", "kind"), BEYOND, ids=lambda one: str(getattr(one, "group", one)))
+@pytest.mark.parametrize(
+    ("row", "kind"), BEYOND, ids=lambda item: str(getattr(item, "group", item))
+)
 def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: KindRow, kind: str) -> None:
     done = a_body(row.group, kind, a_status(row, row.group, kind, -1))
     new = a_body(row.group, kind, {})

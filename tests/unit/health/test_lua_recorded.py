@@ -65,7 +65,7 @@ def _judge(machine: LuaInterpreter, line: bytes) -> Judged:
     return Judged(document, rules, read_lua_verdict(machine.answer(request.argument), body))
 
 
-def said(verdict: Verdict | None) -> tuple[str, str] | None:
+def list_messages(verdict: Verdict | None) -> tuple[str, str] | None:
     """A verdict in the words of Argo CD."""
     if verdict is None or verdict.reason == "NoStatus":
         return None if verdict is None else ("", "")
@@ -97,7 +97,7 @@ def test_every_other_script_says_what_it_says_in_argo_cd() -> None:
         (item.theirs, item.ours)
         for item in judged()
         if item.rules is not None and not item.theirs.error
-        if said(item.ours)
+        if list_messages(item.ours)
         != (
             item.theirs.answer and (item.theirs.answer.status, sanitize(item.theirs.answer.message))
         )

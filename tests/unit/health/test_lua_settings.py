@@ -128,7 +128,7 @@ def test_every_mistake_has_its_line() -> None:
         "  a/E:\n"
     )
 
-    assert sorted(mistakes, key=lambda one: one[1]) == [
+    assert sorted(mistakes, key=lambda item: item[1]) == [
         ("health.lua.key", 1),
         ("health.lua.key", 2),
         ("health.lua.key", 3),

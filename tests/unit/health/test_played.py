@@ -77,7 +77,7 @@ def test_no_stage_of_a_row_looks_like_one_of_its_failures(row: KindRow) -> None:
     assert set(states[:-1]) <= {Health.PROGRESSING}
 
 
-def told(kind: str, **status: Json) -> dict[str, Json]:
+def results_by_name(kind: str, **status: Json) -> dict[str, Json]:
     return {"metadata": {"name": "it", "generation": 1}, "status": {**status}, "kind": kind}
 
 
@@ -88,70 +88,92 @@ def condition(name: str, status: str, reason: str = "Because") -> list[Json]:
 @pytest.mark.parametrize(
     ("body", "group", "state"),
     [
-        (told("PipelineRun", conditions=condition("Succeeded", "False")), "tekton.dev", "Degraded"),
         (
-            told("TaskRun", conditions=condition("Succeeded", "Unknown")),
+            results_by_name("PipelineRun", conditions=condition("Succeeded", "False")),
+            "tekton.dev",
+            "Degraded",
+        ),
+        (
+            results_by_name("TaskRun", conditions=condition("Succeeded", "Unknown")),
             "tekton.dev",
             "Progressing",
         ),
-        (told("Backup", phase="PartiallyFailed"), "velero.io", "Degraded"),
-        (told("Restore", phase="InProgress"), "velero.io", "Progressing"),
-        (told("BackupStorageLocation", phase="Unavailable"), "velero.io", "Degraded"),
-        (told("CephBlockPool", phase="Failure"), "ceph.rook.io", "Degraded"),
-        (told("ClusterServiceVersion", phase="Failed"), "operators.coreos.com", "Degraded"),
-        (told("InstallPlan", phase="RequiresApproval"), "operators.coreos.com", "Suspended"),
-        (told("Kibana", health="red"), "kibana.k8s.elastic.co", "Progressing"),
-        (told("PerconaPGCluster", state="paused"), "pgv2.percona.com", "Suspended"),
-        (told("PerconaServerMongoDBBackup", state="error"), "psmdb.percona.com", "Degraded"),
+        (results_by_name("Backup", phase="PartiallyFailed"), "velero.io", "Degraded"),
+        (results_by_name("Restore", phase="InProgress"), "velero.io", "Progressing"),
+        (results_by_name("BackupStorageLocation", phase="Unavailable"), "velero.io", "Degraded"),
+        (results_by_name("CephBlockPool", phase="Failure"), "ceph.rook.io", "Degraded"),
         (
-            told("Revision", conditions=condition("Ready", "False")),
+            results_by_name("ClusterServiceVersion", phase="Failed"),
+            "operators.coreos.com",
+            "Degraded",
+        ),
+        (
+            results_by_name("InstallPlan", phase="RequiresApproval"),
+            "operators.coreos.com",
+            "Suspended",
+        ),
+        (results_by_name("Kibana", health="red"), "kibana.k8s.elastic.co", "Progressing"),
+        (results_by_name("PerconaPGCluster", state="paused"), "pgv2.percona.com", "Suspended"),
+        (
+            results_by_name("PerconaServerMongoDBBackup", state="error"),
+            "psmdb.percona.com",
+            "Degraded",
+        ),
+        (
+            results_by_name("Revision", conditions=condition("Ready", "False")),
             "serving.knative.dev",
             "Degraded",
         ),
         (
-            told("Sensor", conditions=condition("DependenciesProvided", "False")),
+            results_by_name("Sensor", conditions=condition("DependenciesProvided", "False")),
             "argoproj.io",
             "Degraded",
         ),
-        (told("Backup", phase="failed"), "postgresql.cnpg.io", "Degraded"),
-        (told("Database", applied=False, message="no role"), "postgresql.cnpg.io", "Degraded"),
+        (results_by_name("Backup", phase="failed"), "postgresql.cnpg.io", "Degraded"),
         (
-            told("KeycloakRealmImport", conditions=condition("HasErrors", "True")),
+            results_by_name("Database", applied=False, message="no role"),
+            "postgresql.cnpg.io",
+            "Degraded",
+        ),
+        (
+            results_by_name("KeycloakRealmImport", conditions=condition("HasErrors", "True")),
             "k8s.keycloak.org",
             "Degraded",
         ),
         (
-            told("Alertmanager", conditions=condition("Available", "False", "NoPodReady")),
+            results_by_name(
+                "Alertmanager", conditions=condition("Available", "False", "NoPodReady")
+            ),
             "monitoring.coreos.com",
             "Progressing",
         ),
-        (told("Volume", robustness="faulted"), "longhorn.io", "Degraded"),
-        (told("ClusterPolicy", state="notReady"), "nvidia.com", "Progressing"),
-        (told("ClusterPolicy", state="disabled"), "nvidia.com", "Suspended"),
+        (results_by_name("Volume", robustness="faulted"), "longhorn.io", "Degraded"),
+        (results_by_name("ClusterPolicy", state="notReady"), "nvidia.com", "Progressing"),
+        (results_by_name("ClusterPolicy", state="disabled"), "nvidia.com", "Suspended"),
         (
-            told(
+            results_by_name(
                 "CiliumLoadBalancerIPPool", conditions=condition("cilium.io/PoolConflict", "True")
             ),
             "cilium.io",
             "Degraded",
         ),
         (
-            told("ReplicationSource", latestMoverStatus={"result": "Failed"}),
+            results_by_name("ReplicationSource", latestMoverStatus={"result": "Failed"}),
             "volsync.backube",
             "Degraded",
         ),
         (
-            told("CertificateRequest", conditions=condition("Ready", "False", "Denied")),
+            results_by_name("CertificateRequest", conditions=condition("Ready", "False", "Denied")),
             "cert-manager.io",
             "Degraded",
         ),
         (
-            told("KafkaMirrorMaker2", conditions=condition("NotReady", "True")),
+            results_by_name("KafkaMirrorMaker2", conditions=condition("NotReady", "True")),
             "kafka.strimzi.io",
             "Degraded",
         ),
         (
-            told("GrafanaContactPoint", conditions=condition("Any", "False")),
+            results_by_name("GrafanaContactPoint", conditions=condition("Any", "False")),
             "grafana.integreatly.org",
             "Degraded",
         ),

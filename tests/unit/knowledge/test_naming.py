@@ -40,18 +40,18 @@ def mentions(naming: ReferenceFinder, body: JsonObject) -> list[Reference]:
     return list(naming.find_references(body, kind, naming.find_pod_template(body, kind)))
 
 
-def told(one: Reference) -> str:
-    group = f"{one.group} " if one.group else ""
-    home = f"{one.namespace}/" if one.namespace else ""
-    key = f" key {one.keys[0]}" if one.keys else ""
-    return f"{group}{one.kind} {home}{one.name}{key}: {one.effect}, {one.until}"
+def message_text(item: Reference) -> str:
+    group = f"{item.group} " if item.group else ""
+    home = f"{item.namespace}/" if item.namespace else ""
+    key = f" key {item.keys[0]}" if item.keys else ""
+    return f"{group}{item.kind} {home}{item.name}{key}: {item.effect}, {item.until}"
 
 
 @pytest.mark.parametrize("entry", REFERENCES)
 def test_an_object_names_what_its_fields_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
 
-    assert [told(mention) for mention in mentions(NAMING, body)] == get_list(entry, "names")
+    assert [message_text(mention) for mention in mentions(NAMING, body)] == get_list(entry, "names")
 
 
 @pytest.mark.parametrize("row", KNOWN.references)

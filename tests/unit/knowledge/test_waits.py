@@ -14,7 +14,7 @@ from tidegate.knowledge.waits import (
 from tidegate.model.times import SECOND, Ms
 
 
-def told(*waits: KubectlWait) -> list[str]:
+def list_messages(*waits: KubectlWait) -> list[str]:
     """Each wait in a few words."""
     return [
         " ".join(
@@ -70,18 +70,18 @@ def told(*waits: KubectlWait) -> list[str]:
     ],
 )
 def test_a_call_of_kubectl_is_read(line: str, expected: list[str]) -> None:
-    assert told(*find_script_waits(f"kubectl {line}\n", {})) == expected
+    assert list_messages(*find_script_waits(f"kubectl {line}\n", {})) == expected
 
 
 def test_a_command_is_kubectl_itself_or_a_shell_with_a_script() -> None:
     for_deletion = ("wait", "pod/$(NAME)", "--for=delete")
     known = {"NAME": "a"}
 
-    assert told(*find_command_waits(["/usr/bin/kubectl", *for_deletion], known)) == [
+    assert list_messages(*find_command_waits(["/usr/bin/kubectl", *for_deletion], known)) == [
         "pod/a delete 30s"
     ]
     script = "kubectl wait pod/${NAME} --for=delete"
-    assert told(*find_command_waits(["bash", "-euc", script, "--", "x"], known)) == [
+    assert list_messages(*find_command_waits(["bash", "-euc", script, "--", "x"], known)) == [
         "pod/a delete 30s"
     ]
     assert find_command_waits(["echo", script], known) == ()

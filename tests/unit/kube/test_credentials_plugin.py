@@ -59,8 +59,8 @@ def plugin(folder: Path, printed: str, *more: str, cluster: bytes | None = None)
     )
 
 
-def credentials(asked: ExecPlugin, clock: Clock | None = None) -> AuthSource:
-    return make_auth_source(target(asked), now=clock or Clock(), has_terminal=lambda: False)
+def credentials(request: ExecPlugin, clock: Clock | None = None) -> AuthSource:
+    return make_auth_source(target(request), now=clock or Clock(), has_terminal=lambda: False)
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
@@ -72,9 +72,9 @@ def bearer(token: str) -> tuple[tuple[str, str], ...]:
     return (("Authorization", f"Bearer {token}"),)
 
 
-async def refused(asked: ExecPlugin) -> ConfigError:
+async def refused(request: ExecPlugin) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        await credentials(asked).current()
+        await credentials(request).current()
     seen: BaseException | None = caught.value
     while seen is not None:
         assert SECRET not in str(seen)

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from tests.support.builders import make_config_map, make_unit
-from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, step_of, told
+from tests.support.orders import (
+    a_hook,
+    a_thing,
+    a_unit_of,
+    links_of,
+    plan_of,
+    results_by_name,
+    step_of,
+)
 from tidegate.errors import PlanError
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
@@ -78,7 +86,7 @@ def test_a_unit_begins_when_the_units_it_depends_on_are_done() -> None:
         ("db/sync/1", "web/sync/0", "dependsOn"),
         ("cache/sync/0", "web/sync/0", "dependsOn"),
     }
-    assert list(told(plan)) == ["db/sync/0", "db/sync/1", "cache/sync/0", "web/sync/0"]
+    assert list(results_by_name(plan)) == ["db/sync/0", "db/sync/1", "cache/sync/0", "web/sync/0"]
 
 
 def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
@@ -139,7 +147,7 @@ def test_units_whose_steps_would_have_one_name_are_refused() -> None:
 def test_the_cluster_of_a_unit_is_in_the_names_of_its_steps() -> None:
     far = make_unit(make_config_map(), name="web", cluster="prod")
 
-    assert list(told(plan_of(far))) == ["prod/web/sync/0"]
+    assert list(results_by_name(plan_of(far))) == ["prod/web/sync/0"]
 
 
 def test_a_plan_without_objects_has_no_steps() -> None:

@@ -12,9 +12,9 @@ from tests.support.orders import (
     a_unit_of,
     links_of,
     no_budget,
+    results_by_name,
     stale,
     step_of,
-    told,
 )
 from tidegate.model.k8s.json_fields import get_list
 from tidegate.model.k8s.objects import JsonObject
@@ -49,7 +49,7 @@ def test_objects_go_from_the_highest_wave_to_the_lowest_each_wave_at_once() -> N
 
     plan = ending(*lives)
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "shop/delete/7": [["-p2", "-p3"]],
         "shop/delete/5": [["-p1"]],
         "shop/delete/4": [["-p4"]],
@@ -71,13 +71,13 @@ def test_every_step_waits_until_its_objects_are_gone() -> None:
 def test_what_wants_to_stay_stays() -> None:
     plan = ending(stale("Pod", "a"), stale("Pod", "b", 0, STAYS), stale(CRD, "gadgets.dev"))
 
-    assert told(plan) == {"shop/delete/0": [["-a"]]}
+    assert results_by_name(plan) == {"shop/delete/0": [["-a"]]}
 
 
 def test_what_may_not_be_pruned_goes_with_its_unit() -> None:
     plan = ending(stale("Pod", "a", 0, ObjectOptions(prune=Permission.NO)))
 
-    assert told(plan) == {"shop/delete/0": [["-a"]]}
+    assert results_by_name(plan) == {"shop/delete/0": [["-a"]]}
 
 
 def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
@@ -85,7 +85,7 @@ def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
     pruning = stale("Pod", "b", 0, ObjectOptions(prune=Permission.ASK))
     staying = stale("Pod", "c", 0, ObjectOptions(delete=Permission.NO, prune=Permission.ASK))
 
-    assert told(ending(asking, pruning, staying)) == {"shop/delete/0": [["-a?", "-b?"]]}
+    assert results_by_name(ending(asking, pruning, staying)) == {"shop/delete/0": [["-a?", "-b?"]]}
 
 
 def test_hooks_run_before_and_after_all_at_once_whatever_their_waves() -> None:
@@ -95,7 +95,7 @@ def test_hooks_run_before_and_after_all_at_once_whatever_their_waves() -> None:
         after=(a_job("tell", wave=9), a_job("bill")),
     )
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "shop/predelete": [["lock", "save"]],
         "shop/delete/3": [["-a"]],
         "shop/delete/2": [["-save"]],
@@ -122,14 +122,14 @@ def test_a_hook_of_the_end_is_not_held_in_the_cluster() -> None:
 def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with() -> None:
     plan = ending(stale("batch/v1 Job", "save", 4), before=(a_job("save", wave=2),))
 
-    assert told(plan) == {"shop/predelete": [["save"]], "shop/delete/4": [["-save"]]}
+    assert results_by_name(plan) == {"shop/predelete": [["save"]], "shop/delete/4": [["-save"]]}
 
 
 def test_a_hook_whose_name_nobody_knows_yet_goes_at_the_end() -> None:
     plan = ending(before=(a_nameless_hook("save-", Phase.SYNC),))
 
     (item,) = step_of(plan, "shop/predelete").batches[0]
-    assert told(plan) == {"shop/predelete": [["save-"]]}
+    assert results_by_name(plan) == {"shop/predelete": [["save-"]]}
     assert item.hook == (HookPolicy.BEFORE_CREATION, HookPolicy.SUCCEEDED)
 
 
@@ -147,7 +147,7 @@ def test_a_deletion_is_the_same_one_whatever_is_left_to_go() -> None:
 def test_a_hook_that_wants_to_stay_stays() -> None:
     hook = msgspec.structs.replace(a_job("save"), options=STAYS)
 
-    assert told(ending(before=(hook,))) == {"shop/predelete": [["save"]]}
+    assert results_by_name(ending(before=(hook,))) == {"shop/predelete": [["save"]]}
 
 
 def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
@@ -162,11 +162,13 @@ def test_in_stages_kinds_go_in_reverse_and_definitions_too() -> None:
 
     plan = ending(*lives, policy=STAGED_POLICY)
 
-    assert told(plan) == {"shop/delete": [["-web"], ["-b", "-a"], ["-space"], ["-gadgets.dev"]]}
+    assert results_by_name(plan) == {
+        "shop/delete": [["-web"], ["-b", "-a"], ["-space"], ["-gadgets.dev"]]
+    }
 
 
 def test_a_unit_that_has_nothing_needs_no_steps() -> None:
-    assert told(ending()) == told(ending(policy=STAGED_POLICY)) == {}
+    assert results_by_name(ending()) == results_by_name(ending(policy=STAGED_POLICY)) == {}
 
 
 def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> None:
@@ -181,4 +183,4 @@ def test_a_unit_of_which_git_knows_nothing_any_more_can_be_ended() -> None:
     plan = build_deletion(unit, [stale("Pod", "a")], readiness_timeout=no_budget)
 
     assert [unit.id.name for unit in plan.units] == ["shop"]
-    assert told(plan) == {"shop/delete/0": [["-a"]]}
+    assert results_by_name(plan) == {"shop/delete/0": [["-a"]]}

@@ -34,8 +34,8 @@ async def made_and_ended(unit: Manifests) -> Run:
     return await roll_out(world, end_of(unit), make_settings(1))
 
 
-def names_told(run: Run, told: EventType) -> list[str]:
-    return [event.ref.name for event in run.told(told) if event.ref is not None]
+def names_told(run: Run, result: EventType) -> list[str]:
+    return [event.ref.name for event in run.told(result) if event.ref is not None]
 
 
 async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:

@@ -40,8 +40,8 @@ def a_workload(**container: Json) -> JsonObject:
     return a_deployment(template=a_pod_template({**a_container("app"), **container}))
 
 
-def paths(wanted: JsonObject, live: JsonObject) -> list[str]:
-    return [field.path for field in compare(wanted, live, manager=OURS).fields]
+def paths(expected: JsonObject, live: JsonObject) -> list[str]:
+    return [field.path for field in compare(expected, live, manager=OURS).fields]
 
 
 def test_what_is_not_there_is_created() -> None:

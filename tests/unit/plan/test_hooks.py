@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, told
+from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, results_by_name
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
 from tidegate.plan.changes.narrow import without_hooks
@@ -24,7 +24,7 @@ def a_hooked_plan() -> Plan:
 def test_steps_that_had_nothing_but_hooks_are_gone() -> None:
     plan = without_hooks(a_hooked_plan(), {make_unit_id("shop")})
 
-    assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/2": [["b"]]}
+    assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/2": [["b"]]}
 
 
 def test_the_chain_is_closed_where_steps_are_gone() -> None:
@@ -53,7 +53,7 @@ def test_other_units_keep_their_hooks() -> None:
 
     bare = without_hooks(plan, {make_unit_id("web")})
 
-    assert list(told(bare)) == [
+    assert list(results_by_name(bare)) == [
         "db/presync/0",
         "db/sync/0",
         "web/sync/0",

@@ -29,8 +29,8 @@ def by_manager(*managers: str) -> IgnoreDifference:
     return IgnoreDifference(kind="*", group="*", managers=managers)
 
 
-def deed(wanted: JsonObject, live: JsonObject, *rules: IgnoreDifference) -> DiffAction:
-    return compare(*without_ignored(wanted, live, rules, find_paths), manager=OURS).action
+def deed(expected: JsonObject, live: JsonObject, *rules: IgnoreDifference) -> DiffAction:
+    return compare(*without_ignored(expected, live, rules, find_paths), manager=OURS).action
 
 
 SIZE = by_pointer("/spec/size")

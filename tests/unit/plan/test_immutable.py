@@ -27,9 +27,9 @@ ADDRESS: JsonObject = a_service(clusterIP="10.0.0.1")
 POD_BODY: JsonObject = an_object(POD, "p", spec={"activeDeadlineSeconds": 10})
 
 
-def is_frozen(path: str, live: JsonObject, wanted: JsonObject | None = None) -> bool:
+def is_frozen(path: str, live: JsonObject, expected: JsonObject | None = None) -> bool:
     place = tuple(path.split("."))
-    return find_immutable([place], live, wanted or live) == (place,)
+    return find_immutable([place], live, expected or live) == (place,)
 
 
 @pytest.mark.parametrize(

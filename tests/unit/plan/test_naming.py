@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, told
+from tests.support.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, results_by_name
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Phase
@@ -40,7 +40,7 @@ def a_twice_run_plan() -> Plan:
 def test_a_name_is_made_of_revision_phase_and_time(revision: str, short: str) -> None:
     plan = named(a_twice_run_plan(), revision)
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "shop/presync/0": [[f"seed-{short}-presync-1700000000"]],
         "shop/sync/0": [["a"]],
         "shop/postsync/0": [[f"seed-{short}-postsync-1700000000"]],
@@ -78,7 +78,7 @@ def test_steps_with_new_names_are_other_steps_and_all_others_the_same() -> None:
 def test_hooks_with_the_same_beginning_in_one_phase_are_told_apart() -> None:
     hook = a_nameless_hook("seed-", Phase.SYNC)
 
-    (names,) = told(named(plan_of(hook, hook, hook))).values()
+    (names,) = results_by_name(named(plan_of(hook, hook, hook))).values()
 
     base = "seed-foobarb-sync-1700000000"
     assert names == [[base, f"{base}-2", f"{base}-3"]]
@@ -100,7 +100,7 @@ def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
         started_at={make_unit_id("early"): Ms(1_000), make_unit_id("late"): Ms(9_000)},
     )
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "early/presync/0": [["seed-foo-presync-1"]],
         "late/presync/0": [["seed-foo-presync-9"]],
     }

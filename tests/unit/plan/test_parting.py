@@ -12,8 +12,8 @@ from tests.support.orders import (
     links_of,
     no_budget,
     ref_of,
+    results_by_name,
     step_of,
-    told,
 )
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import ClusterRef
@@ -50,7 +50,7 @@ def pods(names: str, wave: int = 0) -> list[Manifest]:
 def test_what_waits_for_nobody_stays_and_the_others_come_in_parts() -> None:
     plan = planned(*pods("abcd"), pairs="a>c c>d")
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "shop/sync/0": [["a", "b"]],
         "shop/sync/0.2": [["c"]],
         "shop/sync/0.3": [["d"]],
@@ -98,13 +98,17 @@ def test_the_last_part_is_the_last_of_its_unit() -> None:
 def test_waves_that_are_in_order_already_are_not_parted() -> None:
     plan = planned(*pods("a"), *pods("b", 1), pairs="a>b")
 
-    assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/1": [["b"]]}
+    assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/1": [["b"]]}
 
 
 def test_stages_are_parted_too() -> None:
     plan = planned(a_thing("Namespace", "n"), *pods("ab"), pairs="b>a", staged=True)
 
-    assert told(plan) == {"shop/definitions": [["n"]], "shop/rest": [["b"]], "shop/rest.2": [["a"]]}
+    assert results_by_name(plan) == {
+        "shop/definitions": [["n"]],
+        "shop/rest": [["b"]],
+        "shop/rest.2": [["a"]],
+    }
     assert step_of(plan, "shop/rest.2").stage == "rest"
 
 
@@ -118,7 +122,7 @@ def test_each_part_has_a_digest_of_its_own() -> None:
 def test_a_hook_may_come_behind_an_object_of_its_wave() -> None:
     plan = planned(*pods("a"), a_hook("Pod", "h", Phase.SYNC), pairs="a>h")
 
-    assert told(plan) == {"shop/sync/0": [["a"]], "shop/sync/0.2": [["h"]]}
+    assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/0.2": [["h"]]}
 
 
 def test_objects_that_wait_for_each_other_are_named() -> None:
@@ -142,7 +146,7 @@ def test_an_object_that_waits_for_one_of_a_later_wave_is_refused() -> None:
 def test_what_waits_for_a_foreign_object_waits_alone() -> None:
     plan = planned(*pods("abc"), pairs="", held="b")
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "shop/sync/0": [["a", "c"]],
         "shop/sync/0.2/awaits": [["key"]],
         "shop/sync/0.2": [["b"]],
@@ -152,13 +156,13 @@ def test_what_waits_for_a_foreign_object_waits_alone() -> None:
 def test_where_all_of_a_step_wait_for_foreign_objects_it_is_not_parted() -> None:
     plan = planned(*pods("ab"), pairs="", held="ab")
 
-    assert told(plan) == {"shop/sync/0/awaits": [["key"]], "shop/sync/0": [["a", "b"]]}
+    assert results_by_name(plan) == {"shop/sync/0/awaits": [["key"]], "shop/sync/0": [["a", "b"]]}
 
 
 def test_what_is_behind_one_that_waits_for_a_foreign_object_comes_after_it() -> None:
     plan = planned(*pods("ab"), pairs="a>b", held="a")
 
-    assert told(plan) == {
+    assert results_by_name(plan) == {
         "shop/sync/0/awaits": [["key"]],
         "shop/sync/0": [["a"]],
         "shop/sync/0.2": [["b"]],

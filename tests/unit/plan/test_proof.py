@@ -134,8 +134,8 @@ def test_a_step_that_nothing_is_written_in_and_one_that_waits_for_nobody_are_no_
     assert prove_order(awaits, None, None) == prove_order(alone, None, None) == ()
 
 
-def event(at: int, told: EventType, name: str) -> Event:
-    return Event(Ms(at), told, step=name)
+def event(at: int, result: EventType, name: str) -> Event:
+    return Event(Ms(at), result, step=name)
 
 
 def ran(name: str, begins: int, ends: int) -> list[Event]:

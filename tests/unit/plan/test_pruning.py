@@ -14,8 +14,8 @@ from tests.support.orders import (
     add_prunes,
     links_of,
     plan_of,
+    results_by_name,
     stale,
-    told,
 )
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan, PlannedUnit
@@ -42,7 +42,7 @@ def gone(*waves: int, handling: ObjectOptions | None = None) -> list[PruneCandid
 
 
 def pruned(plan: Plan, *going: PruneCandidate) -> dict[str, list[list[str]]]:
-    return told(add_prunes(plan, SHOP, going))
+    return results_by_name(add_prunes(plan, SHOP, going))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_units_other_than_the_one_that_prunes_keep_their_steps() -> None:
 
     with_prunes = add_prunes(plan, SHOP, gone(5))
 
-    assert told(with_prunes) == {
+    assert results_by_name(with_prunes) == {
         "web/sync/0": [["a"]],
         "shop/sync/0": [["b"]],
         "shop/sync/5": [["-p5a"]],
@@ -258,7 +258,7 @@ def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
 
     with_prunes = add_prunes(plan, STAGED_SHOP, going)
 
-    assert told(with_prunes) == {
+    assert results_by_name(with_prunes) == {
         "shop/definitions": [["n"]],
         "shop/rest": [["c"], ["-web"], ["-b", "-a"], ["-old"]],
     }
@@ -271,13 +271,13 @@ def test_in_stages_waves_and_definitions_are_nothing_special() -> None:
 
     with_prunes = add_prunes(plan, STAGED_SHOP, going)
 
-    assert told(with_prunes) == {"shop/rest": [["c"], ["-a"], ["-gadgets.dev"]]}
+    assert results_by_name(with_prunes) == {"shop/rest": [["c"], ["-a"], ["-gadgets.dev"]]}
 
 
 def test_a_unit_in_stages_that_has_nothing_left_still_prunes() -> None:
     with_prunes = add_prunes(NOTHING, STAGED_SHOP, gone(1, 2))
 
-    assert told(with_prunes) == {"shop/rest": [["-p2a", "-p1a"]]}
+    assert results_by_name(with_prunes) == {"shop/rest": [["-p2a", "-p1a"]]}
     assert [step.stage for step in with_prunes.steps] == ["rest"]
 
 
@@ -296,5 +296,5 @@ def test_several_units_prune_at_once_as_they_would_one_after_another() -> None:
         plan, [(units["db"], gone(1)), (units["shop"], gone(-1)), (units["web"], gone(0))]
     )
 
-    assert told(together) == told(one_by_one)
+    assert results_by_name(together) == results_by_name(one_by_one)
     assert links_of(together) == links_of(one_by_one)

@@ -40,12 +40,12 @@ async def really_put(body: JsonObject, *patches: tuple[str, JsonObject]) -> Json
     return live
 
 
-def deed(wanted: JsonObject, live: JsonObject | None, seal: str = "") -> DiffAction:
-    return compare_replacement(wanted, live, manager=OURS, fingerprint=seal).action
+def deed(expected: JsonObject, live: JsonObject | None, seal: str = "") -> DiffAction:
+    return compare_replacement(expected, live, manager=OURS, fingerprint=seal).action
 
 
-def paths(wanted: JsonObject, live: JsonObject, seal: str = "") -> list[str]:
-    result = compare_replacement(wanted, live, manager=OURS, fingerprint=seal)
+def paths(expected: JsonObject, live: JsonObject, seal: str = "") -> list[str]:
+    result = compare_replacement(expected, live, manager=OURS, fingerprint=seal)
     return [field.path for field in result.fields]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.orders import a_hook, a_thing, links_of, plan_of, told
+from tests.support.orders import a_hook, a_thing, links_of, plan_of, results_by_name
 from tidegate.errors import PlanError, UsageError
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
@@ -74,13 +74,13 @@ def test_what_is_chosen_and_left_out_is_left_out() -> None:
 def test_waves_still_count_among_what_is_chosen() -> None:
     plan = select_objects(a_shop(), [":Service:default/x", "apps:Deployment:y"])
 
-    assert told(plan) == {"shop/sync/0": [["x"]], "shop/sync/2": [["y"]]}
+    assert results_by_name(plan) == {"shop/sync/0": [["x"]], "shop/sync/2": [["y"]]}
     assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
     assert [step.is_last for step in plan.steps] == [False, True]
 
 
 def test_hooks_are_not_run_even_if_everything_is_chosen() -> None:
-    assert "shop/presync/0" not in told(select_objects(a_shop(), ["*:*:*"]))
+    assert "shop/presync/0" not in results_by_name(select_objects(a_shop(), ["*:*:*"]))
 
 
 def test_a_selection_is_another_plan_for_its_unit_too() -> None:

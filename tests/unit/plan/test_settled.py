@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.support.builders import DEFAULT_POLICY, make_unit_id
-from tests.support.orders import a_hook, a_thing, a_unit_of, plan_of, told
+from tests.support.orders import a_hook, a_thing, a_unit_of, plan_of, results_by_name
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import ItemAction, Plan, step_items
@@ -41,8 +41,8 @@ def test_what_was_only_to_be_created_and_is_there_is_left_out() -> None:
 
     left = without_in_sync(plan, settled(plan, "shop", "a"))
 
-    assert "shop/presync/0" not in told(left)
-    assert told(left)["shop/sync/0"] == [["a"]]
+    assert "shop/presync/0" not in results_by_name(left)
+    assert results_by_name(left)["shop/sync/0"] == [["a"]]
 
 
 def test_a_sparing_unit_leaves_out_all_that_is_settled_but_its_hooks() -> None:
@@ -50,7 +50,7 @@ def test_a_sparing_unit_leaves_out_all_that_is_settled_but_its_hooks() -> None:
 
     left = without_in_sync(plan, settled(plan, "shop", "a", "b", "seed"))
 
-    assert told(left) == {"shop/sync/1": [["seed"]], "shop/sync/2": [["c"]]}
+    assert results_by_name(left) == {"shop/sync/1": [["seed"]], "shop/sync/2": [["c"]]}
 
 
 def test_the_last_wave_that_is_left_is_the_last() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import STAGED_POLICY
-from tests.support.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, told
+from tests.support.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, results_by_name
 from tidegate.plan.build.stages import FIRST_KINDS, group_by_stage, object_rank
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -39,14 +39,16 @@ def test_stages_come_one_after_another_and_empty_ones_are_left_out() -> None:
 
     plan = plan_of(a_unit_of(*things, policy=STAGED_POLICY))
 
-    assert told(plan) == {"shop/definitions": [["space"]], "shop/rest": [["pod"]]}
+    assert results_by_name(plan) == {"shop/definitions": [["space"]], "shop/rest": [["pod"]]}
     assert links_of(plan) == {("shop/definitions", "shop/rest", "stage")}
 
 
 def test_waves_mean_nothing_in_stages() -> None:
     things = (a_thing("Pod", "a", wave=9), a_thing("Pod", "b", wave=-9))
 
-    assert told(plan_of(a_unit_of(*things, policy=STAGED_POLICY))) == {"shop/rest": [["a", "b"]]}
+    assert results_by_name(plan_of(a_unit_of(*things, policy=STAGED_POLICY))) == {
+        "shop/rest": [["a", "b"]]
+    }
 
 
 def test_kinds_are_in_the_order_that_flux_gives_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, told
+from tests.support.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, results_by_name
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.plan.build.waves import KIND_ORDER, group_by_wave
 
@@ -193,4 +193,4 @@ def test_the_namespace_of_a_unit_is_handed_on_from_the_unit(wave: int) -> None:
 
     plan = plan_of(a_unit_of(role, space, namespace="home"))
 
-    assert told(plan) == {f"shop/sync/{wave}": [["home"], ["role"]]}
+    assert results_by_name(plan) == {f"shop/sync/{wave}": [["home"], ["role"]]}

@@ -70,7 +70,7 @@ async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> l
     return events
 
 
-def told(events: list[Event], kind: EventType) -> list[str]:
+def list_messages(events: list[Event], kind: EventType) -> list[str]:
     return [event.ref.name for event in events if event.type is kind and event.ref is not None]
 
 
@@ -96,8 +96,10 @@ async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_p
 
     again = await prune(world, chosen)
 
-    assert [told(item, EventType.OBJECT_SKIPPED) for item in (first, again)] == [["precious"]] * 2
-    assert told(first, EventType.OBJECT_PRUNED) == []
+    assert [list_messages(item, EventType.OBJECT_SKIPPED) for item in (first, again)] == [
+        ["precious"]
+    ] * 2
+    assert list_messages(first, EventType.OBJECT_PRUNED) == []
     assert store.version == before, "there was nothing to do, and no hook to run"
 
 
@@ -106,7 +108,7 @@ async def test_what_asks_first_goes_when_somebody_agrees(tmp_path: Path) -> None
 
     events = await prune(world, a_directory(tmp_path), confirmed=True)
 
-    assert told(events, EventType.OBJECT_PRUNED) == ["precious"]
+    assert list_messages(events, EventType.OBJECT_PRUNED) == ["precious"]
     assert await names(world, SETTINGS) == ["stays"]
 
 
@@ -117,7 +119,7 @@ async def test_what_is_left_alone_keeps_nothing_else_of_its_wave(tmp_path: Path)
 
     events = await prune(world, a_directory(tmp_path))
 
-    assert told(events, EventType.OBJECT_PRUNED) == ["old"]
+    assert list_messages(events, EventType.OBJECT_PRUNED) == ["old"]
     assert await names(world, SETTINGS) == ["new", "precious", "stays"]
 
 
@@ -128,7 +130,7 @@ async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) 
 
     events = await prune(world, a_directory(tmp_path, options=options))
 
-    assert told(events, EventType.OBJECT_PRUNED) == ["web"]
+    assert list_messages(events, EventType.OBJECT_PRUNED) == ["web"]
     assert (await names(world, POD) == []) is (how == "foreground"), "it may still be ending"
 
 
@@ -138,7 +140,7 @@ async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path)
 
     events = await prune(world, a_directory(tmp_path, options=options))
 
-    assert told(events, EventType.OBJECT_PRUNED) == ["web"]
+    assert list_messages(events, EventType.OBJECT_PRUNED) == ["web"]
     assert len(await names(world, REPLICA_SET)) == 1
 
 
@@ -149,7 +151,7 @@ async def test_what_was_pruned_is_forgotten(tmp_path: Path, semantics: Semantics
 
     events = await prune(world, chosen, semantics=semantics)
 
-    assert told(events, EventType.OBJECT_PRUNED) == ["old"]
+    assert list_messages(events, EventType.OBJECT_PRUNED) == ["old"]
     assert await remembered(world, chosen) == ["stays"]
 
 
@@ -162,7 +164,7 @@ async def test_what_somebody_else_deleted_is_forgotten_with_the_next_write(tmp_p
     events = await prune(world, chosen)
 
     assert not is_error(outcome)
-    assert told(events, EventType.OBJECT_PRUNED) == []
+    assert list_messages(events, EventType.OBJECT_PRUNED) == []
     assert await remembered(world, chosen) == ["stays"]
 
 
@@ -179,7 +181,7 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 
     events = await prune(world, chosen)
 
-    assert told(events, EventType.OBJECT_PRUNED) == ["old"]
+    assert list_messages(events, EventType.OBJECT_PRUNED) == ["old"]
     assert await names(world, GADGET) == []
     assert await remembered(world, chosen) == ["gadgets.example.org"]
 

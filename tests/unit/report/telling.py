@@ -45,13 +45,13 @@ def course_of(*steps: Step) -> RolloutProgress:
     return course
 
 
-def applied(step: Step, at: int, told: EventType = EventType.OBJECT_WRITTEN) -> list[Event]:
+def applied(step: Step, at: int, result: EventType = EventType.OBJECT_WRITTEN) -> list[Event]:
     """All of a step's objects are written, and its gate begins."""
     refs = [item.ref for batch in step.batches for item in batch]
     return [
         Event(Ms(at), EventType.STEP_CHECKING, step.id),
         Event(Ms(at), EventType.STEP_APPLYING, step.id),
-        *(Event(Ms(at), told, step.id, ref) for ref in refs),
+        *(Event(Ms(at), result, step.id, ref) for ref in refs),
         Event(Ms(at), EventType.STEP_GATING, step.id),
     ]
 

@@ -38,7 +38,7 @@ POD = Ref(Kind("", "v1", "Pod"), "default", "web-1")
 AGAIN = NextCommands(repeat="tidegate sync shop", kubectl="kubectl --context prod")
 
 
-def told(*events: Event) -> RolloutProgress:
+def read_result(*events: Event) -> RolloutProgress:
     course = course_of(ONE, TWO)
     for event in events:
         course.add_event(event)
@@ -48,7 +48,7 @@ def told(*events: Event) -> RolloutProgress:
 def a_failure(
     sentence: str = "Deployment default/web: it crashed", ref: Ref | None = WEB
 ) -> RolloutProgress:
-    return told(
+    return read_result(
         *applied(ONE, 0),
         failed(ONE, 3_000, sentence, ref),
         Event(Ms(3_000), EventType.STEP_SKIPPED, TWO.id),
@@ -61,7 +61,7 @@ def text_of(rows: Iterable[Row]) -> list[str]:
 
 
 def test_a_rollout_that_passed_counts_what_it_did() -> None:
-    course = told(
+    course = read_result(
         *applied(ONE, 0),
         *passed(ONE, 10),
         *applied(TWO, 10, EventType.OBJECT_UNCHANGED),
@@ -73,7 +73,7 @@ def test_a_rollout_that_passed_counts_what_it_did() -> None:
 
 
 def test_an_object_that_is_written_twice_counts_once() -> None:
-    course = told(
+    course = read_result(
         *applied(ONE, 0), *applied(ONE, 10), *applied(ONE, 20, EventType.OBJECT_UNCHANGED)
     )
     course.add_event(ended(30))
@@ -84,7 +84,7 @@ def test_an_object_that_is_written_twice_counts_once() -> None:
 def test_gates_that_were_not_proven_are_named() -> None:
     doubt = Event(Ms(5), EventType.GATE_UNPROVEN, ONE.id, WEB, "NoNewerStatus", "its status is old")
 
-    course = told(*applied(ONE, 0), doubt, *passed(ONE, 5), ended(5))
+    course = read_result(*applied(ONE, 0), doubt, *passed(ONE, 5), ended(5))
 
     assert text_of(summary_rows(course))[1:] == [
         "  not proven: Deployment default/web: its status is old"
@@ -92,7 +92,7 @@ def test_gates_that_were_not_proven_are_named() -> None:
 
 
 def test_a_rollout_that_was_stopped_says_what_it_leaves_and_how_to_go_on() -> None:
-    course = told(*applied(ONE, 0), *passed(ONE, 10), ended(4_000, "stopped", "interrupted"))
+    course = read_result(*applied(ONE, 0), *passed(ONE, 10), ended(4_000, "stopped", "interrupted"))
 
     assert text_of([*summary_rows(course), *stopped_rows(course, AGAIN)]) == [
         "- stopped after 4.0s (interrupted): 1 of 2 steps passed",
@@ -217,7 +217,7 @@ def test_a_failure_without_evidence_is_still_told() -> None:
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
     refused = Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "NotServed", "nobody knows it")
 
-    course = told(refused, ended(0, "invalid"))
+    course = read_result(refused, ended(0, "invalid"))
     unserved = Evidence(ref=LATE, not_served_reason="no operator for Deployment")
     shown = text_of(explain_failure(course, [unserved]))
 
@@ -234,7 +234,7 @@ def test_several_faults_of_one_object_count_as_one() -> None:
         Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "Invalid", fault) for fault in faults
     ]
 
-    course = told(*refused, ended(0, "invalid"))
+    course = read_result(*refused, ended(0, "invalid"))
 
     assert text_of(explain_failure(course))[0].endswith("would refuse 1 object")
     assert len(preflight_findings(course, ())) == 2

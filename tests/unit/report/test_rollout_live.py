@@ -31,7 +31,7 @@ def seen(course: RolloutProgress, at: int, **look: int) -> list[str]:
     return [plain_text(row) for row in view_rows(course, view, Ms(at))]
 
 
-def told(course: RolloutProgress, *events: Event) -> RolloutProgress:
+def read_result(course: RolloutProgress, *events: Event) -> RolloutProgress:
     for event in events:
         course.add_event(event)
     return course
@@ -49,7 +49,7 @@ def test_before_the_first_step_it_says_what_is_looked_at() -> None:
 
 
 def test_a_gate_shows_each_object_that_holds_it_with_its_reason() -> None:
-    course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
+    course = read_result(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
 
     assert seen(course, 3_200) == [
         "⠋ wave 1    waits for 1 of 2 objects             3.2s of 10m",
@@ -60,7 +60,7 @@ def test_a_gate_shows_each_object_that_holds_it_with_its_reason() -> None:
 
 
 def test_an_object_that_is_ready_is_shown_no_longer() -> None:
-    course = told(
+    course = read_result(
         course_of(ONE),
         *applied(ONE, 0),
         waits(ONE, 0, WEB, "no pod yet"),
@@ -75,7 +75,7 @@ def test_an_object_that_is_ready_is_shown_no_longer() -> None:
 
 
 def test_an_object_is_waited_for_since_it_first_held_the_gate() -> None:
-    course = told(
+    course = read_result(
         course_of(ONE),
         *applied(ONE, 0),
         waits(ONE, 1_000, DB, "restoring"),
@@ -91,8 +91,8 @@ def test_an_object_is_waited_for_since_it_first_held_the_gate() -> None:
 def test_only_so_many_objects_are_shown_and_the_others_counted() -> None:
     refs = [a_ref(f"web-{number}") for number in range(40)]
     step = a_step("wave 0", *refs)
-    course = told(course_of(step), *applied(step, 0))
-    told(course, *(waits(step, 0, ref, "no pod yet") for ref in refs))
+    course = read_result(course_of(step), *applied(step, 0))
+    read_result(course, *(waits(step, 0, ref, "no pod yet") for ref in refs))
 
     shown = seen(course, 1_000)
 
@@ -101,7 +101,7 @@ def test_only_so_many_objects_are_shown_and_the_others_counted() -> None:
 
 
 def test_done_steps_fold_into_one_row_each() -> None:
-    course = told(course_of(ONE, TWO), *applied(ONE, 0), *passed(ONE, 12_300))
+    course = read_result(course_of(ONE, TWO), *applied(ONE, 0), *passed(ONE, 12_300))
 
     assert seen(course, 12_300)[0] == "✓ wave 1    2 objects                                  12.3s"
 
@@ -110,7 +110,7 @@ def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits() -> None:
     steps = [a_step(f"wave {wave}", a_ref(f"web-{wave}")) for wave in range(50)]
     course = course_of(*steps, a_step("wave 99", a_ref("late")))
     for wave, step in enumerate(steps):
-        told(course, *applied(step, wave * 1_000), *passed(step, wave * 1_000 + 500))
+        read_result(course, *applied(step, wave * 1_000), *passed(step, wave * 1_000 + 500))
 
     shown = seen(course, 60_000, height=8)
 
@@ -128,7 +128,7 @@ def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce() -> None
     ]
     course = course_of(*steps)
     for step in steps[:-1]:
-        told(course, *applied(step, 0), *passed(step, 2_000))
+        read_result(course, *applied(step, 0), *passed(step, 2_000))
 
     shown = seen(course, 3_000, height=8)
 
@@ -147,21 +147,23 @@ def test_a_step_that_is_tried_again_says_when_and_why() -> None:
         "the server is busy",
         Ms(6_000),
     )
-    course = told(course_of(ONE), *applied(ONE, 0), again)
+    course = read_result(course_of(ONE), *applied(ONE, 0), again)
 
     assert seen(course, 2_000)[0].startswith("◦ wave 1    tries again in 4.0s: the server is busy")
 
 
 def test_a_failed_step_says_why() -> None:
-    course = told(course_of(ONE), *applied(ONE, 0), failed(ONE, 900, "Deployment default/web: bad"))
+    course = read_result(
+        course_of(ONE), *applied(ONE, 0), failed(ONE, 900, "Deployment default/web: bad")
+    )
 
     assert seen(course, 900)[0].startswith("✗ wave 1    Deployment default/web: bad")
 
 
 def test_steps_for_a_failure_that_did_not_come_are_not_spoken_of() -> None:
     rescue = a_step("syncfail", a_ref("clean-up"), rescues=True)
-    course = told(course_of(ONE, rescue), *applied(ONE, 0), *passed(ONE, 10))
-    told(course, Event(Ms(10), EventType.STEP_SKIPPED, rescue.id), ended(10))
+    course = read_result(course_of(ONE, rescue), *applied(ONE, 0), *passed(ONE, 10))
+    read_result(course, Event(Ms(10), EventType.STEP_SKIPPED, rescue.id), ended(10))
 
     assert not any("SyncFail" in row for row in seen(course, 10))
 
@@ -188,7 +190,7 @@ def test_progress_never_goes_back() -> None:
 
 
 def test_a_picture_is_at_least_as_high_as_the_one_before() -> None:
-    course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
+    course = read_result(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
 
     rows = view_rows(course, ViewOptions(height=20, min_height=9), Ms(1_000))
 
@@ -197,8 +199,8 @@ def test_a_picture_is_at_least_as_high_as_the_one_before() -> None:
 
 
 def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
-    course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
-    told(course, ended(5_000, "stopped", "interrupted"))
+    course = read_result(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
+    read_result(course, ended(5_000, "stopped", "interrupted"))
 
     shown = [plain_text(row) for row in final_rows(course, ViewOptions(width=60))]
 
@@ -207,16 +209,17 @@ def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
 
 
 def test_a_step_that_writes_says_how_far_it_is() -> None:
-    course = told(course_of(ONE), *applied(ONE, 0)[:3])
+    course = read_result(course_of(ONE), *applied(ONE, 0)[:3])
 
     assert seen(course, 500)[0].startswith("⠋ wave 1    applies 1 of 2 objects")
 
 
 def test_a_unit_that_somebody_else_holds_is_shown_until_it_is_ours() -> None:
     held = Event(Ms(1_000), EventType.UNIT_WAITING, message="`ci-7` holds it", unit=SHOP)
-    waiting = seen(told(course_of(ONE), held), 9_000)
+    waiting = seen(read_result(course_of(ONE), held), 9_000)
     taken = seen(
-        told(course_of(ONE), held, Event(Ms(9_000), EventType.UNIT_ACQUIRED, unit=SHOP)), 9_000
+        read_result(course_of(ONE), held, Event(Ms(9_000), EventType.UNIT_ACQUIRED, unit=SHOP)),
+        9_000,
     )
 
     assert waiting[0] == "◦ waits for unit default/shop: `ci-7` holds it          8.0s"

@@ -36,7 +36,7 @@ def reads(kind: str, name: str, *, optional: bool = False) -> JsonObject:
     return {"envFrom": [{kind: {"name": name, "optional": optional}}]}
 
 
-async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ()) -> Evidence:
+async def read_result(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ()) -> Evidence:
     world = await living_with(there)
     known = KindCatalog.from_rows(load_builtin_knowledge().rows)
     background = DiagnosisContext(plan=plan, catalogue=known, raw_world=world)
@@ -51,19 +51,19 @@ async def living_with(bodies: Iterable[JsonObject]) -> World:
     return world
 
 
-def told(found: Evidence) -> list[tuple[str, list[tuple[str, StepRelation]]]]:
+def list_results(result: Evidence) -> list[tuple[str, list[tuple[str, StepRelation]]]]:
     return [
         (str(lack.ref), [(str(maker.ref), maker.relation) for maker in lack.producers])
-        for lack in found.missing
+        for lack in result.missing
     ]
 
 
 async def test_a_secret_that_an_operator_would_make_later_has_its_maker() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    result = await asked(make_plan_from(job, a_database()), there=[job])
+    result = await read_result(make_plan_from(job, a_database()), there=[job])
 
-    assert told(result) == [
+    assert list_results(result) == [
         ("Secret default/shop-login", [("Database default/shop-db", StepRelation.AFTER)])
     ]
 
@@ -72,12 +72,12 @@ async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
     job = a_job(reads("configMapRef", "settings"))
     settings = make_config_map("settings")
 
-    behind = await asked(make_plan_from(job, settings), there=[job])
-    beside = await asked(make_plan_from((job, settings)), there=[job])
-    before = await asked(make_plan_from(settings, job), there=[job])
+    behind = await read_result(make_plan_from(job, settings), there=[job])
+    beside = await read_result(make_plan_from((job, settings)), there=[job])
+    before = await read_result(make_plan_from(settings, job), there=[job])
 
     name = "ConfigMap default/settings"
-    assert [told(item) for item in (behind, beside, before)] == [
+    assert [list_results(item) for item in (behind, beside, before)] == [
         [(name, [(name, StepRelation.AFTER)])],
         [(name, [(name, StepRelation.SAME_STEP)])],
         [(name, [(name, StepRelation.BEFORE)])],
@@ -87,9 +87,9 @@ async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
 async def test_what_nobody_makes_has_no_maker() -> None:
     job = a_job(reads("secretRef", "elsewhere"))
 
-    result = await asked(make_plan_from(job, a_database()), there=[job])
+    result = await read_result(make_plan_from(job, a_database()), there=[job])
 
-    assert told(result) == [("Secret default/elsewhere", [])]
+    assert list_results(result) == [("Secret default/elsewhere", [])]
 
 
 async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
@@ -97,10 +97,10 @@ async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
     job = a_job(reads("configMapRef", "settings"))
     careless = a_job(reads("secretRef", "anything", optional=True))
 
-    served = await asked(make_plan_from(job), there=[settings, job])
-    content = await asked(make_plan_from(careless), there=[careless])
+    served = await read_result(make_plan_from(job), there=[settings, job])
+    content = await read_result(make_plan_from(careless), there=[careless])
 
-    assert told(served) == told(content) == []
+    assert list_results(served) == list_results(content) == []
 
 
 async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
@@ -112,9 +112,9 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
     }
     job = make_object("batch/v1 Job", "migrate", spec={"template": {"spec": pod}})
 
-    result = await asked(make_plan_from(job), there=[job])
+    result = await read_result(make_plan_from(job), there=[job])
 
-    assert [name for name, _ in told(result)] == [
+    assert [name for name, _ in list_results(result)] == [
         "ServiceAccount default/migrator",
         "PersistentVolumeClaim default/files",
     ]
@@ -123,25 +123,25 @@ async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
 async def test_a_hook_that_is_gone_is_known_from_the_plan() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    result = await asked(make_plan_from(job, a_database()))
+    result = await read_result(make_plan_from(job, a_database()))
 
-    assert [name for name, _ in told(result)] == ["Secret default/shop-login"]
+    assert [name for name, _ in list_results(result)] == ["Secret default/shop-login"]
 
 
 async def test_what_an_operator_needs_for_its_kind_is_a_lack_of_the_object() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
-    result = await asked(make_plan_from(a_database()), ref)
+    result = await read_result(make_plan_from(a_database()), ref)
 
-    assert told(result) == [("DbInstance main", [])]
+    assert list_results(result) == [("DbInstance main", [])]
 
 
 async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
     job = a_job(reads("secretRef", "shop-login"))
 
-    result = await asked(make_plan_from(a_database(), job), there=[job])
+    result = await read_result(make_plan_from(a_database(), job), there=[job])
 
-    assert told(result) == [
+    assert list_results(result) == [
         ("Secret default/shop-login", [("Database default/shop-db", StepRelation.BEFORE)]),
         ("DbInstance main", []),
     ]
@@ -150,7 +150,7 @@ async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
 async def test_a_kind_that_nobody_serves_in_a_simulated_cluster_is_told_with_its_operator() -> None:
     ref = Ref(DATABASE_KIND, "default", "shop-db")
 
-    result = await asked(make_plan_from(a_database()), ref)
+    result = await read_result(make_plan_from(a_database()), ref)
 
     assert result.not_served_reason == (
         "no operator for Database: no workload here is known to run one for kinda.rocks;"

@@ -32,9 +32,9 @@ def a_job(told: JsonObject, **spec: Json) -> JsonObject:
     return an_object("batch/v1", "Job", "load", spec={"template": template, **spec})
 
 
-def an_indexed_job(told: JsonObject, completions: int, **spec: Json) -> JsonObject:
+def an_indexed_job(result: JsonObject, completions: int, **spec: Json) -> JsonObject:
     return a_job(
-        told, completions=completions, parallelism=completions, completionMode="Indexed", **spec
+        result, completions=completions, parallelism=completions, completionMode="Indexed", **spec
     )
 
 

@@ -19,7 +19,7 @@ from tidegate.schema.shape import DEDUCED
 Written = dict[str, Json]
 
 
-def told(comparison: Comparison) -> tuple[Written, Written]:
+def list_results(comparison: Comparison) -> tuple[Written, Written]:
     return to_fields_v1(comparison.written), to_fields_v1(comparison.removed)
 
 
@@ -54,7 +54,7 @@ def test_a_comparison_tells_places_apart(
     comparison = compare({"spec": before}, {"spec": after}, gate_shape())
 
     expected = [{"f:spec": part} if part else {} for part in (put, removed)]
-    assert [*told(comparison)] == expected
+    assert [*list_results(comparison)] == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_comparison_tells_places_apart(
 def test_a_value_without_a_schema_may_become_another_sort_of_value(
     before: Written, after: Written, put: Written, removed: Written
 ) -> None:
-    assert told(compare(before, after, DEDUCED)) == (put, removed)
+    assert list_results(compare(before, after, DEDUCED)) == (put, removed)
 
 
 def test_what_is_shared_is_not_looked_at() -> None:
@@ -83,7 +83,7 @@ def test_what_is_shared_is_not_looked_at() -> None:
 
     comparison = compare({"spec": shared, "kind": "a"}, {"spec": shared, "kind": "b"}, gate_shape())
 
-    assert told(comparison) == ({"f:kind": {}}, {})
+    assert list_results(comparison) == ({"f:kind": {}}, {})
 
 
 @pytest.mark.parametrize(

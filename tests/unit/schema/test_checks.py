@@ -29,13 +29,13 @@ def a_shape(schema: Schema) -> Shape:
     return shape_from_schema({"type": "object", "properties": {"f": schema}})
 
 
-def told(schema: Schema, value: Json) -> list[tuple[str, str, str]]:
+def list_results(schema: Schema, value: Json) -> list[tuple[str, str, str]]:
     problems = find_crd_problems({"f": value}, a_shape(schema))
     return [(each.field, each.reason.removeprefix("FieldValue"), each.message) for each in problems]
 
 
 def test_a_good_object_has_no_problems() -> None:
-    assert told(TEXT, "x") == []
+    assert list_results(TEXT, "x") == []
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_value_of_another_type_is_told(
 ) -> None:
     message = f'Invalid value: "{given}": f in body must be of type {wanted}: "{given}"'
 
-    assert told(schema, value) == [("f", "TypeInvalid", message)]
+    assert list_results(schema, value) == [("f", "TypeInvalid", message)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_value_of_another_type_is_told(
     ],
 )
 def test_what_fits_well_enough_passes(schema: Schema, value: Json) -> None:
-    assert told(schema, value) == []
+    assert list_results(schema, value) == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_fits_well_enough_passes(schema: Schema, value: Json) -> None:
     ],
 )
 def test_rules_of_strings_are_asked(rules: Schema, value: str, reason: str, message: str) -> None:
-    assert told({**TEXT, **rules}, value) == [("f", reason, message)]
+    assert list_results({**TEXT, **rules}, value) == [("f", reason, message)]
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,19 @@ def test_rules_of_strings_are_asked(rules: Schema, value: str, reason: str, mess
 def test_numbers_stay_within_their_bounds(rules: Schema, value: float, detail: str) -> None:
     message = f"Invalid value: {value}: f in body {detail}"
 
-    assert told({"type": "number", **rules}, value) == [("f", "Invalid", message)]
+    assert list_results({"type": "number", **rules}, value) == [("f", "Invalid", message)]
 
 
 def test_a_number_outside_its_format_is_told_without_a_field() -> None:
     detail = "Checked value must be of type integer with format int32 in f"
 
-    assert told({"type": "integer", "format": "int32"}, 3_000_000_000) == [
+    assert list_results({"type": "integer", "format": "int32"}, 3_000_000_000) == [
         ("<nil>", "Invalid", f'Invalid value: "": {detail}')
     ]
 
 
 def test_a_broken_number_in_place_of_an_integer_is_told_twice() -> None:
-    assert [field for field, *_ in told({"type": "integer"}, 1.5)] == ["<nil>", "f"]
+    assert [field for field, *_ in list_results({"type": "integer"}, 1.5)] == ["<nil>", "f"]
 
 
 @pytest.mark.parametrize(
@@ -170,28 +170,30 @@ def test_a_broken_number_in_place_of_an_integer_is_told_twice() -> None:
     ],
 )
 def test_lists_and_maps_are_counted(schema: Schema, value: Json, reason: str, message: str) -> None:
-    assert told(schema, value) == [("f", reason, message)]
+    assert list_results(schema, value) == [("f", reason, message)]
 
 
 def test_a_missing_field_is_told_where_it_should_stand() -> None:
-    assert told(KEYED, [{}]) == [("f[0].name", "Required", "Required value")]
+    assert list_results(KEYED, [{}]) == [("f[0].name", "Required", "Required value")]
 
 
 def test_an_item_that_stands_twice_is_told_once_at_its_second_place() -> None:
-    assert told(KEYED, [{"name": "a"}, {"name": "a"}, {"name": "a"}]) == [
+    assert list_results(KEYED, [{"name": "a"}, {"name": "a"}, {"name": "a"}]) == [
         ("f[1]", "Duplicate", 'Duplicate value: {"name":"a"}')
     ]
-    assert told(SET, ["a", "b", "a", "a"]) == [("f[2]", "Duplicate", 'Duplicate value: "a"')]
+    assert list_results(SET, ["a", "b", "a", "a"]) == [
+        ("f[2]", "Duplicate", 'Duplicate value: "a"')
+    ]
 
 
 def test_an_item_of_a_keyed_list_that_is_no_object_is_told() -> None:
     detail = 'Invalid value: "a": must be an object for an array of list-type map'
 
-    assert ("f[0]", "Invalid", detail) in told(KEYED, ["a"])
+    assert ("f[0]", "Invalid", detail) in list_results(KEYED, ["a"])
 
 
 def test_numbers_and_strings_that_look_alike_are_not_the_same_item() -> None:
-    assert told({**SET, "items": EITHER}, [1, "1"]) == []
+    assert list_results({**SET, "items": EITHER}, [1, "1"]) == []
 
 
 def test_all_problems_are_found_and_sorted() -> None:

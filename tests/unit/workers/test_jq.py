@@ -38,7 +38,7 @@ def jq() -> Iterator[Jq]:
         yield running
 
 
-def found(jq: Jq, *expressions: str, wanted: JsonObject = BODY) -> DifferencePaths:
+def read_result(jq: Jq, *expressions: str, wanted: JsonObject = BODY) -> DifferencePaths:
     paths, none = jq.paths_for(ITEM)(expressions, (wanted, {}))
     assert not any(none)
     return paths
@@ -117,7 +117,7 @@ def test_expressions_of_an_object_are_asked_together_and_both_bodies_at_once(jq:
 
 
 def test_an_expression_that_ends_with_an_error_leads_nowhere_and_the_others_do(jq: Jq) -> None:
-    assert found(jq, ".data[]", ".list[].name", ".deep") == (
+    assert read_result(jq, ".data[]", ".list[].name", ".deep") == (
         ("data", "password"),
         ("data", "app.conf"),
         ("deep",),
@@ -131,7 +131,7 @@ def test_the_environment_is_out_of_reach(jq: Jq, expression: str) -> None:
     """A path that ends in a name of the environment's would tell that it is there."""
     message = f"if ([{expression} | select(. != null)] == []) then .deep else .data end"
 
-    assert found(jq, message) == (("deep",),)
+    assert read_result(jq, message) == (("deep",),)
 
 
 def test_files_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_what_may_be_a_path_is_not_refused(jq: Jq, expression: str) -> None:
 def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> None:
     with closing(Jq()) as jq:
         error = refusal(jq, expression)
-        paths = found(jq, ".deep")
+        paths = read_result(jq, ".deep")
 
     assert (error.code, error.problem) == (
         "dialect.jq.timeout",
@@ -209,7 +209,7 @@ def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> N
 def test_what_eats_memory_is_ended_and_the_next_is_answered() -> None:
     with closing(Jq(SMALL)) as jq:
         error = refusal(jq, "def f: 1 + f; f")
-        paths = found(jq, ".deep")
+        paths = read_result(jq, ".deep")
 
     assert error.code == "dialect.jq.memory"
     assert "64 MiB" in error.problem
@@ -230,10 +230,10 @@ def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without
 
 def test_of_the_same_objects_nothing_is_asked_again() -> None:
     with closing(Jq()) as jq:
-        before = found(jq, ".deep")
+        before = read_result(jq, ".deep")
 
     # Its worker has ended: whoever asked one now would start another, which nobody ends.
-    assert found(jq, ".deep") == before
+    assert read_result(jq, ".deep") == before
 
 
 def test_what_did_not_end_is_not_asked_again() -> None:

@@ -20,20 +20,20 @@ from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.workspace.request import LoadRequest
 
 
-def depending(manifest: str, head: str, said: str) -> str:
+def depending(manifest: str, head: str, text: str) -> str:
     assert head in manifest
-    return manifest.replace(head, f'{head}, annotations: {{tidegate.dev/depends-on: "{said}"}}')
+    return manifest.replace(head, f'{head}, annotations: {{tidegate.dev/depends-on: "{text}"}}')
 
 
-async def play_unit(folder: Path, said: str) -> SimulationResult:
+async def play_unit(folder: Path, text: str) -> SimulationResult:
     """A rollout of an Application that depends on this."""
-    app = depending(application(), "metadata: {name: shop, namespace: argocd", said)
+    app = depending(application(), "metadata: {name: shop, namespace: argocd", text)
     return await play(folder, {"app.yaml": app, "shop/settings.yaml": config_map("settings")})
 
 
-async def play_object(folder: Path, said: str) -> SimulationResult:
+async def play_object(folder: Path, text: str) -> SimulationResult:
     """A rollout of a ConfigMap that depends on this, beside one that does not."""
-    late = depending(config_map("late"), "metadata: {name: late", said)
+    late = depending(config_map("late"), "metadata: {name: late", text)
     files = {"app.yaml": application(), "shop/late.yaml": late, "shop/own.yaml": config_map("own")}
     return await play(folder, files)
 

@@ -30,10 +30,10 @@ CLUSTER = Capabilities("v1.30.1", ("monitoring.example/v1", "monitoring.example/
 
 
 async def render_all(
-    wanted: list[tuple[Unit, Capabilities]], setting: RenderSettings
+    expected: list[tuple[Unit, Capabilities]], setting: RenderSettings
 ) -> list[RenderResult | RenderFailure]:
     async with RenderContext(setting) as workshop:
-        return [await render_unit(unit, cluster, workshop) for unit, cluster in wanted]
+        return [await render_unit(unit, cluster, workshop) for unit, cluster in expected]
 
 
 async def test_a_cluster_says_its_version_and_its_kinds() -> None:

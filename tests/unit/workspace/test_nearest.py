@@ -10,9 +10,9 @@ from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
 
 
-def apart(one: str, other: str) -> int:
+def apart(item: str, other: str) -> int:
     """The directories between two files, counted one by one."""
-    first, second = one.split("/")[:-1], other.split("/")[:-1]
+    first, second = item.split("/")[:-1], other.split("/")[:-1]
     while first and second and first[0] == second[0]:
         first, second = first[1:], second[1:]
     return len(first) + len(second)

@@ -25,7 +25,7 @@ EVERYWHERE = Selection(CONFIG_MAP)
 LOST = NoResponse(Delivery.MAYBE_SENT, LossReason.DISCONNECTED, "connection reset")
 
 
-def told(turn: ReflectorAction) -> list[tuple[WatchEventType, str, str]]:
+def list_results(turn: ReflectorAction) -> list[tuple[WatchEventType, str, str]]:
     return [(fact.type, fact.live.ref.name, fact.live.resource_version) for fact in turn.events]
 
 
@@ -53,9 +53,9 @@ def test_it_asks_for_page_after_page_and_tells_each_as_it_comes() -> None:
     last = mirror.on_list_page(ListPage((a_live("b"),), "10"), NOW)
 
     assert first.request == List(EVERYWHERE, PAGE_SIZE, "more")
-    assert told(first) == [(WatchEventType.ADDED, "a", "1")]
+    assert list_results(first) == [(WatchEventType.ADDED, "a", "1")]
     assert not first.synced_at
-    assert told(last) == [(WatchEventType.ADDED, "b", "1")]
+    assert list_results(last) == [(WatchEventType.ADDED, "b", "1")]
     assert last.synced_at == "10"
     assert last.request == Watch(EVERYWHERE, "10")
 
@@ -73,7 +73,7 @@ def test_changes_of_the_stream_are_told_as_they_come() -> None:
         mirror.on_event(WatchEventType.DELETED, a_live("a", version=13), NOW),
     ]
 
-    assert [told(turn)[0] for turn in turns] == [
+    assert [list_results(turn)[0] for turn in turns] == [
         (WatchEventType.MODIFIED, "a", "11"),
         (WatchEventType.ADDED, "b", "12"),
         (WatchEventType.DELETED, "a", "13"),
@@ -83,7 +83,7 @@ def test_changes_of_the_stream_are_told_as_they_come() -> None:
 def test_what_the_caller_knows_already_is_not_told_again() -> None:
     mirror = a_watching_mirror("a")
 
-    assert told(mirror.on_event(WatchEventType.ADDED, a_live("a", version=1), NOW)) == []
+    assert list_results(mirror.on_event(WatchEventType.ADDED, a_live("a", version=1), NOW)) == []
 
 
 def test_a_stream_that_ends_is_taken_up_where_it_was() -> None:
@@ -143,7 +143,7 @@ def test_after_an_expired_version_it_lists_again_and_tells_only_the_difference()
 
     turn = mirror.on_list_page(ListPage(news, "30"), NOW)
 
-    assert told(turn) == [
+    assert list_results(turn) == [
         (WatchEventType.MODIFIED, "changed", "20"),
         (WatchEventType.DELETED, "remade", "1"),
         (WatchEventType.ADDED, "remade", "21"),
@@ -161,7 +161,7 @@ def test_a_list_that_expires_between_pages_begins_anew() -> None:
     turn = mirror.on_list_page(Expired("too old"), NOW)
 
     assert turn.request == List(EVERYWHERE, PAGE_SIZE)
-    assert told(mirror.on_list_page(ListPage((a_live("a"),), "11"), NOW)) == []
+    assert list_results(mirror.on_list_page(ListPage((a_live("a"),), "11"), NOW)) == []
 
 
 def test_a_failed_list_is_tried_again_after_a_rest() -> None:

@@ -79,7 +79,7 @@ class Vocabulary:
 
     def make(self, rng: Random) -> dict[str, Json]:
         made: dict[str, Json] = {}
-        for path, values in sorted(self.values.items(), key=lambda one: str(one[0])):
+        for path, values in sorted(self.values.items(), key=lambda item: str(item[0])):
             is_part = any(other[: len(path)] == path for other in self.values if other != path)
             known = [{}] if is_part else [*(values or ["some"]) * 2, *_odd(values)]
             choice = rng.choice([*known, ABSENT])

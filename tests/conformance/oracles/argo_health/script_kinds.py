@@ -31,7 +31,7 @@ CNPG_PHASES = [
 ]
 
 
-def told(api_version: str, kinds: Sequence[str], amount: int, maker: Maker) -> list[Shape]:
+def list_results(api_version: str, kinds: Sequence[str], amount: int, maker: Maker) -> list[Shape]:
     """Kinds whose conditions tell all."""
     fields: Fields = {"status.conditions": maybe(maker)}
     return [Shape(api_version, kind, amount, fields) for kind in kinds]
@@ -131,10 +131,12 @@ def ready_or_not() -> list[Shape]:
     queues = ["Binding", "Exchange", "Permission", "Policy", "Queue", "Shovel", "User", "Vhost"]
     kafka = ["Kafka", "KafkaBridge", "KafkaConnect", "KafkaConnector", "KafkaTopic", "KafkaUser"]
     return [
-        *told("cert-manager.io/v1", ["Certificate"], 60, conditions(Ready=YES, Issuing=YES)),
-        *told("cert-manager.io/v1", ["Issuer", "ClusterIssuer"], 20, ready),
-        *told("external-secrets.io/v1", external, 20, ready),
-        *told(
+        *list_results(
+            "cert-manager.io/v1", ["Certificate"], 60, conditions(Ready=YES, Issuing=YES)
+        ),
+        *list_results("cert-manager.io/v1", ["Issuer", "ClusterIssuer"], 20, ready),
+        *list_results("external-secrets.io/v1", external, 20, ready),
+        *list_results(
             "external-secrets.io/v1",
             ["ClusterExternalSecret"],
             80,
@@ -142,21 +144,21 @@ def ready_or_not() -> list[Shape]:
                 Ready=Says(share=1), PartiallyReady=Says(share=1), NotReady=Says(share=1)
             ),
         ),
-        *told("bitnami.com/v1alpha1", ["SealedSecret"], 20, conditions(Synced=YES)),
-        *told("onepassword.com/v1", ["OnePasswordItem"], 20, ready),
-        *told("karpenter.sh/v1", ["NodePool"], 20, ready),
-        *told("karpenter.k8s.aws/v1", ["EC2NodeClass"], 20, ready),
-        *told("k8s.mariadb.com/v1alpha1", ["Database", "Grant", "User"], 20, ready),
-        *told("kafka.strimzi.io/v1", kafka, 80, strimzi),
-        *told("rabbitmq.com/v1beta1", queues, 60, topology),
-        *told(
+        *list_results("bitnami.com/v1alpha1", ["SealedSecret"], 20, conditions(Synced=YES)),
+        *list_results("onepassword.com/v1", ["OnePasswordItem"], 20, ready),
+        *list_results("karpenter.sh/v1", ["NodePool"], 20, ready),
+        *list_results("karpenter.k8s.aws/v1", ["EC2NodeClass"], 20, ready),
+        *list_results("k8s.mariadb.com/v1alpha1", ["Database", "Grant", "User"], 20, ready),
+        *list_results("kafka.strimzi.io/v1", kafka, 80, strimzi),
+        *list_results("rabbitmq.com/v1beta1", queues, 60, topology),
+        *list_results(
             "rabbitmq.com/v1beta1",
             ["RabbitmqCluster"],
             100,
             conditions(ClusterAvailable=YES, AllReplicasReady=YES, ReconcileSuccess=YES),
         ),
-        *told("argoproj.io/v1alpha1", ["EventBus"], 20, conditions(Deployed=YES)),
-        *told(
+        *list_results("argoproj.io/v1alpha1", ["EventBus"], 20, conditions(Deployed=YES)),
+        *list_results(
             "argoproj.io/v1alpha1",
             ["CronWorkflow"],
             40,
@@ -205,11 +207,13 @@ def platform() -> list[Shape]:
         ],
     }
     return [
-        *told("kyverno.io/v1", ["Policy"], 100, kyverno),
-        *told("keda.sh/v1alpha1", ["ScaledObject", "ScaledJob"], 80, paused),
-        *told("monitoring.coreos.com/v1", ["Prometheus"], 60, available),
-        *told("db.atlasgo.io/v1alpha1", ["AtlasMigration", "AtlasSchema"], 40, atlas),
-        *told("datadoghq.com/v1alpha1", ["DatadogMetric"], 40, conditions(Error=YES, Valid=YES)),
+        *list_results("kyverno.io/v1", ["Policy"], 100, kyverno),
+        *list_results("keda.sh/v1alpha1", ["ScaledObject", "ScaledJob"], 80, paused),
+        *list_results("monitoring.coreos.com/v1", ["Prometheus"], 60, available),
+        *list_results("db.atlasgo.io/v1alpha1", ["AtlasMigration", "AtlasSchema"], 40, atlas),
+        *list_results(
+            "datadoghq.com/v1alpha1", ["DatadogMetric"], 40, conditions(Error=YES, Valid=YES)
+        ),
         Shape("karpenter.sh/v1", "NodeClaim", 150, claims),
         Shape("snapshot.storage.k8s.io/v1", "VolumeSnapshot", 30, snapshot),
         Shape("snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", 30, snapshot),

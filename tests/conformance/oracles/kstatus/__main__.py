@@ -15,8 +15,8 @@ from tests.conformance.oracles.kstatus.bodies import Question, questions
 HERE = Path(__file__).parent
 
 
-def ask(asked: list[Question]) -> list[Answer]:
-    lines = b"\n".join(msgspec.json.encode(question) for question in asked)
+def ask(request: list[Question]) -> list[Answer]:
+    lines = b"\n".join(msgspec.json.encode(question) for question in request)
     with TemporaryDirectory() as folder:
         oracle = Path(folder) / "oracle"
         environment = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}

@@ -40,9 +40,9 @@ class Dice:
     def among(self, low: int, high: int) -> int:
         return self._random.randint(low, high)
 
-    def near(self, wanted: int, *, share: float = 0.8) -> Field:
+    def near(self, expected: int, *, share: float = 0.8) -> Field:
         """Mostly what is wanted; else less, more, or nothing."""
-        return wanted if self.happens(share) else self.one_of(ABSENT, 0, 1, 2, 3, wanted + 1)
+        return expected if self.happens(share) else self.one_of(ABSENT, 0, 1, 2, 3, expected + 1)
 
     def condition(self, name: str, *, reasons: tuple[str, ...], share: float = 0.7) -> JsonObject:
         """A condition that holds with some likelihood, written as well or badly as people do."""

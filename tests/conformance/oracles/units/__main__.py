@@ -30,10 +30,10 @@ def oracles() -> Iterator[dict[str, Oracle]]:
         }
 
 
-def main(wanted: list[str]) -> int:
+def main(expected: list[str]) -> int:
     surprises = 0
     with oracles() as request:
-        for shape in wanted or shapes():
+        for shape in expected or shapes():
             folder = RECORDED / shape
             folder.mkdir(parents=True, exist_ok=True)
             for old in folder.glob("*.json"):

@@ -31,8 +31,8 @@ spec: {replicas: 1}
 """
 
 
-def endings(told: str) -> list[dict[str, object]]:
-    documents = [json.loads(line) for line in told.splitlines()]
+def endings(result: str) -> list[dict[str, object]]:
+    documents = [json.loads(line) for line in result.splitlines()]
     return [document for document in documents if document["event"] == "engine.ended"]
 
 

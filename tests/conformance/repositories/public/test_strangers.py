@@ -53,8 +53,8 @@ def simulate(place: Path, case: str, *words: str) -> tuple[int, str]:
     return ran.return_value, ran.stdout
 
 
-def lacks_of(told: str) -> list[str]:
-    documents = [json.loads(line) for line in told.splitlines()]
+def lacks_of(result: str) -> list[str]:
+    documents = [json.loads(line) for line in result.splitlines()]
     return [
         f"{document['lacking']} {document['name']}"
         for document in documents
