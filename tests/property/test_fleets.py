@@ -10,8 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.mortal import Absence
-from tests.support.rollout_cases import MOSTLY_WELL, fast_by, in_full, shared_by, some_turns
-from tests.support.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs, meddlings
+from tests.support.rollout_cases import (
+    MOSTLY_WELL,
+    Case,
+    Shape,
+    fast_by,
+    in_full,
+    shared_by,
+    some_turns,
+)
+from tests.support.rollout_fleets import (
+    GROUP,
+    Fleet,
+    Meddling,
+    Traits,
+    fleets,
+    hook_runs,
+    meddlings,
+)
 from tests.support.rollout_gates import assert_gates_open_for_our_text
 from tests.support.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
 from tests.support.rollout_record import Record, assert_counted, assert_record_in_order, is_ready
@@ -186,6 +202,21 @@ def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[
     assert_gates_open_for_our_text(actor.script, stage.record)
     assert replayed(actor.script) == actor.script
     assert set(hook_runs(stage.record).values()) <= {1}
+
+
+@pytest.mark.xfail(strict=True, reason="known defect: edited, deleted and reverted at once")
+def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -> None:
+    plain = Traits(place="", awaits="", grouped=False, hooked=False)
+    settings, web = Shape("ConfigMap", 0, 0, "well"), Shape("Deployment", 0, 4_000, "well")
+    case = Case((((settings,),), ((settings, web),), ((settings,),)), ((), (0,), (0, 1)), ())
+    fleet = Fleet(case, (plain, plain, plain), limit=1, late=False, comes=10)
+    meddlers = [Meddling(50, 2, "edits"), Meddling(50, 2, "deletes"), Meddling(59, 2, "reverts")]
+    stage = fleet.stage()
+    happenings = [*fleet.strangers(stage), *(meddler.of(fleet, stage) for meddler in meddlers)]
+
+    actor = stage.roll_out(fleet.plan(), happenings=happenings)
+
+    assert_gates_open_for_our_text(actor.script, stage.record)
 
 
 @shared_by(10)
