@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""A hook that fails, with the log of its container."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ HOOK = MIGRATION.replace(
     "metadata:\n  name: migrate\n  annotations: {argocd.argoproj.io/hook: PreSync,"
     " argocd.argoproj.io/hook-delete-policy: HookSucceeded}",
 )
-
-
 LOGIN = """\
 apiVersion: v1
 kind: Secret

@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""A migration Job that fails."""
 
 from __future__ import annotations
 

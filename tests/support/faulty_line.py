@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""A resilient World under faults: writes and a watch that must see all of them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,8 @@ from tidegate.world.requests import Call, RequestId, Selection, Verb, Watch, Wri
 from tidegate.world.resilient import ResilientWorld
 
 FAULTS_END = Ms(40 * SECOND)
-
-
 WRITES_END = Ms(30 * SECOND)
-
-
 WATCHING = RequestId(1)
-
-
 SHOP = "shop"
 
 

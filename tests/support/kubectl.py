@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""Runs kubectl against the control plane of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""Commits to the repositories of the status tests."""
 
 from __future__ import annotations
 

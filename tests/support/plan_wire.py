@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""The key that encrypts saved plans in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""Conditions in the status of unit resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers that several folders of tests share."""
+"""A repository of units with children, on the control plane."""
 
 from __future__ import annotations
 
