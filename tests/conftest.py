@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from plane import ControlPlane
+from tests.support.recorded_wording import DIRECTORY, RecordedWording
 from tidegate.cli.output import set_json_errors
 from tidegate.model.display_paths import clear_roots
 
@@ -28,6 +30,18 @@ def nothing_said() -> None:
     """What commands of other tests have left in this process is forgotten."""
     clear_roots()
     set_json_errors(False)
+
+
+@pytest.fixture
+def wording(request: pytest.FixtureRequest, tmp_path: Path) -> RecordedWording:
+    """Compare sentences with those recorded for this test; `--golden` records them."""
+    module = request.path.relative_to(Path(__file__).parent).with_suffix(".txt")
+    return RecordedWording(
+        request.node.name,
+        DIRECTORY / module,
+        hidden={str(tmp_path): "TMP"},
+        rewrite=bool(request.config.getoption("--golden")),
+    )
 
 
 @pytest.fixture(scope="session")
