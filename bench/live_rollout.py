@@ -139,7 +139,7 @@ async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
         plan = (await make_plan([await make_unit_tree(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
         screen.set_title(NAME)
-        output: Flags = {"pace": None, "timeout": None}
+        output: Flags = {"speed": None, "timeout": None}
         result = await show_rollout(screen, session, plan, RolloutOptions(), output)
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":

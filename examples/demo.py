@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACE = ("--pace", "8")
+PACE = ("--speed", "8")
 """Two minutes of the simulated cluster in a quarter of one."""
 TO_READ = 2.5
 """Seconds for a few words, where somebody is watching."""

@@ -84,7 +84,7 @@ def play(platform: Staged, root: Path) -> dict[str, Played]:
         check=False,
     )
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
-    again = [item["engine"] for item in messages if item["event"] == "retry.planned"]
+    again = [item["engine"] for item in messages if item["event"] == "retry.scheduled"]
     by_name = {
         item["engine"]: Played(item["outcome"], Ms(item["lasted"]), again.count(item["engine"]))
         for item in messages

@@ -80,9 +80,9 @@ def test_what_units_shows_of_a_set_is_what_is_generated() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("- list:", "- lists:", "error[argo.set-generator]"),
-        ("{name: b, ", "{name: a, ", "error[argo.set-twice]"),
-        (", maxUpdate: 1", ", maxUpdate: abc", "error[argo.set-steps]"),
+        ("- list:", "- lists:", "error[appset.generator]"),
+        ("{name: b, ", "{name: a, ", "error[appset.duplicate]"),
+        (", maxUpdate: 1", ", maxUpdate: abc", "error[appset.steps]"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(

@@ -96,7 +96,7 @@ def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_well
         assert held[before] <= held[after], (before, after)
     assert "scripts of the repository judge `argoproj.io/Application`" in with_rule.stderr
     assert "a parent waits for its children" in with_rule.stderr
-    assert "argo.rules" not in without.stderr
+    assert "argo.health-rules" not in without.stderr
 
 
 @pytest.mark.parametrize("form", ["new", "old", "pattern", "chart"])

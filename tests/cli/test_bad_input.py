@@ -56,7 +56,7 @@ UNREADABLE = {
     ),
     "two objects with one name": Case(
         f"{config_map('twin')}---\n{config_map('twin')}",
-        "dialect.twice",
+        "dialect.duplicate",
         "bad.yaml:7:1",
         "the first one is at bad.yaml:1:1; remove one of them, or give it another name",
     ),
@@ -105,7 +105,7 @@ def test_every_file_that_cannot_be_understood_is_told(tmp_path: Path) -> None:
 
 def assert_refused(unit: Path, name: str, *sentences: str) -> None:
     """It is refused before the first write, with the place in its file and what can be done."""
-    ran = tidegate("sync", unit, "--sandbox", "--greenfield")
+    ran = tidegate("sync", unit, "--sandbox", "--empty-cluster")
     assert ran.returncode == 3
     assert "✗ nothing was written: the cluster would refuse 1 object" in ran.stdout
     (result,) = [line for line in ran.stderr.splitlines() if f"]: {name}: " in line]
@@ -147,7 +147,7 @@ def test_a_kind_that_is_defined_in_the_same_wave_is_served_when_it_is_needed(
 def test_an_object_that_asks_to_wait_for_its_kind_is_tried_again(tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", database=WAITING)
 
-    ran = tidegate("sync", unit, "--sandbox", "--greenfield")
+    ran = tidegate("sync", unit, "--sandbox", "--empty-cluster")
 
     assert ran.returncode == 4
     assert "tries again in 5.0s: the cluster does not serve `kinda.rocks/v1 Database`" in ran.stdout

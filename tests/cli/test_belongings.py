@@ -140,7 +140,7 @@ def test_a_namespace_does_not_take_the_objects_of_others_along(
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     (refused,) = [event for event in events if event["event"] == "object.refused"]
     assert (ran.returncode, refused["name"], refused["reason"]) == (3, "place", "Contents")
-    assert "ConfigMap place/nobodys, ConfigMap place/theirs;" in refused["sentence"]
+    assert "ConfigMap place/nobodys, ConfigMap place/theirs;" in refused["message"]
     assert list_messages(ran, "object.pruned") == []
 
 
@@ -172,8 +172,8 @@ def test_what_another_unit_loses_is_told_before_the_first_write(desert: Desert) 
     ran, shown = desert.run("sync", api, "-o", "json"), desert.run("sync", api)
 
     words = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
-    assert (ran.returncode, list_messages(ran, "object.taken")) == (0, ["shared"])
-    assert words.index("object.taken") < words.index("object.written")
+    assert (ran.returncode, list_messages(ran, "object.adopted")) == (0, ["shared"])
+    assert words.index("object.adopted") < words.index("object.written")
     line = "takes over ConfigMap default/shared: it belongs to the unit `default/web`"
     assert line in shown.stdout
 
@@ -194,7 +194,7 @@ def test_a_name_that_another_directory_has_is_refused_unless_it_has_moved(desert
     desert.brought(shop)
 
     refused = desert.run("sync", other, "--name", "shop", "--prune")
-    adopted = desert.run("sync", other, "--name", "shop", "--prune", "--adopt-name", "-o", "json")
+    adopted = desert.run("sync", other, "--name", "shop", "--prune", "--force-owner", "-o", "json")
 
     assert refused.returncode == 3
     assert "error[plan.name]" in refused.stderr

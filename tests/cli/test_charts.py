@@ -54,7 +54,7 @@ def test_a_chart_comes_up_wave_by_wave(chart: str) -> None:
 
 @chart
 def test_without_an_operator_it_is_told_that_the_database_has_none(chart: str) -> None:
-    ran = tidegate("simulate", f"charts/{chart}", "--greenfield")
+    ran = tidegate("simulate", f"charts/{chart}", "--empty-cluster")
 
     assert ran.returncode == 3
     (why,) = [line.strip() for line in ran.stderr.splitlines() if "no operator for" in line]
@@ -130,7 +130,7 @@ def test_argo_cd_waits_for_the_database_only_if_it_has_the_rule(chart: str) -> N
 
     assert (alone.returncode, ruled.returncode) == (0, 0), alone.stderr + ruled.stderr
     waits = [
-        [event["sentence"] for event in events_of(ran) if event["event"] == "gate.waiting"]
+        [event["message"] for event in events_of(ran) if event["event"] == "gate.waiting"]
         for ran in (alone, ruled)
     ]
     sentence = "waiting for the operator to make the database"

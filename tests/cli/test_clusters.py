@@ -22,7 +22,7 @@ def test_a_directory_goes_to_each_cluster_by_its_own_waves() -> None:
     ran = tidegate("sync", FIRST, "--sandbox", *BOTH, "-o", "json")
 
     written = events(ran.stdout, "object.written")
-    ended = events(ran.stdout, "unit.ended")
+    ended = events(ran.stdout, "unit.finished")
     assert ran.returncode == 0, ran.stderr
     assert [item["cluster"] for item in written].count("east") == 10
     assert [item["cluster"] for item in written].count("west") == 10
@@ -30,7 +30,7 @@ def test_a_directory_goes_to_each_cluster_by_its_own_waves() -> None:
         "east": "passed",
         "west": "passed",
     }
-    assert events(ran.stdout, "rollout.ended")[0]["reason"] == "passed"
+    assert events(ran.stdout, "rollout.finished")[0]["reason"] == "passed"
 
 
 def test_both_clusters_are_rolled_out_side_by_side_and_told_apart() -> None:

@@ -17,7 +17,7 @@ clusters:
 repositories: {"https://github.com/acme/base": vendor/base}
 charts:
 - {repository: "oci://ghcr.io/acme", chart: redis, path: vendor/redis, version: 17.0.1}
-entries: [./clusters/prod/, Application/argocd/root]
+roots: [./clusters/prod/, Application/argocd/root]
 ignore: ["*.draft.yaml"]
 settings: {progressive.syncs: true, timeout: "180s"}
 health: [{apiVersion: apps/v1, current: status.ready == true}]
@@ -116,7 +116,7 @@ async def test_programs_can_read_it(tidegate: Tidegate, repo: Path) -> None:
         "Application/argocd/root",
     ]
     assert [setting["value"] for setting in document["settings"]] == [True, "180s"]
-    assert document["charts"][0]["where"]["line"] == 6
+    assert document["charts"][0]["location"]["line"] == 6
 
 
 async def test_the_nearest_file_counts_and_none_above_the_repository(
@@ -174,7 +174,7 @@ async def test_every_mistake_is_told_at_once(tidegate: Tidegate, repo: Path) -> 
         ("repositories: {'https://a/b': link}", "`link` leads out of the repository"),
         ("repositories: {'https://a/b': nowhere}", "`nowhere` is not a directory"),
         ("repositories: {base: vendor/base}", "`base` is not an address"),
-        ("entries: [../other]", "`../other` leads out of the repository"),
+        ("roots: [../other]", "`../other` leads out of the repository"),
         ("ignore: ['[a']", "`[a` is no pattern"),
         ("ignore: ['']", "`` is no pattern"),
         ("clusters: {a: {server: prod}}", "`prod` is not the address of a server"),

@@ -80,7 +80,9 @@ async def test_what_keeps_a_unit_from_becoming_ready_is_told_while_it_is_waited_
     assert ran.code == 8, ran.stdout + ran.stderr
     assert "◎ dependency 'flux-system/data' is not ready" in ran.stderr
     assert "✗ context deadline exceeded" in ran.stderr
-    assert "error[cluster.late]: `Kustomization/flux-system/web` did not come up" in ran.stderr
+    assert (
+        "error[cluster.wait-timeout]: `Kustomization/flux-system/web` did not come up" in ran.stderr
+    )
 
 
 async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_path: Path) -> None:

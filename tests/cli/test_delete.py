@@ -84,7 +84,7 @@ def test_programs_read_that_there_is_nothing_as_a_note(shop: Path) -> None:
 
     assert (ran.returncode, ran.stdout) == (0, "")
     note = json.loads(ran.stderr)
-    assert (note["severity"], note["sentence"]) == ("note", "nothing to delete")
+    assert (note["severity"], note["message"]) == ("note", "nothing to delete")
 
 
 def test_a_simulated_cluster_is_nothing_to_ask_about(shop: Path) -> None:
@@ -116,7 +116,10 @@ def test_events_tell_the_last_wave_first(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("consent", "told"),
     [
-        ("confirm", "note: ConfigMap default/late stays, as it asks for; `--confirm` deletes it\n"),
+        (
+            "confirm",
+            "note: ConfigMap default/late stays, as it asks for; `--confirm-delete` deletes it\n",
+        ),
         ("false", "note: ConfigMap default/late stays, as it asks for\n"),
     ],
 )
@@ -133,7 +136,7 @@ def test_what_asks_goes_with_confirm(shop: Path) -> None:
     more = ", argocd.argoproj.io/sync-options: Prune=confirm"
     scenario_of(shop.parent, a_setting("late", 2, more=more))
 
-    ran = run(shop, *scenario(shop), "--yes", "--confirm", "-o", "json")
+    ran = run(shop, *scenario(shop), "--yes", "--confirm-delete", "-o", "json")
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert '"object.pruned"' in ran.stdout

@@ -14,7 +14,7 @@ from tests.support.vt import Vt
 from tidegate.cli.progress import ProgressLine
 
 VERBS = [
-    ("sync", "--sandbox", "--pace", "0"),
+    ("sync", "--sandbox", "--speed", "0"),
     ("sync", "--sandbox", "--dry-run"),
     ("delete", "--sandbox"),
     ("plan",),

@@ -62,7 +62,7 @@ def test_by_argo_cd_a_parent_goes_on_while_its_children_have_waves_of_their_own(
 ) -> None:
     repository = three_levels(tmp_path)
 
-    ran = simulated(repository, "own")
+    ran = simulated(repository, "native")
     same = simulated(repository, "argocd")
 
     assert ran.returncode == 0, ran.stderr
@@ -86,8 +86,8 @@ def test_by_argo_cd_nobody_syncs_a_child_that_is_not_automated(tmp_path: Path) -
     findings = [json.loads(line) for line in by_argo.stderr.splitlines()]
     (manual,) = [finding for finding in findings if finding["code"] == "argo.manual"]
     assert manual["severity"] == "warning"
-    assert manual["sentence"] == "nobody syncs `Application/argocd/red`: it is left out"
-    assert manual["where"].startswith("teams/red.yaml:1:1")
+    assert manual["message"] == "nobody syncs `Application/argocd/red`: it is left out"
+    assert manual["location"].startswith("teams/red.yaml:1:1")
     assert not any(moment.startswith("red/") for moment in moments(by_argo, engine="argocd"))
     assert "red/sync/0" in moments(by_us, engine="tidegate")
     assert "argo.manual" not in by_us.stderr
@@ -110,7 +110,7 @@ def a_chain(root: Path) -> Repository:
 def test_by_flux_a_unit_looks_at_what_it_depends_on_every_thirty_seconds(tmp_path: Path) -> None:
     repository = a_chain(tmp_path)
 
-    by_flux, by_us = simulated(repository, "own"), simulated(repository, "tidegate")
+    by_flux, by_us = simulated(repository, "native"), simulated(repository, "tidegate")
 
     slow, fast = moments(by_flux, engine="flux"), moments(by_us, engine="tidegate")
     names = ("ground/definitions", "data/rest", "web/rest")
@@ -140,7 +140,7 @@ def test_an_object_of_flux_without_any_namespace_is_refused_at_its_place(tmp_pat
     repository.put("apps/web.yaml", kustomization("web", "./web", into="", after=("data",)))
 
     refused = tidegate("sync", repository.root, "--sandbox")
-    rest = tidegate("sync", repository.root, "--sandbox", "--keep-going", "-o", "json")
+    rest = tidegate("sync", repository.root, "--sandbox", "--skip-broken", "-o", "json")
 
     assert refused.returncode == 3
     assert "ConfigMap `web` has no namespace, nor does its unit give it one" in refused.stderr
@@ -157,7 +157,7 @@ def test_what_waits_for_a_unit_that_could_not_be_rendered_is_left_out_with_it(
     (repository.root / "red/kustomization.yaml").write_text("resources: [nowhere.yaml]\n")
 
     refused = tidegate("sync", repository.root, "--sandbox")
-    rest = tidegate("sync", repository.root, "--sandbox", "--keep-going", "-o", "json")
+    rest = tidegate("sync", repository.root, "--sandbox", "--skip-broken", "-o", "json")
 
     assert refused.returncode == 3
     assert "`Application/argocd/red` is not rendered" in refused.stderr
@@ -173,7 +173,7 @@ def test_a_namespace_comes_with_a_unit_that_creates_it_and_is_missed_where_none_
     repository = Repository(tmp_path)
     repository.put("root.yaml", application("root", "web", into="fresh"))
     repository.put("web/all.yaml", setting("web"))
-    missed = tidegate("sync", repository.root, "--sandbox", "--greenfield")
+    missed = tidegate("sync", repository.root, "--sandbox", "--empty-cluster")
     assumed = tidegate("sync", repository.root, "--sandbox")
     options: Json = {"automated": {}, "syncOptions": ["CreateNamespace=true"]}
     repository.put("root.yaml", application("root", "web", into="fresh", sync=options))
@@ -224,7 +224,7 @@ def test_words_for_a_plain_unit_are_refused_where_units_say_it_themselves(
     ran = tidegate("sync", repository.root, "--sandbox", *words)
 
     assert ran.returncode == 2
-    assert ran.stderr.startswith(f"error[words.plain]: `{words[0]}` is for a plain directory")
+    assert ran.stderr.startswith(f"error[usage.plain]: `{words[0]}` is for a plain directory")
     assert ran.stdout == ""
 
 
@@ -238,7 +238,7 @@ def test_single_objects_of_units_that_prune_can_be_chosen(tmp_path: Path) -> Non
     assert ran.returncode == 0, ran.stderr
     assert "2 written" in ran.stdout
     assert both.returncode == 3
-    assert both.stderr.startswith("error[plan.part]")
+    assert both.stderr.startswith("error[plan.partial]")
 
 
 def test_a_unit_of_which_not_all_is_known_prunes_nothing_and_that_is_told(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ TEXT = {
 }
 WORDS = {
     ("dialect.wave", "annotated.yaml:6:5"),
-    ("dialect.twice", "annotated.yaml:12:1"),
+    ("dialect.duplicate", "annotated.yaml:12:1"),
     ("dialect.incomplete", "annotated.yaml:16:1"),
 }
 VERBS = (("plan",), ("simulate",), ("sync", "--sandbox"))
@@ -157,8 +157,8 @@ def test_programs_read_the_same_faults_of_a_rollout(broken: Path) -> None:
         ran = tidegate(*words, broken, "-o", "json")
         events = [json.loads(line) for line in ran.stdout.splitlines()]
         refused = [event for event in events if event.get("event") == "object.refused"]
-        assert {item["where"] for item in refused} == {place for _, place in TEXT}, words
-        (field,) = [item["field"] for item in refused if item["where"] == "workloads.yaml:28:3"]
+        assert {item["location"] for item in refused} == {place for _, place in TEXT}, words
+        (field,) = [item["field"] for item in refused if item["location"] == "workloads.yaml:28:3"]
         assert field == "stringData.pin"
 
 

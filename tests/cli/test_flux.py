@@ -22,7 +22,7 @@ def sentences(ran: Ran, severity: str, code: str) -> list[str]:
     """Of the findings of this code, as JSON tells them."""
     findings = [json.loads(line) for line in ran.stderr.splitlines()]
     return [
-        finding["sentence"]
+        finding["message"]
         for finding in findings
         if (finding["severity"], finding["code"]) == (severity, code)
     ]
@@ -146,7 +146,7 @@ def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: P
     assert (first[base], first["b/rest"]) == (0.0, 3.0)
     assert (second["b/rest"], second[base]) == (0.0, 3.0)
     assert begins(by_their_own)["b/rest"] == 0.0
-    assert sentences(by_their_own, "note", "units.inert")
+    assert sentences(by_their_own, "note", "units.ignored-annotation")
 
 
 def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) ->
         "Application/argocd/nobody": "which is not there",
     }
     for number, (text, result) in enumerate(cases.items()):
-        ran = mixed(tmp_path / str(number), text).run("sync", "--sandbox", "--greenfield")
+        ran = mixed(tmp_path / str(number), text).run("sync", "--sandbox", "--empty-cluster")
 
         assert (ran.returncode, result in ran.stderr) == (3, True), (text, ran.stderr)
         assert "clusters/main/all.yaml:" in ran.stderr
@@ -182,7 +182,7 @@ def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path:
     root.put("a/all.yaml", setting("one"))
     root.put("c/all.yaml", setting("two"))
 
-    ran = tidegate("sync", tmp_path, "--sandbox", "--greenfield", "--keep-going", "-o", "json")
+    ran = tidegate("sync", tmp_path, "--sandbox", "--empty-cluster", "--skip-broken", "-o", "json")
 
     assert "a/rest" in begins(ran)
     (taken,) = sentences(ran, "note", "units.checkout")

@@ -268,7 +268,7 @@ async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Rep
 
     report = await lint_at(shop.root)
 
-    messages = [finding.message for finding in report.findings if finding.code == "units.held"]
+    messages = [finding.message for finding in report.findings if finding.code == "units.blocked"]
     assert messages == [
         "`Kustomization/flux-system/web` never begins: it waits for `Kustomization/flux-system/db`"
     ]

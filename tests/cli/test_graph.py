@@ -104,7 +104,7 @@ def test_why_one_waits_for_another_and_that_it_does_not() -> None:
     assert there.stdout.splitlines()[0].startswith("Job shop/migrate needs Service shop/db (host)")
     assert back.stdout.startswith("it does not wait for it")
     assert nobody.returncode == 2
-    assert "error[words.node]: nothing here is called `Job/shop/migrat`" in nobody.stderr
+    assert "error[usage.node]: nothing here is called `Job/shop/migrat`" in nobody.stderr
     assert "did you mean `Job/shop/migrate`?" in nobody.stderr
 
 

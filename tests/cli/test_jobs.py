@@ -33,7 +33,7 @@ def test_a_name_that_no_job_has(name: str, told: str) -> None:
     ran = type_in("jobs", "rerun", name, "-C", FIRST, "--sandbox")
 
     assert (ran.code, ran.stdout) == (2, "")
-    assert "error[words.job]" in ran.stderr
+    assert "error[usage.job]" in ran.stderr
     assert told in ran.stderr
 
 

@@ -26,7 +26,7 @@ CASES = {
     "cache, doctor, version": "doctor",
     "plan": "plan examples/first",
     "sync": "sync examples/first --sandbox",
-    "simulate": "simulate examples/homelab --engine own,argocd --offline",
+    "simulate": "simulate examples/homelab --engine native,argocd --offline",
     "explain": "explain ORD003",
     "sandbox run": "sandbox run examples/first",
 }

@@ -143,7 +143,7 @@ def test_what_the_phases_were_mended_for_is_found_where_it_is_not(
     findings = json.loads(ran.stdout)["findings"]
     for _, code, says in moves.values():
         assert any(
-            finding["code"] == code and says in finding["sentence"] for finding in findings
+            finding["code"] == code and says in finding["message"] for finding in findings
         ), says
 
 

@@ -33,7 +33,7 @@ def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster:
     ends = {
         event["unit"].rpartition("/")[2]: event["at"]
         for event in events
-        if event["event"] == "unit.ended"
+        if event["event"] == "unit.finished"
     }
     begins: dict[str, int] = {}
     for item in events:
@@ -69,7 +69,7 @@ def test_the_minutes_of_a_fresh_cluster_are_those_of_its_page(cluster: Path) -> 
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     start = next(event["at"] for event in events if "at" in event)
-    minutes: dict[str, dict[str, int]] = {"step.applying": {}, "unit.ended": {}}
+    minutes: dict[str, dict[str, int]] = {"step.applying": {}, "unit.finished": {}}
     for item in events:
         if item["event"] in minutes and item.get("unit"):
             name = item["unit"].rpartition("/")[2]

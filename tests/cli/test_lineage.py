@@ -131,7 +131,7 @@ def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
     cluster.put(record_secret(ReleaseRecord(RELEASED), "flux-system", now=Ms(0)))
     elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
     cluster.put(elsewhere)
-    entries: Json = [
+    roots: Json = [
         {"id": "flux-system_far_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
         {"id": "flux-system_web_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
         {"id": "flux-system_cache_helm.toolkit.fluxcd.io_HelmRelease", "v": "v2"},
@@ -206,7 +206,7 @@ def test_who_is_traced_and_not_there_is_told_with_who_may_be_meant(tmp_path: Pat
     noun = tidegate("tree", "applicationz", "teams", "-C", root)
 
     assert {item.returncode for item in (name, kind, tree, noun)} == {2}
-    assert "error[words.object]: no unit here brings a deployment `red-wb`" in name.stderr
+    assert "error[usage.object]: no unit here brings a deployment `red-wb`" in name.stderr
     assert "did you mean `red-web`?" in name.stderr
     assert "did you mean `deployment`?" in kind.stderr
     assert "did you mean `teams`?" in tree.stderr

@@ -112,7 +112,7 @@ def test_the_configuration_ignores_paths_and_says_how_bad_a_rule_is(late: Path) 
         finding["code"]: finding["severity"] for finding in json.loads(ran.stdout)["findings"]
     }
     assert CODE not in by_name
-    assert by_name["units.home"] == "error"
+    assert by_name["units.repository-assumed"] == "error"
     assert ran.returncode == 3
 
 
@@ -129,8 +129,8 @@ def test_an_ignore_of_the_configuration_needs_a_reason(late: Path) -> None:
     ("words", "told"),
     [
         (["--select", "ORD"], {CODE}),
-        (["--select", "ORD006,units."], {CODE, "units.home"}),
-        (["--ignore", "ORD"], {"units.home"}),
+        (["--select", "ORD006,units."], {CODE, "units.repository-assumed"}),
+        (["--ignore", "ORD"], {"units.repository-assumed"}),
         (["--severity", "error"], {CODE}),
         (["--severity", "ORD006=note", "--severity", "warning"], set()),
     ],
@@ -215,10 +215,10 @@ def test_a_directory_that_a_tree_does_not_have_is_a_mistake_where_it_is_asked_fo
 def test_an_empty_cluster_lacks_what_nobody_brings() -> None:
     certificate = ROOT / "examples" / "certificate"
 
-    lacking = tidegate("lint", certificate, "--greenfield", "-o", "json")
-    whole = tidegate("lint", "examples/first", "--greenfield")
+    lacking = tidegate("lint", certificate, "--empty-cluster", "-o", "json")
+    whole = tidegate("lint", "examples/first", "--empty-cluster")
 
-    document = json.loads(lacking.stdout)["greenfield"]
+    document = json.loads(lacking.stdout)["empty_cluster"]
     assert (lacking.returncode, document["complete"]) == (3, False)
     messages = [item["what"] for item in document["assumed"]]
     assert "operator cert-manager (Certificate, ClusterIssuer)" in messages
@@ -243,7 +243,7 @@ def test_a_rule_that_there_is_not_is_refused() -> None:
     ran = tidegate("explain", "ORD999")
 
     assert ran.returncode == 2
-    assert ran.stderr.startswith("error[words.rule]: there is no rule `ORD999`")
+    assert ran.stderr.startswith("error[usage.rule]: there is no rule `ORD999`")
 
 
 def test_what_lies_here_and_git_ignores_is_no_error_and_still_told(tmp_path: Path) -> None:

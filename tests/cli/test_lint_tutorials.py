@@ -78,7 +78,7 @@ async def test_what_is_mended_comes_to_its_end(page: Path, tmp_path: Path) -> No
         [None],
         target,
         user_render_settings(offline=True, maps=()),
-        SimulationOptions(until=Ms(2 * HOUR), greenfield=True),
+        SimulationOptions(until=Ms(2 * HOUR), empty_cluster=True),
     )
 
     assert run.result is RolloutOutcome.PASSED

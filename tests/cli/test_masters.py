@@ -76,7 +76,10 @@ def test_a_live_controller_of_the_units_is_refused_before_anything_is_written(
     ran = cluster.sync(made.root)
 
     assert ran.code == 5, ran.stdout + ran.stderr
-    assert f"error[cluster.master]: {title} is alive, and brings `{kind.name}/" in ran.stderr
+    assert (
+        f"error[cluster.controller-active]: {title} is alive, and brings `{kind.name}/"
+        in ran.stderr
+    )
     assert "`--take-over` holds it there first, and `--hand-back` lets it go again" in ran.stderr
     assert held(cluster, kind) == {}
 
@@ -260,8 +263,9 @@ def test_a_controller_in_the_middle_of_something_is_not_held(
     ran = cluster.sync(made.root, "--take-over")
 
     assert ran.code == 5, ran.stdout + ran.stderr
-    assert "error[cluster.master-busy]: Argo CD is in the middle of `Application/argocd/red`" in (
-        ran.stderr
+    assert (
+        "error[cluster.controller-busy]: Argo CD is in the middle of `Application/argocd/red`"
+        in (ran.stderr)
     )
     assert not any(held(cluster, APPLICATION).values())
 

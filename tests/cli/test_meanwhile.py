@@ -74,7 +74,7 @@ def test_what_others_change_is_put_back_with_pauses_that_grow(tmp_path: Path) ->
         (item["attempts"], round((int(str(item["healed"])) - int(str(item["at"]))) / 1000))
         for item in (first, second, third, fourth)
     ]
-    assert [item["sentence"] for item in (first, fourth)] == [
+    assert [item["message"] for item in (first, fourth)] == [
         "was changed by somebody: `spec.replicas`",
         "was deleted",
     ]

@@ -69,7 +69,7 @@ def run(folder: Path, *words: str) -> Said:
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
-@pytest.mark.parametrize(("note", "sentence", "hint"), WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize(("note", "message", "hint"), WORDS.values(), ids=WORDS)
 def test_a_misspelt_word_is_told_with_what_may_be_meant(
     note: str, sentence: str, hint: str, verb: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -127,14 +127,14 @@ def test_an_overlay_reaches_its_base_outside_of_git_as_far_as_root_lets_it(tmp_p
     )
 
     free = run(tmp_path, "plan", str(overlay))
-    bound = run(tmp_path, "plan", str(overlay), "--root", "apps")
-    astray = run(tmp_path, "plan", str(overlay), "--root", "base")
+    bound = run(tmp_path, "plan", str(overlay), "--load-root", "apps")
+    astray = run(tmp_path, "plan", str(overlay), "--load-root", "base")
 
     assert free.code == 0, free.stderr
     assert "create    ConfigMap default/prod-web" in free.stdout
     assert (bound.code, astray.code) == (3, 2)
     assert "error[render.kustomize.outside]: `../../base` leads out of the tree" in bound.stderr
-    assert "error[words.root]" in astray.stderr
+    assert "error[usage.root]" in astray.stderr
 
 
 def test_values_of_a_chart_are_taken_as_helm_takes_them(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_where_nobody_is_meant_it_is_not_everybody(words: tuple[str, ...]) -> No
     ran = tidegate(*words, "-C", PLATFORM, "--offline", *sandbox)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "error[words.unit]: there is no " in ran.stderr
+    assert "error[usage.unit]: there is no " in ran.stderr
 
 
 def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:

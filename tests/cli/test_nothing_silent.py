@@ -133,7 +133,7 @@ def test_a_base_that_could_not_be_had_is_no_success(
     ran = cluster.reach(*words) if verb == ("status",) else run(tmp_path, *words)
 
     assert ran.code == 3
-    assert "error[units.weakened]: not all of it is known: 1 chart or base" in ran.stderr
+    assert "error[units.incomplete]: not all of it is known: 1 chart or base" in ran.stderr
     assert "there is nothing to do\n" not in ran.stdout
     assert not any(line.endswith(": passed after 0.0s") for line in ran.stdout.splitlines())
 
@@ -246,4 +246,4 @@ def test_where_nothing_is_found_it_is_no_bug(
     ran = cluster.reach("get", "sources", "-C", str(made.root))
 
     assert (ran.code, ran.stdout) == (2, "")
-    assert ran.stderr == 'error[words.unit]: no sources found in "flux-system" namespace\n'
+    assert ran.stderr == 'error[usage.unit]: no sources found in "flux-system" namespace\n'

@@ -64,7 +64,7 @@ def test_the_first_event_says_the_version_of_all() -> None:
 
     for words in (("sync", FIRST, "--sandbox"), ("simulate", FIRST)):
         first = documents(type_in(*words, "-o", "json").stdout)[0]
-        assert (first["event"], first["version"]) == ("rollout.begun", version)
+        assert (first["event"], first["version"]) == ("rollout.started", version)
 
 
 async def test_fields_that_a_rollout_changes_are_those_of_its_plan(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
 
     last = documents(result.stdout)[-1]
     assert (result.code, shown.code) == (8, 8), result.stderr
-    assert (last["event"], last["outcome"]) == ("rollout.explained", "late")
+    assert (last["event"], last["outcome"]) == ("rollout.explained", "timed-out")
     (failure,) = get_mappings(last, "failures")
     assert (failure["kind"], failure["name"]) == ("Job", "migrate")
     assert get_list(failure, "why")[0] == "0 of 1 pods have succeeded, 1 is active"
@@ -115,5 +115,5 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
     assert documents((tmp_path / "run.jsonl").read_text())[-1] == last
     about = [document for document in documents(result.stdout) if "name" in document]
     assert {(item["unit"], item["step"]) for item in about} == {("default/unit", STEP)}
-    assert "log.printed" in {item["event"] for item in about}
+    assert "log.line" in {item["event"] for item in about}
     assert "  log      still at it" in shown.lines

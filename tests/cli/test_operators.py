@@ -69,7 +69,7 @@ def run(verb: tuple[str, ...], folder: Path, **files: str) -> CompletedProcess[s
     rows = folder / "rows.yaml"
     rows.write_text(ROWS)
     unit = write_unit(folder / "unit", operator=OPERATOR, **files)
-    return tidegate(*verb, unit, "--operators", rows, "-o", "json")
+    return tidegate(*verb, unit, "--operator-defs", rows, "-o", "json")
 
 
 @pytest.mark.parametrize("verb", [("simulate",), ("sync", "--sandbox")], ids=" ".join)

@@ -65,7 +65,7 @@ def test_a_template_is_told_as_it_can_be_opened(
 
     matches = [json.loads(line) for line in (ran.stdout + ran.stderr).splitlines()]
     findings = [item for each in matches for item in each.get("findings", [each])]
-    (where,) = (finding["where"] for finding in findings if finding.get("code") == "argo.hook")
+    (where,) = (finding["location"] for finding in findings if finding.get("code") == "argo.hook")
     name, line = where.split(" ")[0].split(":")[:2]
     assert name == told.format(repo=repo)
     assert "Presync" in (here / name).read_text().splitlines()[int(line) - 1]

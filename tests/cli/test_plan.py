@@ -34,7 +34,7 @@ def test_the_document_of_a_plan_holds_every_object_and_no_value_of_a_secret() ->
     (secret,) = [item for item in plan["objects"] if item["kind"] == "Secret"]
     assert secret["object"] is None
     assert (secret["operation"], secret["step"]) == ("create", "default/first/sync/-3")
-    assert secret["where"].startswith("examples/first/") or secret["where"].count(":") == 2
+    assert secret["location"].startswith("examples/first/") or secret["location"].count(":") == 2
 
 
 def test_every_key_of_the_document_is_described() -> None:
@@ -110,7 +110,7 @@ def test_what_is_wrong_in_what_is_piped_in_has_its_line() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((FIRST, "--set", "a=b"), "error[words.values]: values are for a chart"),
+        ((FIRST, "--set", "a=b"), "error[usage.values]: values are for a chart"),
         (("",), "PATH: it is empty"),
     ],
 )

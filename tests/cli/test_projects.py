@@ -73,13 +73,13 @@ def test_what_a_project_does_not_allow_is_refused_before_the_first_write_with_it
     repository = two_units(tmp_path, **spec)
 
     ran = synced(repository, "-o", "json")
-    rest = synced(repository, "-o", "json", "--keep-going")
+    rest = synced(repository, "-o", "json", "--skip-broken")
 
     assert ran.returncode == 3
     findings = [json.loads(line) for line in ran.stderr.splitlines()]
-    refusals = [finding for finding in findings if sentence in finding["sentence"]]
+    refusals = [finding for finding in findings if sentence in finding["message"]]
     assert refusals, ran.stderr
-    assert all(refusal["where"].startswith("apps/web.yaml:") for refusal in refusals), refusals
+    assert all(refusal["location"].startswith("apps/web.yaml:") for refusal in refusals), refusals
     assert all(line_of(repository, rule) in refusal["why"] for refusal in refusals), refusals
     assert not written(ran) if ran.stdout else True
     assert written(rest) >= {"shop", "free"}
@@ -280,7 +280,7 @@ def test_a_window_that_never_opens_is_an_error_and_its_unit_is_left_out(tmp_path
     repository = two_units(tmp_path, syncWindows=[always])
 
     ran = synced(repository)
-    rest = synced(repository, "--keep-going", "-o", "json")
+    rest = synced(repository, "--skip-broken", "-o", "json")
 
     assert ran.returncode == 3
     assert "`Application/argocd/web` is held for longer than a year" in ran.stderr

@@ -15,7 +15,7 @@ from tests.support.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import JsonObject
 
-LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
+LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm-prune` prunes it\n"
 
 
 def run(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -56,14 +56,14 @@ def test_what_asks_first_is_left_alone_and_named(shop: Path) -> None:
 
 
 def test_what_asks_first_goes_with_confirm(shop: Path) -> None:
-    ran = run(shop, "--prune", "--confirm", "-o", "json")
+    ran = run(shop, "--prune", "--confirm-prune", "-o", "json")
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert pruned(ran) == ["old", "precious"]
 
 
 def test_without_prune_nothing_is_said_of_it(shop: Path) -> None:
-    ran = run(shop, "--confirm", "-o", "json")
+    ran = run(shop, "--confirm-prune", "-o", "json")
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert pruned(ran) == []
@@ -71,7 +71,7 @@ def test_without_prune_nothing_is_said_of_it(shop: Path) -> None:
 
 def test_a_dry_run_shows_what_would_go_in_its_wave(shop: Path) -> None:
     asking = run(shop, "--prune", "--dry-run").stdout.splitlines()
-    agreed = run(shop, "--prune", "--confirm", "--dry-run").stdout.splitlines()
+    agreed = run(shop, "--prune", "--confirm-prune", "--dry-run").stdout.splitlines()
     without = run(shop, "--dry-run").stdout
 
     assert asking[1:3] == [

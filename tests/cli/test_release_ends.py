@@ -233,13 +233,13 @@ def test_who_may_not_list_all_secrets_is_told_where_former_releases_are_sought(
             return (Forbidden("secrets is forbidden"),)
         return await send_requests(world, request, cluster=cluster)
 
-    assert "flux.release-unseen" not in sandbox.sync(shop.root).stderr
+    assert "flux.release-unknown" not in sandbox.sync(shop.root).stderr
     monkeypatch.setattr(moved_releases, "send_requests", ask_with_few_rights)
     shop.release(releaseName="other")
 
     moved = sandbox.sync(shop.root)
 
     assert moved.code == 0, moved.stdout + moved.stderr
-    assert "flux.release-unseen" in moved.stderr
+    assert "flux.release-unknown" in moved.stderr
     assert "is sought in `shop` alone" in moved.stderr
     assert [record.name for record in records(sandbox)] == ["other"]

@@ -162,7 +162,7 @@ def test_a_plan_of_what_is_known_later_is_not_saved(
 
     planned = sandbox.reach("plan", shop.root, "--save", file)
 
-    assert "preflight.unsaved" in planned.stderr
+    assert "preflight.not-saved" in planned.stderr
     assert "a saved plan is run as it is" in planned.stderr
     assert not file.exists()
 

@@ -87,7 +87,7 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
     failed = cluster.sync(shop.root)
 
     assert failed.code != 0
-    assert "flux.unplayed" not in failed.stderr
+    assert "flux.unsupported" not in failed.stderr
     assert stands(cluster)[-1] == (3, "failed")
     settings = cluster.all(CONFIG_MAP, "shop")
     assert get_text(settings["web"], "data", "to") == "one"

@@ -30,7 +30,10 @@ def test_entries_of_one_key_are_put_there_as_they_are_and_told(tmp_path: Path) -
     ran = tidegate("sync", repository.root, "--sandbox")
 
     assert ran.returncode == 0, ran.stderr
-    assert "warning[units.repeats]: Deployment shop/web has entries of one key:" in ran.stderr
+    assert (
+        "warning[units.duplicate-entries]: Deployment shop/web has entries of one key:"
+        in ran.stderr
+    )
     assert "env: A; spec.template.spec.containers[0].ports: 8080/TCP" in ran.stderr
     assert "at web/all.yaml:" in ran.stderr
     assert "applied 2 objects: Namespace shop, Deployment shop/web" in ran.stdout

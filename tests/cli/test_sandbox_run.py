@@ -205,7 +205,7 @@ rows:
     scenario = write(tmp_path / "given.yaml", "given: {operators: [{name: ours, namespace: x}]}\n")
     manifests = write(tmp_path / "web.yaml", CERTIFICATE)
 
-    story = results_by_name(manifests, "--scenario", scenario, "--operators", operators)
+    story = results_by_name(manifests, "--scenario", scenario, "--operator-defs", operators)
 
     assert "Stamped" in [what for _, what in story["Certificate default/web"]]
 
@@ -240,7 +240,7 @@ holds:
     )
 
     alone = results_by_name(manifests)["Pod default/safe"]
-    held = results_by_name(manifests, "--operators", operators)["Pod default/safe"]
+    held = results_by_name(manifests, "--operator-defs", operators)["Pod default/safe"]
 
     assert any("Ready=True" in what for _, what in alone)
     assert not any("Ready=True" in what for _, what in held)

@@ -343,7 +343,7 @@ async def test_what_cannot_start_says_why(shell: Shell, tmp_path: Path) -> None:
     broken = tmp_path / "given.yaml"
     broken.write_text("apiVersion: v1\nkind: [")
 
-    code, text = await shell.tidegate("up", "--given", str(broken))
+    code, text = await shell.tidegate("up", "--preload", str(broken))
 
     assert code == 3
     assert "error[documents.syntax]" in text
@@ -354,7 +354,7 @@ async def test_what_is_given_is_there_from_the_beginning(shell: Shell, tmp_path:
     given = tmp_path / "given.yaml"
     given.write_text(SETTINGS)
 
-    await shell.tidegate("up", "--given", str(given), "--seed", "7", "--pace", "10")
+    await shell.tidegate("up", "--preload", str(given), "--seed", "7", "--speed", "10")
 
     console = Console(shell.home)
     assert await console.kubectl("get", "configmap", "settings", "-o", "name") == (

@@ -92,7 +92,7 @@ def test_a_plan_is_refused_when_the_cluster_has_changed(unit: Path) -> None:
 
     result = refusal(synced("--scenario", "given.yaml"))
 
-    assert "error[plan.lives]: the cluster has changed since the plan was made" in result
+    assert "error[plan.stale]: the cluster has changed since the plan was made" in result
     assert "the plan was to create ConfigMap default/web, and would change it now" in result
     del unit
 
@@ -131,7 +131,7 @@ def test_a_plan_with_a_fault_is_not_saved(unit: Path) -> None:
     ran = run_here("plan", "unit", "--save", "unit.plan")
 
     assert ran.code == 3
-    assert "warning[preflight.unsaved]: the plan is not saved" in ran.stderr
+    assert "warning[preflight.not-saved]: the plan is not saved" in ran.stderr
     assert not Path("unit.plan").exists()
 
 

@@ -87,7 +87,7 @@ def test_a_second_interruption_stops_at_once() -> None:
 
 def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves() -> None:
     """At this pace it takes a second to give back what is held."""
-    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "0.008")
+    command = ("tidegate", "sync", "examples/first", "--sandbox", "--speed", "0.008")
     with on_terminal(*command, columns=160) as program:
         program.read_until(lambda vt: "1 of 5 steps" in vt.text)
         program.type(CTRL_C)
@@ -151,7 +151,7 @@ def test_without_a_unicode_locale_the_marks_are_plain() -> None:
 
 
 def test_a_whole_rollout_ends_with_every_step_and_a_summary() -> None:
-    command = ("tidegate", "sync", "examples/first", "--sandbox", "--pace", "400")
+    command = ("tidegate", "sync", "examples/first", "--sandbox", "--speed", "400")
     with on_terminal(*command) as program:
         code = program.finish()
 

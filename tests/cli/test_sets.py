@@ -71,7 +71,7 @@ def test_a_step_with_no_slots_holds_until_somebody_approves(ladder: Ladder) -> N
 
     assert code != 0
     assert set(spans(events)) == {"a"}
-    held = [event["sentence"] for event in events if event.get("reason") == "Approval"]
+    held = [event["message"] for event in events if event.get("reason") == "Approval"]
     assert held == ["`ApplicationSet/argocd/steps step 2` goes on when somebody approves"]
 
 
@@ -145,20 +145,20 @@ def test_progressive_syncs_that_are_off_order_nothing_for_argo_cd(ladder: Ladder
 
     assert theirs["a"][0] == theirs["b"][0]
     assert ours["b"][0] >= ours["a"][1]
-    assert "warning[argo.set-progressive]: Argo CD ignores the steps of" in ran.stderr
+    assert "warning[appset.progressive]: Argo CD ignores the steps of" in ran.stderr
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("- list:", "- lists:", "error[argo.set-generator]: there is no generator `lists`"),
-        ("{name: b, ", "{name: a, ", "error[argo.set-twice]: 2 Applications come out as `a`"),
+        ("- list:", "- lists:", "error[appset.generator]: there is no generator `lists`"),
+        ("{name: b, ", "{name: a, ", "error[appset.duplicate]: 2 Applications come out as `a`"),
         ("generators:\n    - list", "goTemplate: true\n  generators:\n    - list", "function"),
         (", maxUpdate: 1", ", maxUpdate: abc", "`maxUpdate` of step 1 is no number"),
-        ("values: ['2']", "values: ['9']", "warning[argo.set-steps]: a step takes no Application"),
+        ("values: ['2']", "values: ['9']", "warning[appset.steps]: a step takes no Application"),
         ("project: default", "projects: default", "`spec.template.spec.project` of ApplicationSet"),
-        ("name: a, ", "name: No_Name, ", "error[argo.set-name]: `No_Name` cannot be"),
-        ("elements: [", "elements: [], old: [", "warning[argo.set-nothing]"),
+        ("name: a, ", "name: No_Name, ", "error[appset.name]: `No_Name` cannot be"),
+        ("elements: [", "elements: [], old: [", "warning[appset.no-results]"),
     ],
 )
 def test_what_is_wrong_with_a_set_is_told_with_its_place(
@@ -191,7 +191,7 @@ def test_an_application_that_is_written_and_generated_is_told_with_both_places(
     ran = tidegate("units", folder, "--offline")
 
     assert ran.returncode == 3
-    assert "error[units.twice]: `Application/argocd/a` is written down, and" in ran.stderr
+    assert "error[units.duplicate]: `Application/argocd/a` is written down, and" in ran.stderr
     assert "at hand.yaml:1:1" in ran.stderr
     assert "generated at set.yaml:1:1 (generator 0, 1: name=a" in ran.stderr
 
@@ -240,7 +240,7 @@ def test_a_parameter_that_is_missing_is_told_where_that_is_an_error(ladder: Ladd
     ran = tidegate("units", ladder.folder, "--offline")
 
     assert ran.returncode == 3
-    assert "error[argo.set-template]" in ran.stderr
+    assert "error[appset.template]" in ran.stderr
     assert "nobody" in ran.stderr
     assert "at set.yaml:16:16 (spec.template.metadata.name)" in ran.stderr
 
@@ -253,7 +253,7 @@ def test_a_glob_that_matches_nothing_is_told(ladder: Ladder) -> None:
 
     ran = tidegate("units", ladder.folder, "--offline")
 
-    assert "note[argo.set-nothing]: this generator finds nothing" in ran.stderr
+    assert "note[appset.no-results]: this generator finds nothing" in ran.stderr
     assert "at set.yaml:6:64 (spec.generators[0].git.directories)" in ran.stderr
 
 
@@ -292,8 +292,8 @@ def test_clusters_of_a_running_argo_cd_are_found_where_it_lives(
         {(item["code"], item["severity"]) for item in map(json.loads, result.stderr.splitlines())}
         for result in (without, ran)
     )
-    assert ("argo.set-clusters", "note") in noted
-    assert ("argo.set-clusters", "note") not in silent
+    assert ("appset.clusters", "note") in noted
+    assert ("appset.clusters", "note") not in silent
 
 
 def test_what_generators_find_elsewhere_can_be_said_in_a_file(
@@ -309,5 +309,5 @@ def test_what_generators_find_elsewhere_can_be_said_in_a_file(
     without = tidegate("units", ladder.folder, "--offline")
     ran = tidegate("units", ladder.folder, "--offline", "--generator-data", data)
 
-    assert "error[argo.set-unknown]: what `plugin` finds is not known here" in without.stderr
+    assert "error[appset.unknown]: what `plugin` finds is not known here" in without.stderr
     assert "Application/argocd/a" in ran.stdout, ran.stderr

@@ -61,7 +61,7 @@ def test_a_set_generates_for_the_clusters_that_a_chart_makes_known(tmp_path: Pat
 
     assert "Application/argocd/web-east" in units.stdout, units.stderr
     assert "Application/argocd/web-west" in units.stdout
-    assert "argo.set-nothing" not in units.stderr
+    assert "appset.no-results" not in units.stderr
     assert played.returncode == 0, played.stderr
     assert "east/Application/argocd/web-east: wave 0" in played.stdout
     lines = [line.split(":")[0] for line in played.stdout.splitlines()]

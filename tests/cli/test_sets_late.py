@@ -118,9 +118,9 @@ def test_a_set_waits_for_the_members_of_a_cluster_that_comes_meanwhile(
 
     result = platform.sync()
 
-    ended = [name for what, name in result if what == "unit.ended"]
-    assert result.index(("unit.ended", "fleet")) < result.index(("step.applying", "web-east"))
-    assert result.index(("unit.ended", "web-east")) < result.index(("step.applying", "tail"))
+    ended = [name for what, name in result if what == "unit.finished"]
+    assert result.index(("unit.finished", "fleet")) < result.index(("step.applying", "web-east"))
+    assert result.index(("unit.finished", "web-east")) < result.index(("step.applying", "tail"))
     assert ended.index("web-east") < ended.index("web"), "the set waits for it"
 
 
@@ -172,4 +172,4 @@ def test_where_nothing_comes_nothing_is_planned_anew(tmp_path: Path) -> None:
     result = platform.sync()
 
     assert ("rollout.superseded", "") not in result
-    assert result.index(("unit.ended", "web-east")) < result.index(("step.applying", "tail"))
+    assert result.index(("unit.finished", "web-east")) < result.index(("step.applying", "tail"))

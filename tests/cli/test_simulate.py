@@ -26,7 +26,7 @@ def test_events_of_several_engines_are_told_with_their_names() -> None:
     ends = [
         (event["engine"], event["reason"])
         for event in messages
-        if event["event"] == "rollout.ended"
+        if event["event"] == "rollout.finished"
     ]
     # Flux knows no waves: the migration runs before its database, a failed Job stays failed, and
     # Flux tries it again until the simulation is over.
@@ -34,7 +34,7 @@ def test_events_of_several_engines_are_told_with_their_names() -> None:
     last = next(
         item for item in messages if item["event"] == "engine.ended" and item["engine"] == "flux"
     )
-    assert last["sentence"].startswith("it still tries: Job default/migrate: ")
+    assert last["message"].startswith("it still tries: Job default/migrate: ")
     assert last["failures"][0]["why"][-1].startswith("Service default/db has no ready endpoints")
 
 
@@ -49,7 +49,7 @@ def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
     assert (last["argocd"]["outcome"], "failures" in last["argocd"]) == ("passed", False)
     failed = last["tidegate"]
     assert (failed["outcome"], failed["lasted"] // 1000) == ("failed", 18)
-    assert failed["sentence"].startswith("Job default/migrate: ")
+    assert failed["message"].startswith("Job default/migrate: ")
     (failure,) = failed["failures"]
     assert failure["name"] == "migrate"
     assert failure["why"][-1].startswith("Service default/db has no ready endpoints")

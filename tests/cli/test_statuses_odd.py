@@ -27,7 +27,7 @@ def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     made.put("clusters/main/lost.yaml", kustomization("lost", "./nowhere"))
 
-    ran = cluster.sync(made.root, "--keep-going")
+    ran = cluster.sync(made.root, "--skip-broken")
 
     assert ran.code == 4, ran.stdout + ran.stderr
     units = cluster.all(KUSTOMIZATION, "flux-system")
@@ -45,7 +45,7 @@ def test_an_application_that_cannot_be_rendered_is_unknown(
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
     made.put("teams/lost.yaml", application("lost", "nowhere"))
 
-    cluster.sync(made.root, "--keep-going")
+    cluster.sync(made.root, "--skip-broken")
 
     lost = get_mapping(cluster.all(APPLICATION, "argocd")["lost"], "status")
     assert (get_text(lost, "sync", "status"), get_text(lost, "health", "status")) == (

@@ -27,7 +27,8 @@ def results_by_name(folder: Path) -> dict[str, str]:
     """What lint says of a repository: the place of each, by code."""
     ran = run(folder, "lint", "--offline", "-o", "json", ".")
     return {
-        finding["code"]: finding.get("where", "") for finding in json.loads(ran.stdout)["findings"]
+        finding["code"]: finding.get("location", "")
+        for finding in json.loads(ran.stdout)["findings"]
     }
 
 
@@ -153,7 +154,7 @@ def test_each_application_that_one_template_makes_has_its_own_faults(tmp_path: P
 def test_only_the_application_at_fault_is_left_out_of_those_of_one_template(tmp_path: Path) -> None:
     chart_of_apps(tmp_path, cart=("cart", ""), web=("web", HERE))
 
-    ran = run(tmp_path, "sync", "--sandbox", "--yes", "--keep-going", "--offline", ".")
+    ran = run(tmp_path, "sync", "--sandbox", "--yes", "--skip-broken", "--offline", ".")
 
     assert "applied 1 object: ConfigMap shop/web" in ran.stdout
     assert "ConfigMap shop/cart" not in ran.stdout.partition("not yet")[0]
@@ -204,7 +205,7 @@ def test_an_app_of_apps_in_a_chart_is_where_a_repository_begins(tmp_path: Path) 
         "Application/argocd/cart",
         "Application/argocd/web",
     ]
-    assert "note[units.apart]: no unit here deploys `spare`" in units.stderr
+    assert "note[units.not-included]: no unit here deploys `spare`" in units.stderr
 
 
 def test_a_chart_of_another_kind_of_argo_is_no_beginning(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_a_chart_of_another_kind_of_argo_is_no_beginning(tmp_path: Path) -> None
 
     ran = run(tmp_path, "units", "--offline", ".")
 
-    assert "error[render.several]" in ran.stderr
+    assert "error[render.ambiguous]" in ran.stderr
 
 
 def test_a_chart_of_applications_that_nobody_deploys_is_told(tmp_path: Path) -> None:
@@ -224,7 +225,7 @@ def test_a_chart_of_applications_that_nobody_deploys_is_told(tmp_path: Path) -> 
 
     ran = run(tmp_path, "units", "--offline", ".")
 
-    assert "note[units.apart]: the chart `apps` makes units, and no unit here" in ran.stderr
+    assert "note[units.not-included]: the chart `apps` makes units, and no unit here" in ran.stderr
     assert "  at apps/Chart.yaml" in ran.stderr
 
 
@@ -237,7 +238,7 @@ def test_what_an_overlay_lacks_that_nobody_deploys_is_worth_a_note(tmp_path: Pat
     ran = run(tmp_path, "lint", "--offline", "-o", "json", ".")
 
     by_name = {
-        finding["where"].partition(":")[0]: finding["severity"]
+        finding["location"].partition(":")[0]: finding["severity"]
         for finding in json.loads(ran.stdout)["findings"]
         if finding["code"] == "ORD049"
     }

@@ -80,8 +80,8 @@ spec: {selector: {matchLabels: {app: web}}, endpoints: [{port: http}]}
 
 
 def lacks(folder: Path) -> list[str]:
-    ran = run(folder, "lint", "--offline", "--greenfield", "-o", "json", ".")
-    return [item["what"] for item in json.loads(ran.stdout)["greenfield"]["assumed"]]
+    ran = run(folder, "lint", "--offline", "--empty-cluster", "-o", "json", ".")
+    return [item["what"] for item in json.loads(ran.stdout)["empty_cluster"]["assumed"]]
 
 
 def test_what_a_chart_that_cannot_be_had_may_bring_is_not_lacking(tmp_path: Path) -> None:

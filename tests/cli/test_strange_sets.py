@@ -64,7 +64,7 @@ def test_a_parameter_that_nobody_fills_in_is_told(tmp_path: Path) -> None:
 
     ran = run(tmp_path, "units", "--offline", ".")
 
-    assert "warning[argo.set-left]: `{{cluster}}` is not filled in for an App" in ran.stderr
+    assert "warning[appset.parameter]: `{{cluster}}` is not filled in for an App" in ran.stderr
     assert "  at set.yaml:20:9 (spec.template.spec.destination.name)" in ran.stderr
     assert "did you mean `clusters`?" in ran.stderr
 
@@ -85,7 +85,7 @@ def test_clusters_that_git_knows_and_parameters_that_are_found_are_fine(tmp_path
     ran = run(tmp_path, "units", "--offline", ".")
 
     assert "argo.cluster" not in ran.stderr
-    assert "argo.set-left" not in ran.stderr
+    assert "appset.parameter" not in ran.stderr
 
 
 def test_why_something_failed_is_looked_for_in_its_own_cluster(tmp_path: Path) -> None:

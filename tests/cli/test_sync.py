@@ -52,8 +52,8 @@ def test_json_is_one_event_for_each_line_from_the_beginning_to_the_end() -> None
 
     result = events(ran.stdout)
     assert ran.returncode == 0
-    assert result[0]["event"] == "rollout.begun"
-    assert (result[-1]["event"], result[-1]["reason"]) == ("rollout.ended", "passed")
+    assert result[0]["event"] == "rollout.started"
+    assert (result[-1]["event"], result[-1]["reason"]) == ("rollout.finished", "passed")
     assert [event["event"] for event in result].count("object.written") == 10
     moments = [event["at"] for event in result]
     assert moments == sorted(moments, key=lambda at: at if isinstance(at, int) else 0)
@@ -161,11 +161,11 @@ def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
     ("words", "told"),
     [
         (("--scenario", "examples/first/app.yaml"), "--scenario is for a simulated cluster"),
-        (("--pace", "20"), "--pace is for a simulated cluster"),
+        (("--speed", "20"), "--speed is for a simulated cluster"),
         (("--seed", "1"), "--seed is for a simulated cluster"),
         (("--sandbox", "--context", "prod"), "--context is for a real cluster"),
         (("--sandbox", "--cluster", "east=prod-east"), "--cluster NAME=CONTEXT is for a real"),
-        (("--sandbox", "--pace", "-1"), "--pace"),
+        (("--sandbox", "--speed", "-1"), "--speed"),
     ],
     ids=lambda item: " ".join(item) if isinstance(item, tuple) else "",
 )

@@ -90,18 +90,18 @@ def test_a_resource_that_cannot_be_read_is_a_mistake_in_the_command(shop: Path, 
     ran = run(shop, "--resource", named)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error[words.selection]")
+    assert ran.stderr.startswith("error[usage.selection]")
 
 
 def test_a_part_of_a_unit_is_not_pruned(shop: Path) -> None:
     ran = run(shop, "--resource", ":ConfigMap:two", "--prune")
 
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert ran.stderr.startswith("error[plan.part]")
+    assert ran.stderr.startswith("error[plan.partial]")
 
 
 def test_a_namespace_is_created_where_that_is_asked_for(shop: Path) -> None:
-    without = run(shop, "--namespace", "web", "--greenfield")
+    without = run(shop, "--namespace", "web", "--empty-cluster")
     objects = written(shop, "--namespace", "web", "--sync-option", "CreateNamespace=true")
 
     assert without.returncode == 3

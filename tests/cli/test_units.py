@@ -49,7 +49,9 @@ def test_the_units_of_a_directory_outside_of_git_are_shown_below_those_that_brin
     assert ran.returncode == 0, ran.stderr
     assert names(ran.stdout) == SHOWN
     assert ran.stdout.splitlines()[2].startswith("  Application/argocd/database ")
-    assert ran.stderr.startswith("note[units.home]: `https://git.example.com/shop/platform.git`")
+    assert ran.stderr.startswith(
+        "note[units.repository-assumed]: `https://git.example.com/shop/platform.git`"
+    )
     assert "\033" not in ran.stdout + ran.stderr
 
 
@@ -60,12 +62,12 @@ def test_the_document_of_units_says_who_brings_them_and_what_comes_before() -> N
     units = {unit["name"]: unit for unit in document["units"]}
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [unit["id"] for unit in document["units"]] == SHOWN
-    assert [item for item, unit in units.items() if unit["entry"]] == ["root", "flux-system"]
+    assert [item for item, unit in units.items() if unit["root"]] == ["root", "flux-system"]
     assert units["shop"]["parent"] == "Application/argocd/root"
     assert units["shop"]["wave"] == 1
     assert units["metrics"]["dependsOn"] == ["Kustomization/flux-system/infrastructure"]
     assert units["database"]["objects"] == 2
-    assert [finding["code"] for finding in document["findings"]] == ["units.home"]
+    assert [finding["code"] for finding in document["findings"]] == ["units.repository-assumed"]
 
 
 def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
@@ -79,7 +81,7 @@ def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
 
 
 def test_a_terminal_counts_steps_that_do_something() -> None:
-    words = ("sync", str(PLATFORM), "--sandbox", "--pace", "40")
+    words = ("sync", str(PLATFORM), "--sandbox", "--speed", "40")
     with on_terminal("tidegate", *words, columns=100, NO_COLOR="1") as program:
         code = program.finish()
 
@@ -91,7 +93,7 @@ def test_a_terminal_counts_steps_that_do_something() -> None:
 @pytest.mark.parametrize(
     ("option", "wrong", "right"),
     [
-        ("--entry", "Application/argocd/rot", "Application/argocd/root"),
+        ("--root", "Application/argocd/rot", "Application/argocd/root"),
         ("--unit", "metric", "metrics"),
     ],
 )
@@ -107,7 +109,7 @@ def test_a_name_that_nobody_has_is_told_with_the_nearest(
 
 @pytest.mark.parametrize("entry", ["root", "Application/argocd/root", "argocd/root.yaml", "argocd"])
 def test_an_entry_goes_by_its_name_its_identity_its_file_and_its_directory(entry: str) -> None:
-    ran = tidegate("units", PLATFORM, "--entry", entry)
+    ran = tidegate("units", PLATFORM, "--root", entry)
 
     assert names(ran.stdout) == SHOWN[:3]
 
@@ -117,7 +119,7 @@ def test_alternatives_are_planned_one_after_another_and_rolled_out_by_name_alone
 
     planned = tidegate("plan", repo, "--offline")
     refused = tidegate("sync", repo, "--sandbox", "--offline")
-    chosen = tidegate("plan", repo, "--offline", "--entry", "clusters/prod")
+    chosen = tidegate("plan", repo, "--offline", "--root", "clusters/prod")
 
     heads = [line for line in planned.stdout.splitlines() if ", from clusters/" in line]
     assert (planned.returncode, len(heads)) == (0, 2)
@@ -131,7 +133,7 @@ def test_a_directory_above_charts_says_what_to_point_at() -> None:
     ran = tidegate("plan", "charts")
 
     assert ran.returncode == 3
-    assert ran.stderr.startswith("error[render.several]: `charts` holds several things to render")
+    assert ran.stderr.startswith("error[render.ambiguous]: `charts` holds several things to render")
     assert "point at one of: " in ran.stderr
     assert "`charts/laravel`" in ran.stderr
 
@@ -216,7 +218,7 @@ def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
 
     simulated = tidegate("simulate", platform)
     refused = tidegate("sync", platform, "--sandbox")
-    kept = tidegate("sync", platform, "--sandbox", "--keep-going")
+    kept = tidegate("sync", platform, "--sandbox", "--skip-broken")
 
     assert simulated.returncode == 3
     assert refused.returncode == 3
@@ -234,7 +236,7 @@ def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(platform: Path) -> N
     edit(platform / "clusters/production/infrastructure.yaml", "./infrastructure", "./gone")
     edit(platform / "argocd/apps/database.yaml", "path: database", "path: gone")
 
-    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+    ran = tidegate("sync", platform, "--sandbox", "--skip-broken")
 
     assert ran.returncode == 4, ran.stderr
     assert "nothing was written" in ran.stdout
@@ -276,9 +278,9 @@ def test_the_configuration_says_what_the_entries_are_and_what_is_not_looked_at(
 ) -> None:
     config = platform / "tidegate.yaml"
 
-    config.write_text("entries: [clusters/production]\n")
+    config.write_text("roots: [clusters/production]\n")
     chosen = tidegate("units", platform)
-    config.write_text("entries: [clusters/nowhere]\n")
+    config.write_text("roots: [clusters/nowhere]\n")
     strange = tidegate("units", platform)
     config.write_text("ignore: [clusters/]\n")
     ignored = tidegate("units", platform)
@@ -290,7 +292,7 @@ def test_the_configuration_says_what_the_entries_are_and_what_is_not_looked_at(
 
 
 def test_a_simulation_tells_what_was_tried_again() -> None:
-    ran = tidegate("simulate", PLATFORM, "--entry", "root")
+    ran = tidegate("simulate", PLATFORM, "--root", "root")
 
     assert ran.returncode == 0, ran.stderr
     assert (
@@ -302,7 +304,7 @@ def test_a_simulation_tells_what_was_tried_again() -> None:
 def test_who_is_brought_by_flux_begins_at_once_and_who_depends_on_it_asks_every_30_seconds() -> (
     None
 ):
-    ran = tidegate("simulate", PLATFORM, "--entry", "clusters/production")
+    ran = tidegate("simulate", PLATFORM, "--root", "clusters/production")
 
     applied = {line.split()[0]: line.split()[2] for line in ran.stdout.splitlines()[1:4]}
     assert ran.returncode == 0, ran.stderr
@@ -324,7 +326,7 @@ def test_whom_a_unit_brings_is_seen_though_it_cannot_be_rendered(platform: Path)
     (platform / "argocd" / "apps" / "broken.yaml").write_text(broken)
 
     shown = tidegate("units", platform, "-o", "json")
-    ran = tidegate("sync", platform, "--sandbox", "--keep-going")
+    ran = tidegate("sync", platform, "--sandbox", "--skip-broken")
 
     parents = {unit["name"]: unit["parent"] for unit in json.loads(shown.stdout)["units"]}
     assert shown.returncode == 3
@@ -353,7 +355,7 @@ def test_a_directory_of_manifests_is_read_without_the_charts_in_it(tmp_path: Pat
 
     assert ran.returncode == 0
     assert "ConfigMap default/web" in ran.stdout
-    assert "note[units.apart]: `vendor/redis` is a thing of its own" in ran.stderr
+    assert "note[units.not-included]: `vendor/redis` is a thing of its own" in ran.stderr
 
 
 def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) -> None:
@@ -370,7 +372,7 @@ def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) ->
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [body]})
     (platform / "compact.yaml").write_text(text)
 
-    ran = tidegate("units", platform, "--entry", "compact")
+    ran = tidegate("units", platform, "--root", "compact")
 
     assert names(ran.stdout) == ["Application/argocd/compact"]
 

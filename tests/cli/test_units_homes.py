@@ -36,7 +36,7 @@ def test_a_chart_of_applications_says_by_them_which_repository_it_lies_in(tmp_pa
     assert ran.returncode == 0, ran.stderr
     assert "ConfigMap" in ran.stdout
     findings = [json.loads(line) for line in ran.stderr.splitlines()]
-    (result,) = [finding["sentence"] for finding in findings if finding["severity"] == "note"]
+    (result,) = [finding["message"] for finding in findings if finding["severity"] == "note"]
     assert result == "`https://git.example.com/shop/apps.git` is taken for this directory"
 
 

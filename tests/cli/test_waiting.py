@@ -89,7 +89,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     assert (whole.code, part.code, ill.code) == (8, 0, 0), part.stderr + ill.stderr
     last = json.loads(result.stdout.splitlines()[-1])
     (failure,) = last["failures"]
-    assert (result.code, last["event"], last["outcome"]) == (8, "wait.explained", "late")
+    assert (result.code, last["event"], last["outcome"]) == (8, "wait.explained", "timed-out")
     assert (failure["unit"], failure["name"]) == ("Application/argocd/red", "broken")
     assert any(event.startswith("BackoffLimitExceeded: ") for event in failure["events"])
     assert "  Job default/broken is not well" in whole.stdout.splitlines()
@@ -146,7 +146,7 @@ def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
     ran = tidegate("app", verb, "shop", "--parameter", "a=b", "-C", PLATFORM, "--offline")
 
     assert ran.returncode == 2
-    assert "error[words.git]: `Application/argocd/shop` stands in Git" in ran.stderr
+    assert "error[usage.git]: `Application/argocd/shop` stands in Git" in ran.stderr
     assert "at argocd/apps/shop.yaml:1:1" in ran.stderr
 
 

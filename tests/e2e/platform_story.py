@@ -46,7 +46,7 @@ stages: [{when: {kind: "*"}, after: 0s}]
 """
 """Everything takes as long as a real server needs, and no longer."""
 LONG_PROBES = {"initialDelaySeconds: 60": "initialDelaySeconds: 1", "periodSeconds: 30": ""}
-KILLS = (("object.written", 5), ("rollout.begun", 1), ("object.written", 3))
+KILLS = (("object.written", 5), ("rollout.started", 1), ("object.written", 3))
 """After what a rollout is killed, and how often that was told."""
 
 TELLERS = (*REPORTERS, "argocd-applicationset-controller")

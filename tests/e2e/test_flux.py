@@ -139,7 +139,7 @@ async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet:
 
 
 async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
-    for name in ("rollout.begun", "step.checking", "object.written") * 3 + ("rollout.begun",):
+    for name in ("rollout.started", "step.checking", "object.written") * 3 + ("rollout.started",):
         await fleet.killed("sync", after=name, times=1)
 
     ran = await fleet.run("sync", "--yes")

@@ -71,9 +71,9 @@ async def test_what_a_job_or_a_hook_prints_is_told_while_it_runs(
     ran = await harbour.run("sync", "--yes", "--logs", "-o", "json")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    printed = [event for event in events if event["event"] == "log.printed"]
+    printed = [event for event in events if event["event"] == "log.line"]
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert [item["sentence"] for item in printed] == SHOWN
+    assert [item["message"] for item in printed] == SHOWN
     assert {(item["kind"], item["name"], item["unit"]) for item in printed} == {
         ("Job", "migrate", f"{harbour.namespace}/shop")
     }

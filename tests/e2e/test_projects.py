@@ -73,7 +73,7 @@ async def test_what_a_project_does_not_allow_keeps_everything_from_being_written
 
     refused = await fleet.run("sync", "--yes")
     untouched = fleet.writes()
-    others = await fleet.run("sync", "--yes", "--keep-going")
+    others = await fleet.run("sync", "--yes", "--skip-broken")
 
     assert refused.code == 3, refused.stdout + refused.stderr
     assert "project `team` does not allow Secret `key`" in refused.stderr

@@ -95,13 +95,13 @@ async def test_a_child_is_tried_again_with_what_was_committed_meanwhile(
     result: list[str] = []
     while line := await process.stdout.readline():
         result.append(json.loads(line)["event"])
-        if result.count("retry.planned") == 1 and result[-1] == "retry.planned":
+        if result.count("retry.scheduled") == 1 and result[-1] == "retry.scheduled":
             made.put("web/all.yaml", setting("early"), setting("web", wave=1, to="home"))
     code = await process.wait()
 
     assert process.stderr is not None
     document = (await process.stderr.read()).decode()
-    assert "retry.planned" in result, document
+    assert "retry.scheduled" in result, document
     assert code == 0, document
     assert "rollout.superseded" in result
     written = [name for verb, name in fleet.writes() if name.startswith("configmaps/")]

@@ -218,7 +218,9 @@ def lasted(ran: Ran, stage: str = "objects") -> list[int]:
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
     own_items = [item for item in messages if f"web/{stage}" in item.get("step", "")]
     begun = [item["at"] for item in own_items if item["event"] == "step.gating"]
-    ended = [item["at"] for item in own_items if item["event"] in {"retry.planned", "step.failed"}]
+    ended = [
+        item["at"] for item in own_items if item["event"] in {"retry.scheduled", "step.failed"}
+    ]
     return [int(end - begin) // SECOND for begin, end in zip(begun, ended, strict=True)]
 
 

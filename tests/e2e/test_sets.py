@@ -190,10 +190,10 @@ async def test_limits_are_kept_and_a_hold_holds_until_each_is_approved(fleet: Fl
         await until(process, "step.waiting", "c1", "c2")
         held = set(fleet.written())
         first = await fleet.approve("c1")
-        await until(process, "unit.ended", "c1")
+        await until(process, "unit.finished", "c1")
         half = set(fleet.written())
         second = await fleet.approve("c2")
-        await until(process, "unit.ended", "d1", "d2", "d3")
+        await until(process, "unit.finished", "d1", "d2", "d3")
         assert await process.wait() == 0
 
     assert held == {*STEPS["1"], *STEPS["2"]}
@@ -223,7 +223,7 @@ async def test_a_failing_smoke_stops_all_later_steps_until_it_is_mended(fleet: F
 
 async def test_a_rollout_that_is_killed_keeps_the_limits_and_the_hold(fleet: Fleet) -> None:
     fleet.sets.write()
-    for result, name in (("unit.ended", "a1"), ("step.applying", "b2"), ("step.waiting", "c2")):
+    for result, name in (("unit.finished", "a1"), ("step.applying", "b2"), ("step.waiting", "c2")):
         async with fleet.syncing() as process:
             await until(process, result, name)
             process.kill()

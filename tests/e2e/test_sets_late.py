@@ -96,7 +96,7 @@ async def test_a_cluster_that_comes_and_goes_meanwhile_is_generated_for(fleet: R
     async with fleet.syncing() as process:
         await until(process, "step.waiting", "held")
         await fleet.register("east")
-        await until(process, "unit.ended", "east")
+        await until(process, "unit.finished", "east")
         await fleet.approve("held")
         assert await process.wait() == 0
     came = await fleet.is_there("east")

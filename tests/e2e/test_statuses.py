@@ -289,12 +289,12 @@ async def test_a_live_controller_is_refused_taken_over_and_handed_back(
     with a_controller(fleet, dialect) as home:
         refused = await fleet.run("sync", "--yes")
         assert refused.code == 5, refused.stdout + refused.stderr
-        assert "error[cluster.master]" in refused.stderr
+        assert "error[cluster.controller-active]" in refused.stderr
         assert fleet.writes() == []
         taken = await fleet.run("sync", "--yes", "--take-over")
         assert taken.code == 0, taken.stdout + taken.stderr
         assert all(map(is_held, bodies(fleet, kinds, home)))
-        await fleet.killed("sync", after="rollout.begun", times=1)
+        await fleet.killed("sync", after="rollout.started", times=1)
         back = await fleet.run("sync", "--yes", "--hand-back")
         assert back.code == 0, back.stdout + back.stderr
         assert not any(map(is_held, bodies(fleet, kinds, home)))
@@ -312,7 +312,7 @@ async def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that
         before = bodies(fleet, kinds, home)
         refused = await fleet.run("delete", "--yes")
         assert refused.code == 5, refused.stdout + refused.stderr
-        assert "error[cluster.master]" in refused.stderr
+        assert "error[cluster.controller-active]" in refused.stderr
         assert bodies(fleet, kinds, home) == before
         gone = await fleet.run("delete", "--yes", "--take-over")
         assert gone.code == 0, gone.stdout + gone.stderr

@@ -34,7 +34,7 @@ from tidegate.workspace.workspace import open_workspace
 WAVES = (0, 1, 2, 3)
 HOOKS = ("PreSync", "Sync", "PostSync")
 SEEDS = range(20)
-PLAYING = SimulationOptions(until=Ms(30 * MINUTE), greenfield=True)
+PLAYING = SimulationOptions(until=Ms(30 * MINUTE), empty_cluster=True)
 TARGET = ClusterTargets(simulation=SimulationConfig())
 
 

@@ -92,7 +92,7 @@ async def ends(folder: Path) -> bool:
             [None],
             target,
             setting,
-            SimulationOptions(until=Ms(40 * MINUTE), greenfield=True),
+            SimulationOptions(until=Ms(40 * MINUTE), empty_cluster=True),
         )
     except Exception:  # noqa: BLE001 - what cannot be put in order does not end either
         return False
@@ -111,7 +111,7 @@ async def test_deadlocks_hang_and_what_is_clean_completes(seed: int, tmp_path: P
     files = (broken_repository if is_broken else sound_repository)(dice).files()
     folder = write_files(tmp_path, files)
 
-    report = await lint_at(folder, LintOptions(greenfield=True))
+    report = await lint_at(folder, LintOptions(empty_cluster=True))
 
     assert bool(errors_in(report)) is is_broken, (errors_in(report), files)
     assert report.assumed == (), files

@@ -35,7 +35,7 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 async def remarks_on(folder: Path) -> set[Remark]:
     """What lint says of it that somebody should act on, with what it silently assumes."""
-    report = await lint_at(folder, LintOptions(greenfield=True))
+    report = await lint_at(folder, LintOptions(empty_cluster=True))
     messages: set[Remark] = {
         (finding.code, finding.message, finding.severity)
         for finding in report.findings

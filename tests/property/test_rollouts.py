@@ -88,7 +88,7 @@ def test_no_order_of_hashes_shows_in_what_is_told() -> None:
     messages = {_transcript(hash_seed) for hash_seed in ("0", "1", "4711")}
 
     assert len(messages) == 1
-    assert b"rollout.ended" in messages.pop()
+    assert b"rollout.finished" in messages.pop()
 
 
 @every_case

@@ -86,7 +86,7 @@ def test_one_that_was_away_does_not_undo_a_newer_plan(
     stage.play(first, second, happenings=absence.of(first.life))
 
     error = first.life.error
-    assert error is None or error.code == "cluster.overtaken"
+    assert error is None or error.code == "cluster.superseded"
     assert_second_took_over(stage, second)
 
 

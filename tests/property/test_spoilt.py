@@ -32,7 +32,7 @@ PLACES = (
 CODES = frozenset({0, 2, 3, 4, 5, 8, 10})
 """Every way to end but a bug, an interruption, or a reader that has gone."""
 VERBS = {
-    "lint": "lint . | lint . --greenfield | lint . -o sarif | lint . -o json",
+    "lint": "lint . | lint . --empty-cluster | lint . -o sarif | lint . -o json",
     "graph": "graph . | graph . -o json | graph . -o mermaid | graph . -o dot",
     "critical path": "graph . --critical-path | graph . --critical-path -o json",
     "why": "graph . --why NAME OTHER | trace KIND NAME | trace KIND NAME -o json",
@@ -40,16 +40,16 @@ VERBS = {
     "render": "render . | render FILE | render . -f FILE | render . --origins -o json",
     "plan": "plan . | plan FILE | plan . -o json | plan . --unit NAME | plan . -n NAME",
     "simulate": "simulate . | simulate . --engine argocd | simulate . --engine flux",
-    "all engines": "simulate . --engine argocd,flux,tidegate -o json | simulate . --greenfield",
+    "all engines": "simulate . --engine argocd,flux,tidegate -o json | simulate . --empty-cluster",
     "sync": "sync . --sandbox | sync . --sandbox -o json | sync . --sandbox --prune --logs",
     "delete": "delete . --sandbox | sandbox run FILE | sandbox run . -o json",
     "flux": "build ks --all | build hr NAME | diff ks --all | get all -A | tree ks NAME",
     "argocd": "app list | app get NAME | app manifests --all | app diff --all | tree app NAME",
-    "sets": "appset generate FILE | appset generate FILE --params | units . --entry NAME",
+    "sets": "appset generate FILE | appset generate FILE --params | units . --root NAME",
     "health": "health FILE | health FILE -o json | config . | config . -o json | verify .",
     "options": "simulate . --scenario FILE | simulate . --profile FILE | lint . --config FILE",
     "rules": "plan . --health-rules FILE | plan . --ignore-differences FILE | verify FILE",
-    "learn": "profile learn FILE | simulate . --operators FILE | plan . --generator-data FILE",
+    "learn": "profile learn FILE | simulate . --operator-defs FILE | plan . --generator-data FILE",
 }
 """Commands that need no cluster; which one is drawn, and whom it names."""
 OFFLINE = frozenset({"lint", "graph", "waves", "render", "plan", "simulate", "sync"})

@@ -17,7 +17,7 @@ from tidegate.external.process import Limits
 from tidegate.model.times import Ms
 
 LATE, STOPPED = 8, 130
-COMMAND = [sys.executable, "-m", "tidegate", "sync", FIRST, "--sandbox", "--pace", "1"]
+COMMAND = [sys.executable, "-m", "tidegate", "sync", FIRST, "--sandbox", "--speed", "1"]
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -25,7 +25,7 @@ SWOLLEN = {
     "a wide string": "'" + "a" * 1_000_000 + "'",
 }
 VERBS = (("render",), ("units",), ("plan",), ("simulate",), ("sandbox", "run"))
-OPTIONS = ("--scenario", "--profile", "--operators", "--health-rules", "--ignore-differences")
+OPTIONS = ("--scenario", "--profile", "--operator-defs", "--health-rules", "--ignore-differences")
 
 
 @pytest.mark.parametrize("what", SWOLLEN)

@@ -168,7 +168,9 @@ async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path
     planned = await make_plan([await make_unit_tree(unit, session)], session)
     result = await with_removed_units(planned, session)
 
-    (finding,) = [finding for finding in result.findings if finding.code == "units.unread"]
+    (finding,) = [
+        finding for finding in result.findings if finding.code == "units.record-unreadable"
+    ]
     assert result.plan == planned.plan
     assert UnitRecord(other.id.tracking_id, "").ref.name in str(finding.location)
     assert "journal rebuild" in finding.fix

@@ -17,8 +17,8 @@ from tidegate.errors import PlanError, SystemResourceError
 
 SPENT = 7
 LIMITS = {
-    "files": (resource.RLIMIT_NOFILE, 12, "error[machine.spent]: Too many open files"),
-    "disk": (resource.RLIMIT_FSIZE, 0, "error[machine.spent]: there is no directory for temp"),
+    "files": (resource.RLIMIT_NOFILE, 12, "error[system.exhausted]: Too many open files"),
+    "disk": (resource.RLIMIT_FSIZE, 0, "error[system.exhausted]: there is no directory for temp"),
 }
 
 

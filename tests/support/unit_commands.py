@@ -106,7 +106,7 @@ class Checkout:
 
     async def render(self, tidegate: Tidegate, unit: Expected) -> list[Made]:
         """All that go by the name of a unit."""
-        entry = ["--entry", unit.of] if unit.of else []
+        entry = ["--root", unit.of] if unit.of else []
         ran = await self._run(tidegate, "render", *entry, "-o", "units")
         made = [msgspec.json.decode(line, type=Made) for line in ran.lines]
         return [item for item in made if item.unit == unit.id]

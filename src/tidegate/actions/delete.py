@@ -221,7 +221,7 @@ def refuse_changed_deletions(deletions: Sequence[Deletion], confirmed_digest: st
         names = ", ".join(f"`{deletion.stored_journal.unit.id}`" for deletion in deletions)
         problem = f"what {names} has in the cluster changed meanwhile"
         hint = "nothing was deleted; run the command again, and look at what it shows"
-        raise PlanError("plan.moved", problem, hint=hint)
+        raise PlanError("plan.stale", problem, hint=hint)
 
 
 async def finish_deletion(deletion: Deletion, world: Dispatcher) -> None:

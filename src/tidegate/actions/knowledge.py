@@ -41,7 +41,7 @@ def find_rows(query: str, knowledge: Knowledge) -> list[tuple[str, KindRow]]:
         if similar
         else default_hint
     )
-    raise UsageError("words.kind", problem, hint=hint)
+    raise UsageError("usage.kind", problem, hint=hint)
 
 
 def _kind_names(kind: str, row: KindRow) -> tuple[str, ...]:

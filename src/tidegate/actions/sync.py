@@ -81,7 +81,7 @@ def refuse_changed_plan(plan: Plan, confirmed_digest: str) -> None:
     if confirmed_digest and confirmed_digest != plan.digest:
         problem = "what was shown is not what would be rolled out any more"
         hint = "nothing was written; run the command again, and look at what it shows"
-        raise PlanError("plan.moved", problem, hint=hint)
+        raise PlanError("plan.stale", problem, hint=hint)
 
 
 def refuse_unsafe(

@@ -168,7 +168,7 @@ def _print_changes(
             "unit": name,
             "synced": status.is_synced,
             "health": status.verdict.health.value,
-            "sentence": status.verdict.message,
+            "message": status.verdict.message,
         }
         options.print_result(output, [document], [line])
 
@@ -179,4 +179,4 @@ def _timeout_error(pending: list[UnitStatus], flags: Flags) -> WaitTimeoutError:
     worst = pending[0] if pending else None
     hint = f"{worst.unit.id}: {worst.verdict.health}, {worst.verdict.message}" if worst else ""
     problem = f"timed out ({duration}) waiting for app {names} match desired state"
-    return WaitTimeoutError("cluster.late", problem, hint=hint)
+    return WaitTimeoutError("cluster.wait-timeout", problem, hint=hint)

@@ -20,16 +20,16 @@ from tidegate.simulation.assumptions import given_for_missing
 def print_assumptions(
     missing: Sequence[MissingDependency],
     *,
-    greenfield: bool,
+    empty_cluster: bool,
     is_json: bool = False,
     to_stderr: bool = False,
 ) -> None:
     """Print the assumptions as a scenario; if `greenfield`, the missing dependencies."""
-    given = {} if greenfield else given_for_missing(missing)
+    given = {} if empty_cluster else given_for_missing(missing)
     if is_json:
         documents = missing_documents(missing, given) if missing else ()
         lines = [msgspec.json.encode(document).decode() for document in documents]
-    elif greenfield:
+    elif empty_cluster:
         lines = [*missing_lines(missing)]
     else:
         lines = [*assumption_lines(missing, merge_given(given))]

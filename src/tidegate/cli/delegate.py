@@ -92,7 +92,7 @@ def sync_by_argocd(
             "what stands here is rolled out, and no Argo CD is alive that had another revision"
         )
         hint = f"`git worktree add ../at {flags['at']}`, and `-C ../at`, rolls out that one"
-        raise UsageError("words.revision", problem, hint=hint)
+        raise UsageError("usage.revision", problem, hint=hint)
     return code
 
 

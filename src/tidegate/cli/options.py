@@ -115,8 +115,8 @@ TIMEOUT = click.option(
 OFFLINE = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
 )
-ROOT = click.option(
-    "--root",
+LOAD_ROOT = click.option(
+    "--load-root",
     default=None,
     type=click.Path(exists=True, file_okay=False),
     help="The directory that overlays may reach; the repository's if not given.",
@@ -202,7 +202,7 @@ class Flags(TypedDict, total=False):
 
     name: str
     namespace: str
-    entry: str
+    root_unit: str
     units: tuple[str, ...]
     place: str
     labels: str
@@ -226,7 +226,7 @@ class Flags(TypedDict, total=False):
     include: str
     exclude: str
     offline: bool
-    root: str | None
+    load_root: str | None
     maps: tuple[str, ...]
     ignore_waves: bool
     sync_options: tuple[str, ...]
@@ -240,25 +240,25 @@ class Flags(TypedDict, total=False):
     still: bool
     scenario: Path | None
     profile: Path | None
-    operators: Path | None
+    operator_defs: Path | None
     seed: int
-    greenfield: bool
-    spread: bool
+    empty_cluster: bool
+    duration_range: bool
     start: Ms | None
     health_rules: Path | None
     prune: bool
-    confirm: bool
+    confirmed: bool
     allow_empty: bool
     yes_delete_contents: bool
     resources: tuple[str, ...]
-    hooks: bool
+    force_hooks: bool
     dry_run: bool
     preflight: str
     on_failure: str
-    keep_going: bool
+    skip_broken: bool
     approved: tuple[str, ...]
-    adopt_name: bool
-    take_broken_seals: bool
+    force_owner: bool
+    ignore_sops_mac: bool
     take_over: bool
     hand_back: bool
     yes: bool
@@ -266,10 +266,10 @@ class Flags(TypedDict, total=False):
     timeout: Ms | None
     wait: bool | None
     logs: bool
-    pace: float | None
+    speed: float | None
     until: Ms
     kinds: tuple[str, ...]
-    given: tuple[Path, ...]
+    preload: tuple[Path, ...]
     foreground: bool
     origins: bool
     objects: bool
@@ -323,7 +323,11 @@ def _parse_time(_ctx: click.Context, option: click.Parameter, text: str | None) 
 
 SELECTION = (
     click.option(
-        "--entry", default="", metavar="NAME|PATH", help="Where to begin, if there are several."
+        "--root",
+        "root_unit",
+        default="",
+        metavar="NAME|PATH",
+        help="Where to begin, if there are several.",
     ),
     click.option(
         "--unit",
@@ -378,7 +382,7 @@ PLAIN_UNIT = (
     ),
     OFFLINE,
     REPO_MAP,
-    ROOT,
+    LOAD_ROOT,
 )
 CLUSTER = (
     click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
@@ -402,7 +406,7 @@ SIMULATED_CLUSTER = (
         "--scenario", type=EXISTING_FILE, help="What goes wrong, and what is there already."
     ),
     click.option("--profile", type=EXISTING_FILE, help="How long things take."),
-    click.option("--operators", type=EXISTING_FILE, help="Rows for operators of your own."),
+    click.option("--operator-defs", type=EXISTING_FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
 )
 SIMULATION = (
@@ -424,9 +428,9 @@ SINCE = (
         help="What was written since then is one rollout; else since the last one of each unit.",
     ),
 )
-GREENFIELD = (
+EMPTY_CLUSTER = (
     click.option(
-        "--greenfield",
+        "--empty-cluster",
         is_flag=True,
         help="Take nothing to be there that is not brought, and list what is missing.",
     ),
@@ -446,14 +450,16 @@ TARGET = (
 )
 PRUNE = (
     click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR."),
-    click.option("--confirm", is_flag=True, help="Prune what asks for confirmation, too."),
+    click.option(
+        "--confirm-prune", "confirmed", is_flag=True, help="Prune what asks for confirmation, too."
+    ),
     click.option("--allow-empty", is_flag=True, help="Prune though DIR has no objects."),
 )
 ROLLOUT_OUTPUT = (
     TIMEOUT,
     click.option("--logs", is_flag=True, help="Show what the pods of hooks and Jobs print."),
     click.option(
-        "--pace",
+        "--speed",
         type=click.FloatRange(min=0),
         default=None,
         help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",

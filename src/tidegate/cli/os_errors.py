@@ -52,21 +52,21 @@ def _convert_error(error: BaseException) -> TidegateError | None:
         case TidegateError():
             return error
         case MemoryError():
-            return SystemResourceError("machine.spent", "there is no memory left")
+            return SystemResourceError("system.exhausted", "there is no memory left")
         case OSError(errno=number) if number in ERRNO_HINTS:
             file_text = f": {error.filename}" if error.filename else ""
             hint = ERRNO_HINTS[number]
             return SystemResourceError(
-                "machine.spent", f"{os.strerror(number)}{file_text}", hint=hint
+                "system.exhausted", f"{os.strerror(number)}{file_text}", hint=hint
             )
         case PermissionError(filename=name) if name:
             problem = f"it cannot be read: {error.strerror}"
             return FileError("file.unreadable", problem, location=Location(str(name)))
         case OSError() if NO_TEMP_DIRECTORY in str(error):
             problem = "there is no directory for temporary files that can be written"
-            return SystemResourceError("machine.spent", problem, hint=SPACE_HINT)
+            return SystemResourceError("system.exhausted", problem, hint=SPACE_HINT)
         case RuntimeError() if NO_THREAD in str(error):
             hint = ERRNO_HINTS[errno.EAGAIN]
-            return SystemResourceError("machine.spent", "no thread can be started", hint=hint)
+            return SystemResourceError("system.exhausted", "no thread can be started", hint=hint)
         case _:
             return None

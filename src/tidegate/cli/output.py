@@ -61,17 +61,17 @@ def print_error(error: TidegateError) -> None:
         print_lines(str(shown), err=True)
         return
     location = str(shown.location) if shown.location else None
-    document = {"code": shown.code, "severity": "error", "sentence": shown.problem}
-    print_error_document({**document, "where": location, "why": "", "fix": shown.hint})
+    document = {"code": shown.code, "severity": "error", "message": shown.problem}
+    print_error_document({**document, "location": location, "why": "", "fix": shown.hint})
 
 
-def note(sentence: str, *, severity: str = "note") -> None:
+def note(message: str, *, severity: str = "note") -> None:
     """Print a note to standard error."""
     if has_json_errors():
-        document = {"code": "", "severity": severity, "sentence": sentence}
-        print_error_document({**document, "where": None, "why": "", "fix": ""})
+        document = {"code": "", "severity": severity, "message": message}
+        print_error_document({**document, "location": None, "why": "", "fix": ""})
     else:
-        print_line(f"{severity}: {sentence}", err=True)
+        print_line(f"{severity}: {message}", err=True)
 
 
 def print_error_document(document: Mapping[str, object]) -> None:

@@ -35,7 +35,7 @@ PLAIN_UNIT_FLAGS = (
     *("sync_options", "ignore_waves"),
 )
 """Flags of a plain unit only."""
-SIMULATION_FLAGS = ("scenario", "profile", "operators", "seed", "pace")
+SIMULATION_FLAGS = ("scenario", "profile", "operator_defs", "seed", "speed")
 """Flags of a simulated cluster only."""
 
 
@@ -89,7 +89,7 @@ def simulation_config(flags: Flags) -> SimulationConfig:
     return SimulationConfig(
         scenario=flags.get("scenario"),
         profile=flags.get("profile"),
-        operators=flags.get("operators"),
+        operators=flags.get("operator_defs"),
         seed=flags.get("seed", 0),
         start=flags.get("start"),
         is_static=flags.get("still", False),
@@ -116,7 +116,7 @@ def load_request(path: str, flags: Flags, *, check_exists: bool = True) -> LoadR
         policy=_policy_from_flags(flags),
         plain_unit_flags=_explicit_flags(),
         clusters=tuple(name for name, _ in flags.get("clusters", ())) or ("",),
-        entry=flags.get("entry", ""),
+        entry=flags.get("root_unit", ""),
         units=flags.get("units", ()),
         generator_data=read_generator_data(flags.get("generator_data")),
     )
@@ -147,12 +147,12 @@ def _policy_from_flags(flags: Flags) -> Policy:
         order=Order.NONE if flags.get("ignore_waves") else Order.WAVES,
         ignore_differences=read_ignore_differences(flags.get("ignore_differences")),
         prune=flags.get("prune", False),
-        confirmed=flags.get("confirm", False),
+        confirmed=flags.get("confirmed", False),
         allow_empty=flags.get("allow_empty", False),
         delete_contents=flags.get("yes_delete_contents", False),
         continue_on_failure=flags.get("on_failure") == "continue",
-        runs_hooks=flags.get("hooks", False),
-        adopt_name=flags.get("adopt_name", False),
+        runs_hooks=flags.get("force_hooks", False),
+        adopt_name=flags.get("force_owner", False),
         identity=_identity_from_flags(flags),
     )
     return with_force(

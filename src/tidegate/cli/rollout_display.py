@@ -49,15 +49,17 @@ async def on_screen(
             progress_line.update(
                 f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}"
             )
-        greenfield = flags.get("greenfield", True)
+        empty_cluster = flags.get("empty_cluster", True)
         opening = open_with_assumptions(
-            request, target, render_settings(flags), greenfield=greenfield
+            request, target, render_settings(flags), empty_cluster=empty_cluster
         )
         async with opening as (session, workspace, missing):
-            if "greenfield" in flags:
+            if "empty_cluster" in flags:
                 progress_line.clear()
                 is_json = flags["output"] == "json"
-                print_assumptions(missing, greenfield=greenfield, is_json=is_json, to_stderr=True)
+                print_assumptions(
+                    missing, empty_cluster=empty_cluster, is_json=is_json, to_stderr=True
+                )
             title = ", ".join(str(unit_tree.root_id) for unit_tree in workspace.unit_trees)
             screen.set_title(title, _next_commands(target, RolloutOutcome.STOPPED))
             progress_line.update(next_activity)
@@ -76,7 +78,7 @@ async def show_rollout(
     """Run a plan on a screen, record it if requested, and return its outcome."""
     target = session.targets
     default_speed = DEFAULT_SPEED if screen.is_live and target.simulation is not None else None
-    speed = default_speed if flags["pace"] is None else flags["pace"] or None
+    speed = default_speed if flags["speed"] is None else flags["speed"] or None
     rollout_options = replace(
         rollout_options,
         pace=speed,

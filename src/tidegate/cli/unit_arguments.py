@@ -125,10 +125,19 @@ NAMESPACE_FILTER = click.option(
 ALL = click.option("--all", "every", is_flag=True, help="All of them.")
 PATH_PARAMETERS = frozenset(
     [
-        *("what", "units", "entry", "generator_data", "name", "namespace", "values", "parameters"),
+        *(
+            "what",
+            "units",
+            "root_unit",
+            "generator_data",
+            "name",
+            "namespace",
+            "values",
+            "parameters",
+        ),
         *("recurse", "include", "exclude", "ignore_waves", "sync_options", "ignore_differences"),
         *("revision", "chart", "kube_version", "api_versions", "string_parameters"),
-        *("file_parameters", "root", "plan"),
+        *("file_parameters", "load_root", "plan"),
     ]
 )
 """Parameters that belong to a path, not to a named unit."""

@@ -121,7 +121,7 @@ async def are_controllers_running(resources: Sequence[SelectedResource], session
     titles = " and ".join(dict.fromkeys(CONTROLLERS[kind].title for _, kind in running))
     problem = f"{titles} is alive, and nobody is for `{absent[0].id}`"
     hint = "name those of one controller alone; or `--take-over` rolls out from here"
-    raise ClusterError("cluster.master", problem, hint=hint)
+    raise ClusterError("cluster.controller-active", problem, hint=hint)
 
 
 async def get_live_resources(
@@ -261,7 +261,7 @@ def _parse_resource(value: str) -> tuple[str, str, str, str]:
             f"Argo CD syncs resources that are named one by one, and `{sanitize(value)}` is none"
         )
         hint = "write GROUP:KIND:[NAMESPACE/]NAME; or `--take-over` rolls out from here"
-        raise UsageError("words.resource", problem, hint=hint)
+        raise UsageError("usage.resource", problem, hint=hint)
     group, kind, name = parts
     namespace, _, base_name = name.rpartition("/")
     return group, kind, namespace, base_name
@@ -299,7 +299,7 @@ async def sync_with_argocd(
     application = replace(application, live=live)
     if application.body.get("operation") is not None:
         problem = f"another operation of `{application.id}` is already in progress"
-        raise ClusterError("cluster.master-busy", problem, hint="wait until it has ended")
+        raise ClusterError("cluster.controller-busy", problem, hint="wait until it has ended")
     await patch_object(application.cluster_ref, sync_patch(application.body, request), session)
     print_line(f"◎ waiting for the operation of {application.id.namespace}/{application.id.name}")
     before = application.body
@@ -339,7 +339,7 @@ async def _await_response(
         f" {last_message}"
     )
     hint = f"`tidegate events --for {resource.id.kind}/{resource.id.name}` shows its Events"
-    raise WaitTimeoutError("cluster.late", problem, hint=hint)
+    raise WaitTimeoutError("cluster.wait-timeout", problem, hint=hint)
 
 
 async def watch_object(

@@ -317,7 +317,7 @@ def _reject_busy(busy: list[UnitId]) -> None:
         problem = f"{_controller_titles(busy)} is in the middle of {_join_units(busy)}"
         hint = "wait until it is done there, and run this command again"
         raise ClusterError(
-            "cluster.master-busy", problem, location=Location(str(busy[0])), hint=hint
+            "cluster.controller-busy", problem, location=Location(str(busy[0])), hint=hint
         )
 
 
@@ -327,7 +327,9 @@ def _controller_running_error(
     problem = f"{_controller_titles(units)} is alive, and brings {_join_units(units)} itself"
     workloads = sorted({CONTROLLERS[kind].workload for _, kind in running})
     hint = f"{remedy}; or stop it: `kubectl scale {workloads[0]} --replicas=0` in its namespace"
-    return ClusterError("cluster.master", problem, location=Location(str(units[0])), hint=hint)
+    return ClusterError(
+        "cluster.controller-active", problem, location=Location(str(units[0])), hint=hint
+    )
 
 
 def _controller_titles(units: Iterable[UnitId]) -> str:

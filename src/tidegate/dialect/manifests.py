@@ -242,7 +242,7 @@ class _ManifestParser:
         if first is not None:
             hint = f"the first one is at {first}; remove one of them, or give it another name"
             raise DialectError(
-                "dialect.twice", f"{ref} is there twice", location=location, hint=hint
+                "dialect.duplicate", f"{ref} is there twice", location=location, hint=hint
             )
         self._seen[versionless_key(ref)] = location
 

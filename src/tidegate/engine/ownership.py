@@ -32,7 +32,7 @@ def check_unit_names(context: RolloutContext, plan: Plan) -> None:
             f"`{unit.id}` was rolled out from `{sanitize(recorded_source)}`, and this is"
             f" `{unit.source}`"
         )
-        hint = "give it another name with `--name`; if it has moved, say so with `--adopt-name`"
+        hint = "give it another name with `--name`; if it has moved, say so with `--force-owner`"
         raise PlanError("plan.name", problem, location=Location(unit.source), hint=hint)
 
 

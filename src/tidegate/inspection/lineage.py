@@ -260,7 +260,7 @@ async def trace_object(
                 f"object not managed by Flux or Argo CD: `{live.ref.kind.name}/{sanitize(name)}`"
             )
             raise UsageError(
-                "words.unmanaged", problem, hint="nothing of its owners carries a mark"
+                "usage.unmanaged", problem, hint="nothing of its owners carries a mark"
             )
     raise _unknown_object_error(lineages, kind, name)
 
@@ -279,7 +279,7 @@ def _find_manifest(
     if len({match.ref for match in matches}) > 1:
         namespaces = ", ".join(f"`{match.ref.namespace}`" for match in matches)
         problem = f"several are called `{sanitize(name)}`: in {namespaces}"
-        raise UsageError("words.unit", problem, hint="`-n NAMESPACE` says which one is meant")
+        raise UsageError("usage.unit", problem, hint="`-n NAMESPACE` says which one is meant")
     return matches[0] if matches else None
 
 
@@ -353,7 +353,7 @@ def _unknown_object_error(lineages: Iterable[Lineage], kind: str, name: str) -> 
     guess = name_matches or ([] if names else kind_matches)
     hint = f"did you mean `{guess[0]}`?" if guess else "`tidegate tree` shows what units bring"
     problem = f"no unit here brings a {sanitize(kind)} `{sanitize(name)}`"
-    return UsageError("words.object", problem, hint=hint)
+    return UsageError("usage.object", problem, hint=hint)
 
 
 def _sources(unit_resource: JsonObject) -> list[JsonObject]:

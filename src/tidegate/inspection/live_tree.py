@@ -48,7 +48,7 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         if refs is None:
             problem = f"the cluster knows nothing of `{name}`: it was not rolled out there"
             hint = "without a context, `tidegate tree` shows what Git says"
-            raise UsageError("words.unit", problem, hint=hint)
+            raise UsageError("usage.unit", problem, hint=hint)
         return await self._build_tree(name, unit_resource, refs, frozenset())
 
     async def _build_tree(

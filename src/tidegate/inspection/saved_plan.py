@@ -37,10 +37,10 @@ from tidegate.render.cache.local_key import LocalKey
 from tidegate.workspace.workspace import Workspace
 
 KIND = "TidegateSavedPlan"
-VERSION = 1
+VERSION = 2
 MAX_NAMED = 3
 NOT_SAVED_FINDING = Finding(
-    code="preflight.unsaved",
+    code="preflight.not-saved",
     severity=Severity.WARNING,
     message="the plan is not saved",
     reason="nobody could run it: something is wrong with it",
@@ -139,7 +139,7 @@ class SavedPlan:
         if changes:
             problem = f"the cluster has changed since the plan was made: {_join_limited(changes)}"
             hint = f"nothing was written; {REPLAN_HINT}"
-            raise PlanError("plan.lives", problem, location=self._location, hint=hint)
+            raise PlanError("plan.stale", problem, location=self._location, hint=hint)
 
     def _changed_inputs_error(self, changes: list[str]) -> PlanError:
         problem = (

@@ -13,7 +13,7 @@ import msgspec
 from tidegate.errors import FileError, Location
 from tidegate.model.finding import Finding
 
-VERSION = 1
+VERSION = 2
 
 
 class KnownFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
@@ -21,7 +21,7 @@ class KnownFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_field
 
     code: str
     file: str
-    sentence: str
+    message: str
     count: int = 1
 
 
@@ -58,7 +58,7 @@ def split_by_baseline(
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the new findings and the known findings."""
     remaining = {
-        (known_finding.code, known_finding.file, known_finding.sentence): known_finding.count
+        (known_finding.code, known_finding.file, known_finding.message): known_finding.count
         for known_finding in baseline.findings
     }
     new: list[Finding] = []

@@ -136,7 +136,7 @@ class LintContext:
     reachability: Reachability = field(default_factory=AllReachable)
     strict_reachability: Reachability | None = None
     """Reachability if every object is observed in time, where that makes a difference."""
-    greenfield: bool = False
+    empty_cluster: bool = False
     """Whether the cluster is empty at the start."""
     durations: Mapping[UnitId, Ms] = field(default_factory=dict)
     """How long units take, where some have sync windows."""

@@ -62,13 +62,13 @@ RULES_BY_FINDING_CODE = {
     "units.unknown": "ORD001",
     "flux.itself": "ORD002",
     "plan.cycle": "ORD002",
-    "units.twice": "ORD014",
-    "argo.set-twice": "ORD014",
-    "argo.set-steps": "ORD015",
-    "argo.set-unmatched": "ORD015",
+    "units.duplicate": "ORD014",
+    "appset.duplicate": "ORD014",
+    "appset.steps": "ORD015",
+    "appset.unmatched": "ORD015",
     "dialect.wave": "ORD013",
     "argo.option": "ORD055",
-    "render.sops.unasked": "ORD045",
+    "render.sops.not-requested": "ORD045",
 }
 """Rules by the codes of findings that are made while loading."""
 RULES: dict[str, Rule] = dict(sorted(REGISTRY.rules.items()))

@@ -69,7 +69,7 @@ def build_context(
     graph_result: GraphResult | None,
     unit_manifests: Iterable[UnitManifests],
     *,
-    greenfield: bool = False,
+    empty_cluster: bool = False,
 ) -> LoadedContext:
     """Build the lint context of a workspace."""
     unit_manifests = tuple(unit_manifests)
@@ -109,7 +109,7 @@ def build_context(
             rendered.manifests.unit.id for rendered in unit_manifests if rendered.is_complete
         ),
         bands=load_config(scan.root).lint.bands if scan.files else LintContext().bands,
-        greenfield=greenfield,
+        empty_cluster=empty_cluster,
         durations=_unit_durations(graph_result, session),
         missing=find_unmet_dependencies(graph),
         provided=frozenset(_provided_objects(unit_manifests, session)),

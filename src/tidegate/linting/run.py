@@ -46,11 +46,11 @@ from tidegate.workspace.workspace import Workspace, file_and_line, open_workspac
 CYCLE_RULE = "ORD002"
 REPLACED_BY = {
     "argo.annotation": "ORD013",
-    "flux.vacuous": "ORD017",
+    "flux.always-true": "ORD017",
     "ORD025": "argo.hook",
 }
 """Codes that are left out where another code reports the same location."""
-ROLLOUT_CODES = frozenset({"argo.set-unmatched", "units.unpruned"})
+ROLLOUT_CODES = frozenset({"appset.unmatched", "units.unpruned"})
 """Codes about a rollout, or about an ApplicationSet instead of each of its Applications."""
 UNKNOWN_KIND_RULE = "ORD062"
 SCHEMA_CODES = frozenset({"preflight.invalid", "preflight.not-served"})
@@ -71,7 +71,7 @@ class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity = Severity.NOTE
     severity_overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
     semantics: Semantics | None = None
-    greenfield: bool = False
+    empty_cluster: bool = False
     baseline: Path | None = None
     update_baseline: bool = False
 
@@ -144,7 +144,7 @@ async def lint_workspace(
         else await read_valid_manifests(workspace.members, session)
     )
     loaded = build_context(
-        workspace, session, graph_result, unit_manifests, greenfield=options.greenfield
+        workspace, session, graph_result, unit_manifests, empty_cluster=options.empty_cluster
     )
     selected = [
         lint_rule for lint_rule in RULES.values() if options.selection.includes(lint_rule.id)
@@ -160,7 +160,7 @@ async def lint_workspace(
     ):
         findings += (_plan_error_finding(graph_result.cycle),)
     assumed: tuple[AssumedDependency, ...] = ()
-    if options.greenfield:
+    if options.empty_cluster:
         assumed = tuple(
             assumed_dependencies(
                 await find_missing_for(workspace, unit_manifests, session), loaded.context
@@ -306,7 +306,7 @@ def _build_report(
             )
         ),
         assumed=tuple(dict.fromkeys(assumed for result in results for assumed in result.assumed))
-        if options.greenfield
+        if options.empty_cluster
         else None,
         rule_titles={lint_rule.id: lint_rule.title for lint_rule in RULES.values()},
     )
@@ -406,7 +406,7 @@ def rule_page(code: str) -> RulePage:
     if rule is None:
         problem = f"there is no rule `{code}`"
         hint = f"there are {', '.join(RULES)}"
-        raise UsageError("words.rule", problem, hint=hint)
+        raise UsageError("usage.rule", problem, hint=hint)
     page = resources.files("tidegate.lint") / "pages" / f"{rule.id}.md"
     text = page.read_text(encoding="utf-8")
     return RulePage(rule.id, rule.title, rule.severity.value, rule.why, rule.fix, text)

@@ -121,7 +121,7 @@ def _unserved_reasons(events: list[Event], session: Session) -> dict[Ref, str]:
 
 def _skipped_finding(error: ClusterError) -> Finding:
     return Finding(
-        code="preflight.unasked",
+        code="preflight.skipped",
         severity=Severity.WARNING,
         message="it is not known whether the cluster would take this",
         location=error.location,

@@ -90,7 +90,7 @@ def _blocked_finding(
     blocker = units.get(dependency.unit) if dependency and dependency.unit else None
     is_suspended = blocker is not None and blocker.is_suspended
     return Finding(
-        code="units.held",
+        code="units.blocked",
         severity=Severity.WARNING,
         message=f"`{unit.id}` never begins: it waits for `{dependency.unit if dependency else ''}`",
         location=dependency.location if dependency else unit.location,
@@ -128,7 +128,7 @@ def without_tidegate_dependencies(
 def _ignored_dependency_finding(unit: Unit, dependency: Dependency) -> Finding:
     semantics = unit.policy.semantics.name
     return Finding(
-        code="units.inert",
+        code="units.ignored-annotation",
         severity=Severity.NOTE,
         message=f"`{unit.id}` does not wait for what `tidegate.dev/depends-on` names",
         location=dependency.location,
@@ -188,7 +188,7 @@ def _unawaited_findings(unit: Unit, excluded: Collection[UnitId]) -> Iterator[Fi
     for dependency in unit.dependencies:
         if dependency.unit in excluded:
             yield Finding(
-                code="units.unawaited",
+                code="units.dependency-suspended",
                 severity=Severity.NOTE,
                 message=f"`{unit.id}` does not wait for `{dependency.unit}`",
                 location=dependency.location,
@@ -248,7 +248,7 @@ async def apply_suspensions(
 
 def _unlisted_finding(resource: str) -> Finding:
     return Finding(
-        code="units.unseen",
+        code="units.suspension-unknown",
         severity=Severity.NOTE,
         message=f"whether units are suspended in the cluster cannot be seen: {resource}",
         reason="what may not be listed there is taken for not suspended",

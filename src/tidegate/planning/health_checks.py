@@ -265,7 +265,7 @@ def _never_true_finding(location: Location | None, why: str) -> Finding:
 
 def _always_true_finding(location: Location | None) -> Finding:
     return Finding(
-        code="flux.vacuous",
+        code="flux.always-true",
         severity=Severity.WARNING,
         message=f"{_field_name(location)} is true of an object that has no conditions yet",
         location=location,
@@ -276,7 +276,7 @@ def _always_true_finding(location: Location | None) -> Finding:
 
 def _no_wait_finding(unit: Unit, dependency: Dependency, location: Location | None) -> Finding:
     return Finding(
-        code="flux.unawaited",
+        code="flux.not-awaited",
         severity=Severity.WARNING,
         message=f"`{unit.id}` does not wait until `{dependency.unit}` is ready",
         location=location,
@@ -290,7 +290,7 @@ def _undecidable_finding(
     unit: Unit, dependency: Dependency, location: Location | None, problem: str
 ) -> Finding:
     return Finding(
-        code="flux.unsure",
+        code="flux.ready-expression",
         severity=Severity.WARNING,
         message=(
             f"`{unit.id}` waits until `{dependency.unit}` is ready, whatever `readyExpr` says then"

@@ -72,7 +72,7 @@ def _check_duplicates(
 
 def _duplicate_finding(manifest: Manifest, manifests: Manifests, duplicates: list[str]) -> Finding:
     return Finding(
-        code="units.repeats",
+        code="units.duplicate-entries",
         severity=Severity.WARNING,
         message=f"{manifest.ref} has entries of one key: {sanitize('; '.join(duplicates))}",
         location=manifests.unit.location or Location(manifest.origin),

@@ -342,7 +342,7 @@ def _without_prune(member: RenderedUnit) -> RenderedUnit:
 
 def partial_prune_error() -> PlanError:
     problem = "only a whole unit can be pruned, and this is a part of one"
-    return PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
+    return PlanError("plan.partial", problem, hint="`--prune` does not go with `--resource`")
 
 
 def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
@@ -386,7 +386,7 @@ def _cycle_finding(cycle: Cycle) -> Finding:
 
 def _unmatched_finding(unit: Unit) -> Finding:
     return Finding(
-        code="argo.set-unmatched",
+        code="appset.unmatched",
         severity=Severity.WARNING,
         message=f"nothing is done to `{unit.id}`",
         location=unit.location,

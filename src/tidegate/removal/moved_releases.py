@@ -247,7 +247,7 @@ def _insert_before(plan: Plan, uninstall: Plan, unit: UnitId) -> Plan:
 def _partial_list_finding(namespaces: Iterable[str], cluster: str) -> Finding:
     suffix = f" of cluster `{cluster}`" if cluster else ""
     return Finding(
-        code="flux.release-unseen",
+        code="flux.release-unknown",
         severity=Severity.NOTE,
         message="what releases were before is sought in "
         + ", ".join(f"`{namespace}`" for namespace in namespaces)

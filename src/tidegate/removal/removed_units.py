@@ -296,7 +296,7 @@ async def _list_origins(
 def _unreadable_finding(error: ClusterError) -> Finding:
     """Return the finding about an unreadable record; only its unit is not removed."""
     return Finding(
-        code="units.unread",
+        code="units.record-unreadable",
         severity=Severity.WARNING,
         message=(
             "of a unit that may have left Git nothing is deleted: what is remembered of it "

@@ -40,7 +40,7 @@ def _display_mapping(document: dict[str, Json]) -> dict[str, Json]:
     shown = {key: _display_value(value) for key, value in document.items()}
     location = shown.pop("location", None)
     if isinstance(location, dict):
-        shown["where"] = {**location, "name": location_text(str(location["name"]))}
+        shown["location"] = {**location, "name": location_text(str(location["name"]))}
     return shown
 
 

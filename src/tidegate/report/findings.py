@@ -72,8 +72,8 @@ def finding_document(finding: Finding) -> dict[str, Json]:
     return {
         "code": finding.code,
         "severity": finding.severity.value,
-        "sentence": finding.message,
-        "where": str(finding.location) if finding.location else None,
+        "message": finding.message,
+        "location": str(finding.location) if finding.location else None,
         "why": finding.reason,
         "fix": finding.fix,
     }

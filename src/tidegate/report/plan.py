@@ -226,7 +226,7 @@ class ObjectDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str
     operation: str
     hook: bool
-    where: str
+    location: str
     fields: tuple[FieldChange, ...]
     because: tuple[str, ...]
     object: msgspec.Raw
@@ -337,7 +337,7 @@ def _object_document(step: Step, item: PlanItem, difference: Difference | None) 
         name=ref.name,
         operation=str(operation),
         hook=item.hook is not None,
-        where=location_text(item.origin),
+        location=location_text(item.origin),
         fields=difference.fields if difference else (),
         because=difference.immutable_fields if difference else (),
         object=msgspec.Raw(item.body) if is_public else JSON_NULL,

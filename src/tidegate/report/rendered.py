@@ -69,7 +69,7 @@ def unit_json_line(
     unit, root = (str(unit_id) if unit_id else None for unit_id in unit_and_root)
     line: dict[str, Json] = {
         "unit": unit,
-        "entry": root,
+        "root": root,
         "objects": [mask_secrets(document.body, paths) for document, paths in objects],
         **{
             name: [str(display_error(error)) for error in errors]

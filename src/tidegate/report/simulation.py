@@ -340,7 +340,7 @@ class DriftDocument(ObjectIdentity, frozen=True, kw_only=True, omit_defaults=Tru
     unit: str
     cluster: str = ""
     at: Ms
-    sentence: str
+    message: str
     healed: Ms | None = None
     stays: str = ""
     attempts: int = 0
@@ -380,7 +380,7 @@ class EngineResultDocument(
     lasted: Ms
     """Duration in milliseconds."""
     expecting: DurationEstimate | None = None
-    sentence: str = ""
+    message: str = ""
     failures: tuple[FailureDocument, ...] = ()
     unwaited: tuple[ObjectIdentity, ...] = ()
     """Objects without a health check."""
@@ -411,7 +411,7 @@ def engine_result_document(run: EngineRun) -> EngineResultDocument:
         outcome=last.reason,
         lasted=Ms(last.at - first.at),
         expecting=run.durations,
-        sentence=failure_message(run.events),
+        message=failure_message(run.events),
         failures=failure_documents(progress, run.evidence),
         unwaited=tuple(map(ObjectIdentity.from_ref, run.without_health_check)),
         unplayed=tuple(map(ObjectIdentity.from_ref, run.not_simulated)),
@@ -440,7 +440,7 @@ def _drift_document(drift: Drift) -> DriftDocument:
         unit=str(drift.unit),
         cluster=drift.cluster,
         at=drift.detected_at,
-        sentence=drift.message,
+        message=drift.message,
         healed=drift.healed_at,
         stays=drift.not_healed_reason,
         attempts=drift.attempts,

@@ -51,7 +51,7 @@ def verdict_document(ref: Ref, verdict: Verdict) -> dict[str, Json]:
         "name": ref.name,
         "health": verdict.health.value,
         "reason": verdict.reason,
-        "sentence": verdict.message,
+        "message": verdict.message,
         "final": verdict.is_final,
         "checked": verdict.is_checked,
         "observedGeneration": verdict.observed_generation or None,

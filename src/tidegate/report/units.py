@@ -82,7 +82,7 @@ def _unit_document(row: UnitRow) -> dict[str, Json]:
         "namespace": unit.id.namespace,
         "name": unit.id.name,
         "parent": str(unit.parent) if unit.parent else None,
-        "entry": unit.parent is None,
+        "root": unit.parent is None,
         "place": location_text(unit.location) or None,
         "sources": [
             {"place": source.canonical_location, "path": source.path} for source in unit.sources

@@ -180,7 +180,7 @@ def _pair_document(pair: OrderPair, steps: dict[str, RunStep], formatter: _PairF
         "cluster": str(pair.observed) if pair.observed else None,
         "before": _side_document(steps[pair.before], pair.passed_at, pair.before_evidence),
         "after": _side_document(steps[pair.after], pair.started_at, pair.after_evidence),
-        "sentence": (
+        "message": (
             formatter.describe(pair) if pair.explanation or pair.state is PairState.VIOLATED else ""
         ),
     }

@@ -92,14 +92,14 @@ def _as_warning(
     if finding.code == "units.unknown" and not is_typo:
         reason = "it is in another part of the repository, or nowhere; it is taken to be ready"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
-    if finding.code == "argo.set-far":
+    if finding.code == "appset.unavailable":
         reason = "what it would bring is not known; what others lean on is taken to be there"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
     message = opaque_messages.get((finding.unit, finding.code, finding.error_problem))
     if message is None:
         return finding
     return Finding(
-        code="units.opaque",
+        code="units.unavailable",
         severity=Severity.WARNING,
         message=message,
         location=finding.location,
@@ -115,7 +115,7 @@ async def open_with_assumptions(
     target: ClusterTargets,
     render_settings: RenderSettings,
     *,
-    greenfield: bool = False,
+    empty_cluster: bool = False,
 ) -> AsyncIterator[tuple[Session, Workspace, tuple[MissingDependency, ...]]]:
     """Open a session and a workspace, with the missing dependencies of simulated clusters.
 
@@ -125,7 +125,7 @@ async def open_with_assumptions(
     """
     missing: tuple[MissingDependency, ...] = ()
     render_settings = replace(
-        render_settings, skips_unavailable=target.simulation is not None and not greenfield
+        render_settings, skips_unavailable=target.simulation is not None and not empty_cluster
     )
     while True:
         async with open_workspace(request, target, render_settings) as (session, workspace):
@@ -137,10 +137,10 @@ async def open_with_assumptions(
             given = given_for_missing(newly_missing)
             assumed = _merge_given(config.assumed, given)
             missing = _unique((*missing, *newly_missing))
-            if greenfield or assumed == dict(config.assumed):
+            if empty_cluster or assumed == dict(config.assumed):
                 yield (
                     session,
-                    workspace if greenfield else with_unavailable_units(workspace),
+                    workspace if empty_cluster else with_unavailable_units(workspace),
                     missing,
                 )
                 return

@@ -131,7 +131,7 @@ async def _current_verdict(cluster_ref: ClusterRef, unit: PlannedUnit, session: 
 
 
 HOLDER_IDENTITY = "simulation"
-NATIVE = "own"
+NATIVE = "native"
 """Name for units that each follow the semantics of their dialect, where these differ."""
 
 
@@ -175,7 +175,7 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     until: Ms
     """Limit of the simulated time."""
-    greenfield: bool = False
+    empty_cluster: bool = False
     """Whether missing dependencies are not assumed."""
     approved: Sequence[str] = ()
     """Units that do not wait for approval."""
@@ -215,8 +215,8 @@ async def simulate(
 
     Alternative root units are simulated one after another.
     """
-    greenfield = options.greenfield
-    render_settings = replace(render_settings, skips_unavailable=not greenfield)
+    empty_cluster = options.empty_cluster
+    render_settings = replace(render_settings, skips_unavailable=not empty_cluster)
     runs: list[SimulationResult] = []
     entries = [""]
     for entry in entries:  # it grows where several are met that are alternatives
@@ -228,7 +228,7 @@ async def simulate(
         for semantics, estimate in product(engines, options.estimates):
             run_target = _with_estimate(run_target, estimate)
             opened = open_with_assumptions(
-                alternative, run_target, render_settings, greenfield=greenfield
+                alternative, run_target, render_settings, empty_cluster=empty_cluster
             )
             async with opened as (session, workspace, missing_now):
                 if workspace.are_alternatives and not entry:

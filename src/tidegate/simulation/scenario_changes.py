@@ -60,7 +60,7 @@ class ScenarioCommits(msgspec.Struct, frozen=True):
         return replace(
             request,
             path_or_url=str(tree / relative_path),
-            render_flags=RenderFlags({**request.render_flags, "root": str(tree)}),
+            render_flags=RenderFlags({**request.render_flags, "load_root": str(tree)}),
         )
 
     def _build_tree(self, tree: Path, applied: Sequence[Commit]) -> None:

@@ -65,4 +65,4 @@ def list_parent_directories(files: Iterable[str]) -> set[str]:
 
 def _generator_error(discovery: ArtifactDiscovery, reason: str) -> SourceError:
     problem = f"its generator makes nothing: {reason}"
-    return SourceError("source.portion", problem, location=discovery.location)
+    return SourceError("source.copy", problem, location=discovery.location)

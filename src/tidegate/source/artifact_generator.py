@@ -51,7 +51,7 @@ async def select_directories(
     for directory in directories:
         if posixpath.normpath(directory) not in index.all:
             problem = f"there is no directory `{sanitize(directory)}` in the repository"
-            raise SourceError("source.portion", problem, location=location)
+            raise SourceError("source.copy", problem, location=location)
     prefixes = tuple(directories)
     return await select_files(
         snapshot, tuple(file for file in snapshot.files if file.startswith(prefixes)), options
@@ -365,4 +365,4 @@ def _empty_selection_error(artifact_copy: ArtifactCopy, *, is_excluded: bool) ->
 
 def _copy_error(artifact_copy: ArtifactCopy, reason: str) -> SourceError:
     problem = f"files of `{artifact_copy.source}` cannot be put into it: {reason}"
-    return SourceError("source.portion", problem, location=artifact_copy.location)
+    return SourceError("source.copy", problem, location=artifact_copy.location)

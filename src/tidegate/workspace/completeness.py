@@ -21,7 +21,7 @@ ERROR_CODES = frozenset({WRONG_KEY, "render.sops.metadata"})
 """Codes of decryption problems that make the finding an error."""
 
 
-UNAVAILABLE_UNIT_CODES = frozenset({"units.opaque", "argo.set-far"})
+UNAVAILABLE_UNIT_CODES = frozenset({"units.unavailable", "appset.unavailable"})
 """Codes of findings about units that could not be rendered, where that is no error."""
 
 
@@ -82,7 +82,7 @@ def incomplete_finding(
         ["what could not be had is taken to be well"] if missing_inputs or unavailable else []
     )
     finding = Finding(
-        code="units.weakened",
+        code="units.incomplete",
         severity=Severity.ERROR if is_error else Severity.WARNING,
         message=f"not all of it is known: {summary}",
         reason=f"{' and '.join(assumptions)}: it proves less than it seems to",

@@ -130,8 +130,8 @@ def _config(raw_config: ConfigSchema, locate: Callable[[FieldPath], Location]) -
             for index, chart in enumerate(raw_config.charts)
         ),
         entries=tuple(
-            LocatedText(normpath(text), locate(("entries", index)))
-            for index, text in enumerate(raw_config.entries)
+            LocatedText(normpath(text), locate(("roots", index)))
+            for index, text in enumerate(raw_config.roots)
         ),
         ignore=tuple(
             LocatedText(text, locate(("ignore", index)))

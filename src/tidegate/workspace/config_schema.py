@@ -59,7 +59,7 @@ class ConfigSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     clusters: dict[str, ClusterSchema] = {}
     repositories: dict[str, str] = {}
     charts: tuple[ChartSchema, ...] = ()
-    entries: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     settings: dict[str, str | bool] = {}
     health: tuple[HealthSchema, ...] = ()
@@ -88,8 +88,8 @@ def check_config(config: ConfigSchema, location: ConfigLocation) -> Iterator[Fil
             problem, hint = "this chart is written twice", "remove one of the two"
             yield _file_problem(("charts", number), problem, hint)
     yield from _check_health(config.health)
-    for number, text in enumerate(config.entries):
-        yield from _check_path(text, ("entries", number), location)
+    for number, text in enumerate(config.roots):
+        yield from _check_path(text, ("roots", number), location)
     for number, text in enumerate(config.ignore):
         if not is_rule(text):
             problem = f"`{sanitize(text)}` is no pattern"

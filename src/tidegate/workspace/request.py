@@ -141,7 +141,7 @@ class RenderFlags(TypedDict, total=False):
     recurse: bool
     include: str
     exclude: str
-    root: str | None
+    load_root: str | None
 
 
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,7 +224,7 @@ def _locate(path_or_url: str, flags: RenderFlags) -> _SourcePath:
     is_packed = path.is_file() and path.name.endswith(PACKED_CHART)
     if revision or not (path.is_dir() or is_packed):
         raise _path_error(path_or_url, revision)
-    root = repository_root(path, flags.get("root"))
+    root = repository_root(path, flags.get("load_root"))
     *parents, last = path.parts
     parts = (*parents, last.removesuffix(PACKED_CHART))
     return _SourcePath(LocalSource(str(root)), path.relative_to(root).as_posix(), parts[1:])
@@ -349,7 +349,7 @@ def _check_within(path: Path, root: Path) -> Path:
     if not path.is_relative_to(root):
         problem = f"`{path}` is not inside `{root}`, which is to be its root"
         raise UsageError(
-            "words.root", problem, location=Location(str(path)), hint="give another --root"
+            "usage.root", problem, location=Location(str(path)), hint="give another --load-root"
         )
     return root
 

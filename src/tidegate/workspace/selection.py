@@ -153,7 +153,7 @@ def select_units(
     if not selected:
         label_text = f" with the labels `{sanitize(labels)}`" if labels else ""
         problem = f"there is no {' or '.join(kinds)} {scope}{label_text}"
-        raise UsageError("words.unit", problem, hint="`tidegate units` shows all")
+        raise UsageError("usage.unit", problem, hint="`tidegate units` shows all")
     return selected
 
 
@@ -163,7 +163,7 @@ def parse_selector(labels: str) -> tuple[Requirement, ...]:
         return parse_label_selector(labels)
     except SelectorError as error:
         problem = f"`{sanitize(labels)}` is no selector: {error}"
-        raise UsageError("words.selector", problem) from None
+        raise UsageError("usage.selector", problem) from None
 
 
 def _select_by_name(
@@ -179,7 +179,7 @@ def _select_by_name(
             f" {', '.join(str(match.id) for match in matches)}"
         )
         raise UsageError(
-            "words.unit", problem, hint="write one of these identities, or -n NAMESPACE"
+            "usage.unit", problem, hint="write one of these identities, or -n NAMESPACE"
         )
     return matches[0]
 
@@ -195,7 +195,7 @@ def _unknown_unit_error(
     matches = get_close_matches(name, [candidate.id.name for candidate in candidates], n=1)
     guess = f"did you mean `{matches[0]}`? " if matches else ""
     problem = f"there is no {' or '.join(kinds)} `{sanitize(name)}` {scope}"
-    return UsageError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")
+    return UsageError("usage.unit", problem, hint=f"{guess}`tidegate units` shows all")
 
 
 class SelectedResource(msgspec.Struct, frozen=True):
@@ -273,7 +273,7 @@ def units_using_sources(
         if resource.unit and source_reference(resource.body) in keys
     )
     if not unit_ids:
-        raise UsageError("words.unit", f"no unit here takes from `{sources[0]}`")
+        raise UsageError("usage.unit", f"no unit here takes from `{sources[0]}`")
     return unit_ids
 
 

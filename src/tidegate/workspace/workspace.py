@@ -110,7 +110,7 @@ class Workspace(msgspec.Struct, frozen=True):
                 for unit_tree in self.unit_trees
             ]
             problem = f"several entries bring the same units: {', '.join(names)}"
-            hint = "`--entry NAME` or `--entry FILE` says which one is meant"
+            hint = "`--root NAME` or `--root FILE` says which one is meant"
             raise PlanError("plan.entry", problem, hint=hint)
         return self.unit_trees
 
@@ -194,7 +194,7 @@ class Workspace(msgspec.Struct, frozen=True):
             problem = (
                 f"nothing is written: there {'is' if len(errors) == 1 else 'are'} {count} above"
             )
-            hint = "`--keep-going` leaves out the units at fault, and what waits for them"
+            hint = "`--skip-broken` leaves out the units at fault, and what waits for them"
             raise PlanError("plan.faults", problem, hint=hint)
 
 
@@ -381,7 +381,7 @@ def _plain_unit_error(request: LoadRequest) -> UsageError:
         f"{flags} {verb} for a plain directory, chart or overlay, and here units say it themselves"
     )
     hint = "write it into the unit, or point at one directory of manifests"
-    return UsageError("words.plain", problem, location=Location(request.path_or_url), hint=hint)
+    return UsageError("usage.plain", problem, location=Location(request.path_or_url), hint=hint)
 
 
 def _unknown_clusters_error(missing: list[str]) -> PlanError:

@@ -163,7 +163,7 @@ def test_each_application_has_retries_of_its_own_and_children_too(
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     pauses: dict[str, list[int]] = {}
     for event in events:
-        if event["event"] == "retry.planned":
+        if event["event"] == "retry.scheduled":
             unit = event["unit"].rpartition("/")[2]
             pauses.setdefault(unit, []).append((event["until"] - event["at"]) // SECOND)
     assert ran.returncode == 4

@@ -252,7 +252,7 @@ def test_a_sync_of_a_step_is_tried_again_as_often_as_argo_cd_would(
 
     events = played(ladder, refused)
 
-    assert len([event for event in events if event.get("event") == "retry.planned"]) == tries
+    assert len([event for event in events if event.get("event") == "retry.scheduled"]) == tries
 
 
 async def deleted(ladder: Ladder, world: World) -> list[list[str]]:

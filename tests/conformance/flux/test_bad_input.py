@@ -159,16 +159,18 @@ def test_each_is_a_finding_with_its_place(layers: Layers) -> None:
 def test_each_is_a_clear_state_of_a_run_and_the_others_go_on(layers: Layers) -> None:
     with_a_circle(layers)
 
-    ran = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "--offline", "-o", "json")
+    ran = layers.run(
+        "sync", "--sandbox", "--empty-cluster", "--skip-broken", "--offline", "-o", "json"
+    )
 
     assert ran.returncode == 4
     begun = {begin.removesuffix("/rest") for begin in begins(ran) if begin.endswith("/rest")}
     assert begun >= RUN
     assert not begun & ({*BAD, *CIRCLE, "behind"} - RUN)
     ended = {
-        str(event["unit"]).rpartition("/")[2]: (event["reason"], str(event.get("sentence", "")))
+        str(event["unit"]).rpartition("/")[2]: (event["reason"], str(event.get("message", "")))
         for event in events(ran)
-        if event["event"] == "unit.ended"
+        if event["event"] == "unit.finished"
     }
     for name in BAD.keys() - RUN:
         how, sentence = ended[name]
@@ -189,7 +191,7 @@ def test_each_says_so_itself_in_the_words_of_flux(
     layers.write_units()
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
 
-    ran = cluster.sync(layers.root, "--greenfield", "--keep-going", "--offline")
+    ran = cluster.sync(layers.root, "--empty-cluster", "--skip-broken", "--offline")
 
     assert ran.code == 4, ran.stdout + ran.stderr
     units = cluster.all(KUSTOMIZATION, "flux-system")
@@ -208,7 +210,7 @@ def test_each_says_so_itself_in_the_words_of_flux(
     told_of = {(name, reason) for name, (reason, _) in SAID.items()}
     assert told_of <= list_results(cluster, "flux-system")
     before = cluster.versions(KUSTOMIZATION, "flux-system")
-    cluster.sync(layers.root, "--greenfield", "--keep-going", "--offline")
+    cluster.sync(layers.root, "--empty-cluster", "--skip-broken", "--offline")
     assert cluster.versions(KUSTOMIZATION, "flux-system") == before, "it says so once"
 
 
@@ -220,7 +222,7 @@ def test_by_flux_they_hold_what_is_behind_them_to_the_end(layers: Layers) -> Non
 
     ran = layers.run(
         *("simulate", "--engine", "flux", "--offline", "-o", "json", "--until", "30m"),
-        "--greenfield",
+        "--empty-cluster",
     )
 
     assert ran.returncode == 4

@@ -102,7 +102,7 @@ def test_a_bucket_that_cannot_be_had_is_told_with_its_units_and_a_directory_will
     layers.unit("apps", sourceRef=of("Bucket", "s3"))
     layers.unit("own", path="./apps/shop")
 
-    ran = layers.run("sync", "--sandbox", "--greenfield")
+    ran = layers.run("sync", "--sandbox", "--empty-cluster")
     address = "https://storage.googleapis.com/platform"
     mapped_here = layers.rendered("apps", "--repo-map", f"{address}={elsewhere.root}")
 

@@ -80,21 +80,21 @@ def test_behind_a_layer_that_is_not_well_nothing_is_applied(layers: Layers, tmp_
     )
 
     result = events(ran)
-    again = [item for item in result if item["event"] == "retry.planned"]
+    again = [item for item in result if item["event"] == "retry.scheduled"]
     start = int(str(result[0]["at"]))
     waited = [round((int(str(item["at"])) - start) / 1000) for item in again]
     assert waited[:2] == [180, 420], "three minutes each, and one before the next try"
     assert waited[2:4] == [605, 665], "after ten the Deployment gives up, which ends a wait early"
     assert {begin.partition("/")[0] for begin in begins(ran)} == {"clusters-main", "a"}
-    assert str(result[-1]["sentence"]).startswith("it still tries: Deployment shop/a: ")
+    assert str(result[-1]["message"]).startswith("it still tries: Deployment shop/a: ")
 
 
 @case(10)
 def test_a_dependency_that_is_not_there_is_told_at_its_place(layers: Layers) -> None:
     layers.unit("b", after=["nobody"])
 
-    refused = layers.run("sync", "--sandbox", "--greenfield")
-    rest = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "-o", "json")
+    refused = layers.run("sync", "--sandbox", "--empty-cluster")
+    rest = layers.run("sync", "--sandbox", "--empty-cluster", "--skip-broken", "-o", "json")
 
     assert refused.returncode == 3
     assert f"`{UNIT}b` depends on `{UNIT}nobody`, which is not there" in refused.stderr
@@ -116,7 +116,7 @@ def test_an_expression_that_is_true_at_once_holds_nobody_unless_flux_shall_ask_f
     asking = simulated(layers)
 
     findings = [json.loads(line) for line in by_flux.stderr.splitlines()]
-    assert ("flux.unawaited", "warning") in {
+    assert ("flux.not-awaited", "warning") in {
         (finding["code"], finding["severity"]) for finding in findings
     }
     assert begins(by_flux)["b/rest"] == 0.0
@@ -213,9 +213,9 @@ def test_an_expression_that_cannot_be_evaluated_holds_a_unit_until_its_time_is_o
     ran = layers.run("simulate", "--engine", "flux", "-o", "json", "--until", "2m")
 
     result = events(ran)
-    (again,) = [item for item in result if item["event"] == "retry.planned"]
+    (again,) = [item for item in result if item["event"] == "retry.scheduled"]
     assert (int(str(again["at"])) - int(str(result[0]["at"]))) // 1000 == 30, "no less than that"
-    assert "ConfigMap shop/one took too long: " in str(again["sentence"])
+    assert "ConfigMap shop/one took too long: " in str(again["message"])
     assert "b/rest" not in begins(ran)
 
 

@@ -71,7 +71,7 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
 
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
     planned = [
-        (item["at"], item["until"]) for item in messages if item.get("event") == "retry.planned"
+        (item["at"], item["until"]) for item in messages if item.get("event") == "retry.scheduled"
     ]
     assert [until - at for at, until in planned] == [120_000] * 3, ran.stderr
     (history,) = messages[-1]["releases"]

@@ -60,7 +60,7 @@ def test_an_encrypted_secret_is_refused_where_nobody_asks_for_decryption(
     ran = layers.run("sync", "--sandbox", SOPS_AGE_KEY=key.identity)
 
     assert ran.returncode == 3
-    assert "error[render.sops.unasked]" in ran.stderr
+    assert "error[render.sops.not-requested]" in ran.stderr
     assert "at apps/secret.yaml:1:1" in ran.stderr
 
 

@@ -49,10 +49,10 @@ def test_a_source_that_nobody_declares_is_told_and_what_needs_it_is_left_out(
     layers.unit("apps", sourceRef={"kind": "GitRepository", "name": "nowhere"})
     layers.unit("other")
 
-    refused = layers.run("sync", "--sandbox", "--greenfield")
-    rest = layers.run("sync", "--sandbox", "--greenfield", "--keep-going", "-o", "json")
+    refused = layers.run("sync", "--sandbox", "--empty-cluster")
+    rest = layers.run("sync", "--sandbox", "--empty-cluster", "--skip-broken", "-o", "json")
     layers.unit("apps")
-    mended = layers.run("sync", "--sandbox", "--greenfield")
+    mended = layers.run("sync", "--sandbox", "--empty-cluster")
 
     assert refused.returncode == 3
     assert f"`{UNIT}apps` is not rendered" in refused.stderr
@@ -75,7 +75,7 @@ def test_a_source_that_cannot_be_fetched_is_told_with_its_unit(layers: Layers) -
     layers.more = [far]
     layers.unit("apps", path="./far", sourceRef={"kind": "GitRepository", "name": "far"})
 
-    ran = layers.run("sync", "--sandbox", "--greenfield", "--offline")
+    ran = layers.run("sync", "--sandbox", "--empty-cluster", "--offline")
 
     assert ran.returncode == 3
     assert f"`{UNIT}apps` is not rendered" in ran.stderr
@@ -142,7 +142,7 @@ def test_an_external_artifact_cannot_be_had_and_that_is_told(layers: Layers) -> 
     layers.more = [artifact]
     layers.unit("apps", sourceRef={"kind": "ExternalArtifact", "name": "made"})
 
-    ran = layers.run("sync", "--sandbox", "--greenfield")
+    ran = layers.run("sync", "--sandbox", "--empty-cluster")
 
     assert ran.returncode == 3
     assert f"`{UNIT}apps` is not rendered" in ran.stderr
@@ -179,7 +179,7 @@ def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
     layers.write_units()
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
 
-    ran = cluster.sync(layers.root, "--keep-going")
+    ran = cluster.sync(layers.root, "--skip-broken")
 
     assert ran.code == 4, ran.stdout + ran.stderr
     units = cluster.all(KUSTOMIZATION, "flux-system")

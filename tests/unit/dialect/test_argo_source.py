@@ -342,7 +342,7 @@ def test_what_cannot_be_played_is_told(block: str, field: str, value: Json) -> N
     source, findings = read_source({**WEB, block: {field: value}}, OWNER)
 
     assert source is not None
-    assert codes(findings) == [f"note argo.unplayed at spec.source.{block}.{field}"]
+    assert codes(findings) == [f"note argo.unsupported at spec.source.{block}.{field}"]
 
 
 def test_replicas_that_are_no_number_are_told() -> None:

@@ -237,8 +237,8 @@ def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
         IgnoreDifference(kind="*", group="*", pointers=("/data",)),
     )
     assert results_by_name(result) == {
-        "spec.ignore[2].target": "flux.unplayed",
-        "spec.ignore[3].target": "flux.unplayed",
+        "spec.ignore[2].target": "flux.unsupported",
+        "spec.ignore[3].target": "flux.unsupported",
     }
 
 

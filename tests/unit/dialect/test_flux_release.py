@@ -242,7 +242,7 @@ def test_post_renderers_may_spare_hooks() -> None:
     ],
 )
 def test_what_is_not_played_is_told(spec: str, field: str) -> None:
-    assert results_by_name(declared(LEAST + spec))[field] == "flux.unplayed"
+    assert results_by_name(declared(LEAST + spec))[field] == "flux.unsupported"
 
 
 def test_what_helm_itself_no_longer_does_is_told() -> None:

@@ -147,8 +147,8 @@ def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
         ("HelmRepository", "url: oci://x", "spec.url", "flux.address"),
         ("HelmRepository", "url: https://x\ntype: git", "spec.type", "flux.choice"),
         ("HelmChart", "chart: x", "spec.sourceRef.name", "flux.required"),
-        ("GitRepository", GIT + "verify: {mode: HEAD}", "spec.verify", "flux.unplayed"),
-        ("GitRepository", GIT + "provider: azure", "spec.provider", "flux.unplayed"),
+        ("GitRepository", GIT + "verify: {mode: HEAD}", "spec.verify", "flux.unsupported"),
+        ("GitRepository", GIT + "provider: azure", "spec.provider", "flux.unsupported"),
         (
             "GitRepository",
             GIT + "include: [{}]",

@@ -143,7 +143,7 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("health", "sentence"),
+    ("health", "message"),
     [
         (
             Health.DEGRADED,

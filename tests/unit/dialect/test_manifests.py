@@ -174,7 +174,7 @@ def test_two_objects_with_one_name_are_refused_with_both_places() -> None:
     error = refused(a_document(line=3), a_document(namespace="shop", line=9))
 
     assert (error.code, error.problem) == (
-        "dialect.twice",
+        "dialect.duplicate",
         "ConfigMap shop/settings is there twice",
     )
     assert error.location == Location("shop.yaml", 9)
@@ -184,7 +184,7 @@ def test_two_objects_with_one_name_are_refused_with_both_places() -> None:
 def test_two_versions_of_one_object_are_refused() -> None:
     old, new = "policy/v1beta1 PodDisruptionBudget", "policy/v1 PodDisruptionBudget"
 
-    assert refused(a_document(old), a_document(new)).code == "dialect.twice"
+    assert refused(a_document(old), a_document(new)).code == "dialect.duplicate"
 
 
 def test_objects_that_differ_in_kind_or_namespace_are_not_the_same() -> None:

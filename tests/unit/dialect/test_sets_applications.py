@@ -82,11 +82,11 @@ def test_a_patch_removes_what_is_null_and_joins_finalizers() -> None:
 @pytest.mark.parametrize(
     ("elements", "told"),
     [
-        ([{"name": "a"}, {"name": "a"}], ["error argo.set-twice"]),
-        ([{"name": "No Name"}], ["error argo.set-name"]),
-        ([{"name": ""}], ["error argo.set-name"]),
-        ([{"name": 3}], ["error argo.set-element"]),
-        ([], ["warning argo.set-nothing", "note argo.set-empty"]),
+        ([{"name": "a"}, {"name": "a"}], ["error appset.duplicate"]),
+        ([{"name": "No Name"}], ["error appset.name"]),
+        ([{"name": ""}], ["error appset.name"]),
+        ([{"name": 3}], ["error appset.element"]),
+        ([], ["warning appset.no-results", "note appset.empty"]),
     ],
 )
 async def test_what_is_wrong_with_a_set_is_told(elements: list[Json], told: list[str]) -> None:
@@ -104,7 +104,7 @@ async def test_what_is_wrong_with_a_set_is_told(elements: list[Json], told: list
 async def test_a_generator_that_finds_nothing_beside_others_is_worth_a_note() -> None:
     result = await generated(a_set(WEB, {"list": {"elements": []}}))
 
-    assert codes(result) == ["note argo.set-nothing"]
+    assert codes(result) == ["note appset.no-results"]
     assert len(result.applications) == 1
 
 
@@ -138,11 +138,11 @@ async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -
         ({}, []),
         (
             {"syncPolicy": {"applicationsSync": "creat"}},
-            ["error argo.set-policy"],
+            ["error appset.policy"],
         ),
         (
             {"syncPolicy": {"applicationsSync": "create-only"}},
-            ["note argo.set-policy", "note argo.set-policy"],
+            ["note appset.policy", "note appset.policy"],
         ),
         ({"preservedFields": {"labels": ["a"]}}, []),
         (
@@ -163,7 +163,7 @@ def test_a_set_without_generators_is_told() -> None:
     application_set = read_application_set(document, "argocd")
 
     assert [f"{finding.severity} {finding.code}" for finding in application_set.findings] == [
-        "error argo.set-generator"
+        "error appset.generator"
     ]
     assert application_set.application_sets[0].tracking_id == "ApplicationSet/argocd/apps"
 

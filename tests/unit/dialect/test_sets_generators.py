@@ -269,14 +269,14 @@ async def test_a_selector_chooses_by_flat_parameters(
 @pytest.mark.parametrize(
     ("entry", "code"),
     [
-        ({"lists": {}}, "argo.set-generator"),
-        ({}, "argo.set-generator"),
-        ({"git": {"repoURL": URL}}, "argo.set-git"),
-        (git(files=[{"path": "[a"}]), "argo.set-pattern"),
-        ({"pullRequest": {}}, "argo.set-unknown"),
+        ({"lists": {}}, "appset.generator"),
+        ({}, "appset.generator"),
+        ({"git": {"repoURL": URL}}, "appset.git"),
+        (git(files=[{"path": "[a"}]), "appset.pattern"),
+        ({"pullRequest": {}}, "appset.unknown"),
         (
             {**a_list(), "selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}},
-            "argo.set-selector",
+            "appset.selector",
         ),
     ],
 )

@@ -13,16 +13,16 @@ from tidegate.model.k8s.objects import Json, JsonObject
 @pytest.mark.parametrize(
     ("entry", "code"),
     [
-        ({**a_list(), "selector": {"matchLabels": {"path[0]": "apps"}}}, "argo.set-selector"),
-        ({"clusters": {"selector": {"matchLabels": {"env": "a b"}}}}, "argo.set-selector"),
+        ({**a_list(), "selector": {"matchLabels": {"path[0]": "apps"}}}, "appset.selector"),
+        ({"clusters": {"selector": {"matchLabels": {"env": "a b"}}}}, "appset.selector"),
         (
             {"clusters": {"selector": {"matchExpressions": [{"key": "env", "operator": "In"}]}}},
-            "argo.set-selector",
+            "appset.selector",
         ),
-        ({"list": {"elementsYaml": "name: web"}}, "argo.set-file"),
-        (a_list({"name": "web", "values": "x"}), "argo.set-element"),
-        (git(files=[{"path": "/apps/*"}]), "argo.set-pattern"),
-        (git(files=[{"path": ""}]), "argo.set-pattern"),
+        ({"list": {"elementsYaml": "name: web"}}, "appset.file"),
+        (a_list({"name": "web", "values": "x"}), "appset.element"),
+        (git(files=[{"path": "/apps/*"}]), "appset.pattern"),
+        (git(files=[{"path": ""}]), "appset.pattern"),
     ],
 )
 async def test_what_argo_cd_cannot_take_is_told(entry: JsonObject, code: str) -> None:

@@ -125,7 +125,7 @@ def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
 
-    assert play.moments(EventType.RETRY_SCHEDULED) == [(25.0, "retry.planned", DB)]
+    assert play.moments(EventType.RETRY_SCHEDULED) == [(25.0, "retry.scheduled", DB)]
 
 
 def test_one_object_that_fails_for_good_fails_its_step() -> None:

@@ -50,7 +50,7 @@ def test_argo_cd_does_not_wait_for_the_last_wave() -> None:
     play = Play(ONE_WAVE, ARGOCD)
 
     assert play.states == {DB: StepState.PASSED}
-    assert play.moments(EventType.ROLLOUT_FINISHED) == [(0.0, "rollout.ended", "")]
+    assert play.moments(EventType.ROLLOUT_FINISHED) == [(0.0, "rollout.finished", "")]
 
 
 def test_the_last_wave_is_waited_for() -> None:

@@ -32,7 +32,7 @@ def with_condition(**said: Json) -> dict[str, Json]:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("given", "message"),
     [
         ({"ip": "192.0.2.1"}, "the load balancer gave 192.0.2.1"),
         ({"hostname": "web.example"}, "the load balancer gave web.example"),

@@ -155,7 +155,7 @@ def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status(
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "sentence"),
+    ("answer", "reason", "message"),
     [
         (ScriptResult("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
         (NoScriptResult(), "NoStatus", "its script does not say how it is"),

@@ -33,7 +33,7 @@ resource.customizations.health.kinda.rocks_Database: |
 
 
 @pytest.mark.parametrize(
-    ("rules", "health", "sentence"),
+    ("rules", "health", "message"),
     [
         ("", Health.PROGRESSING, "status.status is not there"),
         (RULE, Health.SUSPENDED, "said by a script"),

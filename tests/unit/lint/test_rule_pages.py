@@ -13,7 +13,7 @@ from tidegate.linting.run import LintOptions
 
 
 def asking_of(page: RulePage) -> LintOptions:
-    return LintOptions(greenfield="--greenfield" in page.text)
+    return LintOptions(empty_cluster="--empty-cluster" in page.text)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

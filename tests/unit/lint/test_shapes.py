@@ -24,7 +24,7 @@ ASSUMED = {
 @pytest.mark.parametrize("name", sorted(path.name for path in SHAPES.iterdir()))
 async def test_nothing_is_alarming_where_nothing_is_wrong(name: str, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(SHAPES / name, tmp_path / name))
-    report = await lint_at(folder, LintOptions(greenfield=True))
+    report = await lint_at(folder, LintOptions(empty_cluster=True))
 
     by_name = {finding.severity: finding for finding in report.findings}
     assert Severity.ERROR not in by_name, by_name[Severity.ERROR].message

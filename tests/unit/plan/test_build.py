@@ -131,7 +131,7 @@ def test_two_units_of_one_name_are_refused() -> None:
     with pytest.raises(PlanError) as raised:
         plan_of(a_unit_of(name="web"), a_unit_of(name="web"))
 
-    assert raised.value.code == "plan.twice"
+    assert raised.value.code == "plan.duplicate"
 
 
 def test_units_whose_steps_would_have_one_name_are_refused() -> None:
@@ -141,7 +141,7 @@ def test_units_whose_steps_would_have_one_name_are_refused() -> None:
     with pytest.raises(PlanError) as raised:
         plan_of(near, far)
 
-    assert raised.value.code == "plan.twice"
+    assert raised.value.code == "plan.duplicate"
 
 
 def test_the_cluster_of_a_unit_is_in_the_names_of_its_steps() -> None:

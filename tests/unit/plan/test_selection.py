@@ -103,4 +103,4 @@ def test_what_names_no_object_is_refused(wanted: str) -> None:
     with pytest.raises(UsageError) as raised:
         select_objects(a_shop(), [wanted])
 
-    assert raised.value.code == "words.selection"
+    assert raised.value.code == "usage.selection"

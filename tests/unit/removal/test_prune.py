@@ -194,4 +194,4 @@ async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
     with pytest.raises(PlanError) as caught:
         await make_plan([family], session, (":ConfigMap:one",))
 
-    assert caught.value.code == "plan.part"
+    assert caught.value.code == "plan.partial"

@@ -21,12 +21,12 @@ def gathering(*files: str) -> OverlayInputs:
 
 
 TOLD = {
-    "render.kustomize.twice app/b.yaml": (
+    "render.kustomize.duplicate app/b.yaml": (
         "accumulating resources: accumulation err='merging resources from 'b.yaml': may not add"
         " resource with an already registered id: ConfigMap.v1.[noGrp]/a.[noNs]': must build at"
         f" directory: '{SCRATCH}/app/b.yaml': file is not directory"
     ),
-    "render.kustomize.twice base": (
+    "render.kustomize.duplicate base": (
         f"accumulating resources: accumulation err='accumulating resources from '../base':"
         f" '{SCRATCH}/base' must resolve to a file': recursed merging from path '{SCRATCH}/base':"
         " may not add resource with an already registered id: Deployment.v1.apps/a.b.shop"
@@ -80,7 +80,7 @@ def test_no_complaint_shows_a_document_or_where_we_work(text: str) -> None:
 
 
 def test_the_names_are_those_of_the_resource() -> None:
-    text = TOLD["render.kustomize.twice base"]
+    text = TOLD["render.kustomize.duplicate base"]
 
     error = kustomize_error(text.encode(), gathering())
 

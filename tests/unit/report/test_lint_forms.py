@@ -39,7 +39,12 @@ FINDINGS = (
         snippet="a: |\n  b",
     ),
     Finding(code="ORD016", severity=Severity.WARNING, message="nobody waits", reason="so it is"),
-    Finding(code="units.home", severity=Severity.NOTE, message="taken", location=Location("there")),
+    Finding(
+        code="units.repository-assumed",
+        severity=Severity.NOTE,
+        message="taken",
+        location=Location("there"),
+    ),
 )
 REPORT = LintReport(
     findings=FINDINGS,
@@ -160,4 +165,4 @@ def test_a_document_has_all_of_it() -> None:
     (first, *_) = cast("list[dict[str, Json]]", document["findings"])
     assert (first["file"], first["line"], first["column"]) == ("a dir/web.yaml", 15, 11)
     assert first["story"] == ["first", "then"]
-    assert document["unknown"] == [{"sentence": "x", "where": None}]
+    assert document["unknown"] == [{"message": "x", "location": None}]

@@ -41,7 +41,7 @@ def findings_of(*findings: Finding) -> tuple[Finding, ...]:
 def test_a_unit_that_cannot_be_fetched_is_opaque_whatever_the_finding_says() -> None:
     (finding,) = findings_of(FAILURE)
 
-    assert (finding.code, finding.severity) == ("units.opaque", Severity.WARNING)
+    assert (finding.code, finding.severity) == ("units.unavailable", Severity.WARNING)
     assert finding.message == "`Application/argocd/web` is opaque: nobody answers"
 
 

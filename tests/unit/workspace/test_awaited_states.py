@@ -44,7 +44,7 @@ async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
         [TIDEGATE],
         ClusterTargets(simulation=SimulationConfig()),
         user_render_settings(offline=True, maps=()),
-        SimulationOptions(until=Ms(20 * MINUTE), greenfield=True),
+        SimulationOptions(until=Ms(20 * MINUTE), empty_cluster=True),
     )
     return run
 

@@ -264,7 +264,7 @@ def _refused_command(name: str) -> click.Command:
         )
         problem = f"`{resource.id}` stands in Git, and is changed there"
         hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
-        raise UsageError("words.git", problem, location=resource.location, hint=hint)
+        raise UsageError("usage.git", problem, location=resource.location, hint=hint)
 
     return click.Command(
         name,

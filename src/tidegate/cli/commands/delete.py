@@ -36,7 +36,9 @@ NOTHING_MESSAGE = "nothing to delete"
 @click.argument("what", metavar="PATH", shell_complete=complete_path)
 @with_options(SELECTION, PLAIN_UNIT, TARGET, DELETE_CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
+@click.option(
+    "--confirm-delete", "confirmed", is_flag=True, help="Delete what asks for confirmation, too."
+)
 @click.option(
     "--take-over",
     is_flag=True,
@@ -52,7 +54,7 @@ def delete(what: str, **flags: Unpack[Flags]) -> int:
     \b
     Examples:
       tidegate delete examples/first --context test
-      tidegate delete overlays/prod --context prod --yes --confirm
+      tidegate delete overlays/prod --context prod --yes --confirm-delete
       tidegate delete . --context prod --take-over
     """
     progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
@@ -155,5 +157,5 @@ def _print_notes(notes: Iterable[str]) -> None:
 
 def _print_retained(deletion: Deletion) -> None:
     for ref in deletion.remaining:
-        hint = "; `--confirm` deletes it" if ref in deletion.unconfirmed else ""
+        hint = "; `--confirm-delete` deletes it" if ref in deletion.unconfirmed else ""
         note(f"{ref} stays, as it asks for{hint}")

@@ -111,7 +111,7 @@ def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
     rows, findings = _read_rows(read_rows, noun, flags)
     if not rows and flags["output"] != "json":
         namespace_text = "any" if flags["everywhere"] else f'"{flags["namespace_filter"]}"'
-        raise UsageError("words.unit", f"no {noun} found in {namespace_text} namespace")
+        raise UsageError("usage.unit", f"no {noun} found in {namespace_text} namespace")
     options.print_result(flags["output"], *format_rows(rows))
     return options.print_findings(findings)
 

@@ -136,7 +136,7 @@ def _verdict_document(file_verdict: FileVerdict) -> dict[str, object]:
     rule_fields = {"rule": file_verdict.rule, "script": file_verdict.script}
     return {
         **verdict_document(file_verdict.ref, file_verdict.verdict),
-        "where": file_verdict.location,
+        "location": file_verdict.location,
         **rule_fields,
     }
 

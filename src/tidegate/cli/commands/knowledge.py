@@ -12,7 +12,7 @@ from tidegate.cli.output import print_document, print_line
 
 @click.command()
 @click.argument("kind", required=False, default="")
-@click.option("--operators", type=EXISTING_FILE, help="Rows for operators of your own.")
+@click.option("--operator-defs", type=EXISTING_FILE, help="Rows for operators of your own.")
 @click.option(
     "-o",
     "--output",

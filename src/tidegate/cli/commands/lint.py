@@ -42,12 +42,12 @@ def _parse_levels(
 @click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
 @click.option(
     "--engine",
-    default="own",
-    type=click.Choice(["own", "argocd", "flux", "tidegate"]),
+    default="native",
+    type=click.Choice(["native", "argocd", "flux", "tidegate"]),
     show_default=True,
     help="Whose rules; each unit's own, unless said.",
 )
-@click.option("--greenfield", is_flag=True, help="Say what an empty cluster lacks.")
+@click.option("--empty-cluster", is_flag=True, help="Say what an empty cluster lacks.")
 @click.option(
     "--select", multiple=True, callback=_split_codes, metavar="CODE", help="Only these rules."
 )
@@ -68,7 +68,9 @@ def _parse_levels(
 )
 @click.option("--update-baseline", is_flag=True, help="Write all that is found into the baseline.")
 @with_options(SELECTION, PLAIN_UNIT, HEALTH)
-@click.option("--operators", type=click.Path(exists=True, path_type=Path), help="Rows of your own.")
+@click.option(
+    "--operator-defs", type=click.Path(exists=True, path_type=Path), help="Rows of your own."
+)
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="text", help="How.")
 def lint(what: str, **flags: Unpack[LintFlags]) -> int:
     """Say whether the order of a repository can work, before anything runs.
@@ -81,7 +83,7 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
       tidegate lint
       tidegate lint clusters/prod --severity warning
       tidegate lint . --baseline .tidegate-baseline.json -o sarif
-      tidegate lint . --greenfield --select ORD003,ORD006
+      tidegate lint . --empty-cluster --select ORD003,ORD006
     """
     progress_line = show_progress(f"linting {what}", quiet=flags["output"] != "text")
     from tidegate.cli.requests import cluster_targets, load_request, render_settings
@@ -102,7 +104,7 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
         severity=minimum[-1] if minimum else Severity.NOTE,
         severity_overrides=levels,
         semantics=SEMANTICS_BY_NAME.get(flags["engine"]),
-        greenfield=flags["greenfield"],
+        empty_cluster=flags["empty_cluster"],
         baseline=flags["baseline"],
         update_baseline=flags["update_baseline"],
     )
@@ -120,7 +122,7 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
 class LintFlags(Flags, total=False):
     """Flags of `lint`."""
 
-    greenfield: bool
+    empty_cluster: bool
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     severity: tuple[tuple[str, str], ...]

@@ -47,7 +47,7 @@ def plan(what: str, **flags: Unpack[Flags]) -> int:
     \b
     Examples:
       tidegate plan examples/first
-      tidegate plan . --entry clusters/prod
+      tidegate plan . --root clusters/prod
       helm template charts/web | tidegate plan -
       tidegate plan charts/web -f values-prod.yaml --context prod --exit-code
       tidegate plan overlays/prod --context prod --prune -o json

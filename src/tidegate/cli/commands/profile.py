@@ -26,7 +26,7 @@ def profile() -> None:
 @click.argument("file", required=False, type=EXISTING_FILE, default=None)
 @click.option("--context", default=None, help="The context of the kubeconfig: read that cluster.")
 @click.option("--kubeconfig", default=None, help="The kubeconfig file to use.")
-@click.option("--operators", type=EXISTING_FILE, help="Rows for operators of your own.")
+@click.option("--operator-defs", type=EXISTING_FILE, help="Rows for operators of your own.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="How.")
 def learn(
     file: Path | None,
@@ -44,7 +44,7 @@ def learn(
     Examples:
       tidegate profile learn dump.json > ours.yaml
       tidegate profile learn --context prod > ours.yaml
-      tidegate simulate overlays/prod --profile ours.yaml --spread
+      tidegate simulate overlays/prod --profile ours.yaml --duration-range
     """
     if (file is None) == (context is None):
         raise click.UsageError("give a FILE or --context NAME, and not both")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @options.API_VERSIONS
 @options.OFFLINE
 @options.REPO_MAP
-@options.ROOT
+@options.LOAD_ROOT
 @click.option("--origins", is_flag=True, help="Say in a comment where each object comes from.")
 @click.option(
     "-o",

@@ -68,7 +68,7 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
 
 @sandbox.command(short_help="Start a simulated cluster that stays, for kubectl and others.")
 @click.option(
-    "--given",
+    "--preload",
     "given",
     multiple=True,
     type=EXISTING_PATH,
@@ -77,7 +77,7 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
 )
 @with_options(SIMULATED_CLUSTER)
 @click.option(
-    "--pace",
+    "--speed",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
@@ -94,7 +94,7 @@ def up(**flags: Unpack[Flags]) -> int:
     \b
     Examples:
       tidegate sandbox up
-      tidegate sandbox up --given crds/ --pace 10
+      tidegate sandbox up --preload crds/ --speed 10
       export KUBECONFIG=~/.local/state/tidegate/sandbox/kubeconfig
     """
     import os
@@ -127,9 +127,9 @@ def up(**flags: Unpack[Flags]) -> int:
         )
         close_output()
 
-    simulation = with_given(simulation_config(flags), flags["given"])
+    simulation = with_given(simulation_config(flags), flags["preload"])
     run_async(
-        run_sandbox(simulation, directory, pace=flags["pace"] or 1.0, on_ready=report_address)
+        run_sandbox(simulation, directory, pace=flags["speed"] or 1.0, on_ready=report_address)
     )
     return 0
 

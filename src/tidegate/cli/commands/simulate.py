@@ -11,7 +11,7 @@ from tidegate.cli import options
 from tidegate.cli.completion import complete_engine, complete_path
 from tidegate.cli.options import (
     APPROVE,
-    GREENFIELD,
+    EMPTY_CLUSTER,
     HEALTH,
     PLAIN_UNIT,
     SELECTION,
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="PATH", shell_complete=complete_path)
 @click.option(
     "--engine",
-    default="own",
+    default="native",
     show_default=True,
     shell_complete=complete_engine,
     help="Whose rules: tidegate, argocd, flux, or each unit's own; several as a,b.",
 )
-@with_options(SELECTION, PLAIN_UNIT, SIMULATION, GREENFIELD, HEALTH, APPROVE)
+@with_options(SELECTION, PLAIN_UNIT, SIMULATION, EMPTY_CLUSTER, HEALTH, APPROVE)
 @click.option(
-    "--spread",
+    "--duration-range",
     is_flag=True,
     help="Three times: with the shortest, the likely and the longest durations of the profile.",
 )
@@ -57,8 +57,8 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
       tidegate simulate examples/first --engine tidegate,argocd
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
       tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
-      tidegate simulate overlays/prod --profile ours.yaml --spread
-      tidegate simulate . --greenfield
+      tidegate simulate overlays/prod --profile ours.yaml --duration-range
+      tidegate simulate . --empty-cluster
     """
     progress_line = show_progress(f"simulating {what}", quiet=flags["output"] == "json")
     from tidegate.cli.assumptions import print_assumptions
@@ -73,20 +73,26 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
     flags["sandbox"] = True
     request, target = load_request(what, flags), cluster_targets(flags)
     settings, until, approved = render_settings(flags), flags["until"], flags["approved"]
-    greenfield = flags["greenfield"]
-    estimates = tuple(DurationEstimate) if flags["spread"] else (DurationEstimate.LIKELY,)
+    empty_cluster = flags["empty_cluster"]
+    estimates = tuple(DurationEstimate) if flags["duration_range"] else (DurationEstimate.LIKELY,)
     simulation_options = SimulationOptions(
-        until=until, greenfield=greenfield, approved=approved, estimates=estimates
+        until=until, empty_cluster=empty_cluster, approved=approved, estimates=estimates
     )
     results = run_async(run_simulation(request, engines, target, settings, simulation_options))
     progress_line.clear()
     options.print_warnings(results[0].notes)
     code = options.print_findings(finding for result in results for finding in result.findings)
-    engine_runs = [_engine_run(result, with_durations=flags["spread"]) for result in results]
+    engine_runs = [
+        _engine_run(result, with_durations=flags["duration_range"]) for result in results
+    ]
     is_json = flags["output"] == "json"
     for missing in dict.fromkeys(result.missing_dependencies for result in results):
-        print_assumptions(missing, greenfield=greenfield, is_json=is_json)
-    lines = duration_range_lines(engine_runs) if flags["spread"] else comparison_lines(engine_runs)
+        print_assumptions(missing, empty_cluster=empty_cluster, is_json=is_json)
+    lines = (
+        duration_range_lines(engine_runs)
+        if flags["duration_range"]
+        else comparison_lines(engine_runs)
+    )
     options.print_result(flags["output"], _run_documents(engine_runs), lines)
     incomplete_code = options.print_findings(
         finding for result in results for finding in result.incomplete_findings
@@ -131,7 +137,7 @@ def _parse_engines(text: str) -> list[Semantics | None]:
     """Return the semantics by name; None is the native engine of each unit."""
     from tidegate.model.units.semantics import SEMANTICS_BY_NAME
 
-    engines: dict[str, Semantics | None] = {**SEMANTICS_BY_NAME, "own": None}
+    engines: dict[str, Semantics | None] = {**SEMANTICS_BY_NAME, "native": None}
     names = [name.strip() for name in text.split(",")]
     for index, name in enumerate(names):
         if name not in engines:

@@ -14,7 +14,7 @@ from tidegate.cli.options import (
     APPROVE,
     DELETE_CONTENTS,
     EXISTING_FILE,
-    GREENFIELD,
+    EMPTY_CLUSTER,
     PLAIN_UNIT,
     PRUNE,
     ROLLOUT_OUTPUT,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="PATH", default="", shell_complete=complete_path)
-@with_options(SELECTION, PLAIN_UNIT, TARGET, GREENFIELD, PRUNE, DELETE_CONTENTS)
+@with_options(SELECTION, PLAIN_UNIT, TARGET, EMPTY_CLUSTER, PRUNE, DELETE_CONTENTS)
 @click.option(
     "--resource",
     "resources",
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 @click.option(
     "--force", is_flag=True, help="Delete and make again what cannot be changed as it lives."
 )
-@click.option("--hooks", is_flag=True, help="Run hooks though nothing has changed.")
+@click.option("--force-hooks", is_flag=True, help="Run hooks though nothing has changed.")
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
@@ -79,10 +79,10 @@ if TYPE_CHECKING:
     help="What becomes of what lies behind a failed step.",
 )
 @click.option(
-    "--adopt-name", is_flag=True, help="Take over a name that another directory had until now."
+    "--force-owner", is_flag=True, help="Take over a name that another directory had until now."
 )
 @click.option(
-    "--keep-going", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
+    "--skip-broken", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
 )
 @click.option(
     "--take-over",
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 )
 @click.option("--hand-back", is_flag=True, help="Let them go again when the rollout has passed.")
 @click.option(
-    "--take-broken-seals", is_flag=True, help="Apply encrypted files that were changed by hand."
+    "--ignore-sops-mac", is_flag=True, help="Apply encrypted files that were changed by hand."
 )
 @click.option(
     "--record",
@@ -231,7 +231,7 @@ async def _run_sync(
     from tidegate.rollout.run import RolloutOptions
     from tidegate.workspace.selection import find_approved_units
 
-    keep_going = flags["keep_going"]
+    keep_going = flags["skip_broken"]
     rollout_options = RolloutOptions(
         skip_faulty_units=keep_going, preflight_mode=PreflightMode(flags["preflight"])
     )
@@ -251,7 +251,7 @@ async def _run_sync(
         workspace.require_no_errors(prepared.plan_result.findings, keep_going=keep_going)
         left_out = {**prepared.left_out}
         if session.targets.simulation is None:
-            ignore_macs = flags["take_broken_seals"]
+            ignore_macs = flags["ignore_sops_mac"]
             left_out = refuse_unsafe(prepared, keep_going=keep_going, ignore_sops_mac=ignore_macs)
         options.print_warnings(prepared.plan_result.notes)
         rollout_options = replace(
@@ -277,7 +277,8 @@ def _print_incomplete(workspace: Workspace, session: Session) -> int:
 
 def _print_skipped(progress: RolloutProgress) -> None:
     _print_notes(
-        f"{ref} asks for confirmation; `--confirm` prunes it" for ref in progress.unconfirmed_prunes
+        f"{ref} asks for confirmation; `--confirm-prune` prunes it"
+        for ref in progress.unconfirmed_prunes
     )
     _print_notes(
         f"{ref} asks for being left alone: it is not written" for ref in progress.unmanaged
@@ -319,7 +320,7 @@ async def _run_rollout(
     newest = planned
     excluded, ignore_macs = (
         rollout_options.excluded if rollout_options.skip_faulty_units else {},
-        flags["take_broken_seals"],
+        flags["ignore_sops_mac"],
     )
 
     async def replan_rollout() -> PlanResult:

@@ -32,7 +32,7 @@ def units(what: str, **flags: Unpack[Flags]) -> int:
     Examples:
       tidegate units
       tidegate units clusters/prod
-      tidegate units . --entry clusters/prod -o json
+      tidegate units . --root clusters/prod -o json
     """
     progress_line = show_progress(f"looking for units in {what}", quiet=flags["output"] == "json")
     import sys

@@ -306,6 +306,6 @@ class _ProjectReader:
         known_path = path[:2]
         collector = FindingCollector(self._locate(("spec", *known_path)))
         {"note": collector.note, "warn": collector.warn, "error": collector.error}[severity](
-            "argo.project-flaw", ("spec", *path), message, why, fix
+            "argo.project-invalid", ("spec", *path), message, why, fix
         )
         self._findings += collector.findings

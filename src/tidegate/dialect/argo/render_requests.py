@@ -123,7 +123,7 @@ def report_unsupported(source: JsonObject, path: FieldPath, collector: FindingCo
     for (block, field), why in UNSUPPORTED.items():
         if get_value(source, block, field):
             message = f"`{block}.{field}` is not played"
-            collector.note("argo.unplayed", (*path, block, field), message, why)
+            collector.note("argo.unsupported", (*path, block, field), message, why)
     for index, replica in enumerate(get_mappings(source, "kustomize", "replicas")):
         if isinstance(replica.get("count"), str) and not COUNT_PATTERN.fullmatch(
             get_text(replica, "count")

@@ -178,7 +178,9 @@ class FieldReader:
         self, name: str, behavior: str, severity: Severity = Severity.WARNING
     ) -> None:
         why = "Flux does what it says; a rollout and a simulation by Tidegate do not"
-        self.report("flux.unplayed", name, f"is not played: {behavior}", severity=severity, why=why)
+        self.report(
+            "flux.unsupported", name, f"is not played: {behavior}", severity=severity, why=why
+        )
 
     def report_ignored(self, names: Iterable[str], why: str, fix: str = "") -> None:
         """Report fields that Flux itself ignores."""

@@ -85,7 +85,7 @@ def read_expressions(spec: FieldReader) -> tuple[HealthExpressions, ...]:
             why = "Flux stops at that, and tries again when the text is another"
             fix = "keep one entry for each kind"
             entry.report(
-                "flux.twice", "", "is for a kind that has an entry already", why=why, fix=fix
+                "flux.duplicate", "", "is for a kind that has an entry already", why=why, fix=fix
             )
         elif version and current:
             by_kind[kind] = expressions

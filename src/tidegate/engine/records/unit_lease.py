@@ -329,11 +329,11 @@ class UnitLease(msgspec.Struct):
             and record.plan != self.plan_digest
         ):
             raise SupersededError(
-                "cluster.overtaken", takeover_message(self.unit), location=self._location
+                "cluster.superseded", takeover_message(self.unit), location=self._location
             )
         saw_all_plans = self._incarnation < 0 and not record.missed_other_plan
         if saw_all_plans or record.plan in ("", self.plan_digest, self._written_plan):
             return
         problem = f"another rollout of `{record.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
-        raise SupersededError("cluster.overtaken", problem, location=self._location, hint=hint)
+        raise SupersededError("cluster.superseded", problem, location=self._location, hint=hint)

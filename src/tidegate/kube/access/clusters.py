@@ -135,7 +135,9 @@ def read_server(cluster: ConfigEntry, environ: Mapping[str, str]) -> ServerAddre
     if ca and insecure:
         problem = f"{cluster.title} has both a certificate authority and `insecure-skip-tls-verify`"
         location = cluster.locate("insecure-skip-tls-verify")
-        raise ConfigError("config.both", problem, location=location, hint="remove one of the two")
+        raise ConfigError(
+            "config.conflict", problem, location=location, hint="remove one of the two"
+        )
     proxy = cluster.get_text("proxy-url")
     key = "certificate-authority"
     return ServerAddress(

@@ -113,7 +113,7 @@ class ConfigEntry:
         if inline and path:
             problem = f"{self.title} has both `{key}` and `{key}-data`"
             hint = "remove one of the two; kubectl takes no such file either"
-            raise ConfigError("config.both", problem, location=self.locate(key), hint=hint)
+            raise ConfigError("config.conflict", problem, location=self.locate(key), hint=hint)
         if inline:
             return self._decode_base64(f"{key}-data", inline)
         return read_file(path, self.locate(key)) if path else None

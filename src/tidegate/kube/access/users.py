@@ -53,7 +53,9 @@ def read_login(
     if has_token and user.has("username", "password"):
         problem = f"{user.title} has both a token and a user name or password"
         location = user.locate("username" if user.has("username") else "password")
-        raise ConfigError("config.both", problem, location=location, hint="remove one of the two")
+        raise ConfigError(
+            "config.conflict", problem, location=location, hint="remove one of the two"
+        )
     if has_token:
         return _read_token(user), certificate
     if user.has("username", "password"):

@@ -24,7 +24,7 @@ CNPG = "postgresql.cnpg.io"
     fix="write down where it is kept, and bring it before the first sync",
 )
 def manual_key(context: LintContext) -> Iterator[Diagnostic]:
-    if not context.greenfield:
+    if not context.empty_cluster:
         return
     deployed_secrets = {
         (lint_object.ref.namespace, lint_object.ref.name)
@@ -52,7 +52,7 @@ def manual_key(context: LintContext) -> Iterator[Diagnostic]:
     fix="keep a variant with `bootstrap.recovery` ready, and write down when it is used",
 )
 def empty_database(context: LintContext) -> Iterator[Diagnostic]:
-    if not context.greenfield:
+    if not context.empty_cluster:
         return
     for obj in context.objects_of_kind(CNPG, "Cluster"):
         backs_up = get_mapping(obj.body, "spec", "backup") or get_mapping(

@@ -19,7 +19,7 @@ from tidegate.model.units.depends_on import AwaitedState
 from tidegate.model.units.policy import ObjectOptions, Policy
 from tidegate.model.units.unit import Strength, UnitId
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 HOOK_FINALIZER = "argocd.argoproj.io/hook-finalizer"
 """Argo CD's finalizer that keeps a hook until it is judged, even if its TTL has expired."""
 TEST_PHASE = "test"

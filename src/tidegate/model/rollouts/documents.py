@@ -18,7 +18,7 @@ from tidegate.model.rollouts.run import RUN_KIND, RUN_VERSION, RunHead, RunObjec
 from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
 
-JSON_VERSION = 1
+JSON_VERSION = 2
 """Version of all JSON documents."""
 
 
@@ -61,10 +61,10 @@ class EventDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     operation: DiffAction | None = None
     fields: tuple[FieldChange, ...] = ()
     reason: str = ""
-    sentence: str = ""
+    message: str = ""
     until: Ms = Ms(0)
     field: str = ""
-    where: str = ""
+    location: str = ""
     failed_object: ObjectIdentity | None = None
     """The object because of which a step failed or is tried again."""
 
@@ -86,10 +86,10 @@ def event_document(event: Event) -> EventDocument:
         operation=event.operation,
         fields=event.fields,
         reason=event.reason,
-        sentence=event.message,
+        message=event.message,
         until=event.until,
         field=event.field,
-        where=location_text(event.location),
+        location=location_text(event.location),
         failed_object=ObjectIdentity.from_ref(event.failed_object) if event.failed_object else None,
     )
 
@@ -103,12 +103,12 @@ def event_from_document(document: EventDocument, units: Mapping[str, UnitId]) ->
         step=document.step,
         ref=Ref(kind, document.namespace, document.name) if document.kind else None,
         reason=document.reason,
-        message=document.sentence,
+        message=document.message,
         until=document.until,
         unit=units.get(document.unit),
         cluster=document.cluster,
         field=document.field,
-        location=document.where,
+        location=document.location,
         operation=document.operation,
         fields=document.fields,
         failed_object=document.failed_object.ref if document.failed_object else None,

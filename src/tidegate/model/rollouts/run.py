@@ -16,7 +16,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
 
 RUN_KIND = "TidegateRun"
-RUN_VERSION = 1
+RUN_VERSION = 2
 
 
 class RunObject(msgspec.Struct, frozen=True, gc=False):

@@ -335,4 +335,4 @@ def _index_by_id(chains: Iterable[Iterable[Step]]) -> dict[str, Step]:
 
 def _duplicate_error(name: str) -> PlanError:
     problem = f"two units, or steps of them, are called `{name}`"
-    return PlanError("plan.twice", problem, hint="give one of the units another name")
+    return PlanError("plan.duplicate", problem, hint="give one of the units another name")

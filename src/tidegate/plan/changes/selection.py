@@ -87,9 +87,9 @@ def parse_selector(text: str) -> ResourceSelector:
     group, *parts = text.removeprefix("!").split(":", 2)
     if len(parts) != 2 or not all(parts):  # noqa: PLR2004 - kind and name
         problem = f"`{sanitize(text)}` does not name an object"
-        raise UsageError("words.selection", problem, hint=SYNTAX_HINT)
+        raise UsageError("usage.selection", problem, hint=SYNTAX_HINT)
     kind, qualified_name = parts
     namespace, _, name = qualified_name.rpartition("/")
     if not name:
-        raise UsageError("words.selection", f"`{sanitize(text)}` has no name", hint=SYNTAX_HINT)
+        raise UsageError("usage.selection", f"`{sanitize(text)}` has no name", hint=SYNTAX_HINT)
     return ResourceSelector(text, group, kind, name, namespace, text.startswith("!"))

@@ -45,7 +45,7 @@ def kustomize_error(stderr: bytes, inputs: OverlayInputs) -> RenderError:
     if match := _DUPLICATE.search(text):
         problem = f"{match['kind']} `{sanitize(match['name'])}` is there twice"
         hint = "two resources of the overlay have the same kind, namespace and name"
-        return RenderError("render.kustomize.twice", problem, location=location, hint=hint)
+        return RenderError("render.kustomize.duplicate", problem, location=location, hint=hint)
     if match := _NO_TARGET.search(text) or _NOTHING_TO_MERGE.search(text):
         target = f"{match['kind']} `{sanitize(match['name'])}`"
         problem = f"a patch, generator or replacement needs {target}, which is not there"

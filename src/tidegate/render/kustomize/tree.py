@@ -151,7 +151,7 @@ def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
     if len(names) > 1:
         problem = f"there is more than one kustomization: `{names[0]}` and `{names[1]}`"
         hint = "remove all but one"
-        raise RenderError("render.kustomize.several", problem, location=location, hint=hint)
+        raise RenderError("render.kustomize.ambiguous", problem, location=location, hint=hint)
     if not names and not may_lack:
         problem = "there is no kustomization.yaml in this directory"
         hint = "add one, or name the files themselves"

@@ -55,7 +55,7 @@ def lint_lines(
         if note_count > MAX_NOTES
     ]
     lines += _unchecked_lines(report)
-    lines += _greenfield_lines(report)
+    lines += _empty_cluster_lines(report)
     return [*lines, lint_summary(report)]
 
 
@@ -148,7 +148,7 @@ def _unchecked_lines(report: LintReport) -> Iterator[str]:
         yield f"  and {len(report.unchecked) - MAX_UNCHECKED} more"
 
 
-def _greenfield_lines(report: LintReport) -> Iterator[str]:
+def _empty_cluster_lines(report: LintReport) -> Iterator[str]:
     if report.assumed is None:
         return
     roots = [dependency for dependency in report.assumed if dependency.is_trust_root]
@@ -190,7 +190,7 @@ def _count_text(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-LINT_VERSION = 1
+LINT_VERSION = 2
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 PROJECT_URL = "https://github.com/tidegate/tidegate"
 SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
@@ -200,15 +200,15 @@ MARKDOWN_LABELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severit
 
 def lint_document(report: LintReport) -> dict[str, Json]:
     """Return the report in the JSON format of Tidegate."""
-    greenfield: Json = None
+    empty_cluster: Json = None
     if report.assumed is not None:
-        greenfield = {
+        empty_cluster = {
             "complete": not any(not dependency.is_trust_root for dependency in report.assumed),
             "assumed": [
                 {
                     "what": dependency.name,
                     "neededBy": [*dependency.needed_by],
-                    "where": location_text(dependency.location) or None,
+                    "location": location_text(dependency.location) or None,
                     "trustRoot": dependency.is_trust_root,
                 }
                 for dependency in report.assumed
@@ -224,10 +224,10 @@ def lint_document(report: LintReport) -> dict[str, Json]:
         "known": report.baseline_count,
         "ignored": report.ignored_count,
         "unknown": [
-            {"sentence": item.message, "where": location_text(item.location) or None}
+            {"message": item.message, "location": location_text(item.location) or None}
             for item in report.unchecked
         ],
-        "greenfield": greenfield,
+        "emptyCluster": empty_cluster,
     }
 
 

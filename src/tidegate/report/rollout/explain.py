@@ -196,7 +196,7 @@ class RolloutExplanation(
     outcome: str
     lasted: Ms
     """Duration in milliseconds."""
-    sentence: str = ""
+    message: str = ""
     failures: tuple[FailureDocument, ...] = ()
 
 
@@ -206,7 +206,7 @@ class WaitExplanation(
     """Last line of the JSON output of `app wait`: why waiting failed."""
 
     outcome: RolloutOutcome
-    sentence: str
+    message: str
     failures: tuple[FailureDocument, ...] = ()
 
 
@@ -226,7 +226,7 @@ def rollout_explanation(
     return RolloutExplanation(
         outcome=RolloutOutcome.TIMED_OUT if progress.has_timed_out else progress.outcome,
         lasted=Ms(progress.now - progress.start),
-        sentence=messages[0] if messages else progress.message,
+        message=messages[0] if messages else progress.message,
         failures=failure_documents(progress, evidence),
     )
 

@@ -29,7 +29,7 @@ def nested_findings(paths: Iterable[str]) -> list[Finding]:
     """Return the notes that these directories are not part of the directory around them."""
     return [
         Finding(
-            code="units.apart",
+            code="units.not-included",
             severity=Severity.NOTE,
             message=f"`{path}` is a thing of its own, and no part of this directory",
             location=Location(path),
@@ -57,7 +57,7 @@ def unused_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> lis
     more = f" and {len(unused) - MAX_UNUSED_NAMED} more" if len(unused) > MAX_UNUSED_NAMED else ""
     return [
         Finding(
-            code="units.apart",
+            code="units.not-included",
             severity=Severity.NOTE,
             message=f"no unit here deploys {named}{more}",
             location=Location(unused[0]),
@@ -72,7 +72,7 @@ def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) ->
     used = _deployed_paths(unit_trees)
     return [
         Finding(
-            code="units.apart",
+            code="units.not-included",
             severity=Severity.NOTE,
             message=f"the chart `{chart}` makes units, and no unit here deploys it",
             location=Location(f"{chart}/{CHART_FILE}" if chart != "." else CHART_FILE),
@@ -100,4 +100,4 @@ def require_single_target(
         f"`{path_or_url}` holds several things to render, and nothing says which of them is meant"
     )
     hint = f"point at one of: {named}{more}"
-    raise RenderError("render.several", problem, location=Location(path_or_url), hint=hint)
+    raise RenderError("render.ambiguous", problem, location=Location(path_or_url), hint=hint)

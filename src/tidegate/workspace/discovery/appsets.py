@@ -309,7 +309,7 @@ def _read_files(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
 
 def _failure_finding(appset: ApplicationSet, error: TidegateError) -> Finding:
     finding = Finding(
-        code="argo.set-failed",
+        code="appset.failed",
         severity=Severity.ERROR,
         message=f"what ApplicationSet `{appset.namespace}/{appset.name}` generates is not known:"
         f" {error.problem}",
@@ -318,7 +318,7 @@ def _failure_finding(appset: ApplicationSet, error: TidegateError) -> Finding:
         fix=error.hint,
     )
     return (
-        msgspec.structs.replace(finding, code="argo.set-far")
+        msgspec.structs.replace(finding, code="appset.unavailable")
         if error.code in UNAVAILABLE_SOURCE_CODES
         else finding
     )

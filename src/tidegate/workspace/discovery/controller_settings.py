@@ -117,7 +117,7 @@ def _rules_finding(rules: LuaRules) -> Finding:
     gates_children = rules.find(*APPLICATION) is not None
     reason = "by that for Applications, a parent waits for its children" if gates_children else ""
     return Finding(
-        code="argo.rules",
+        code="argo.health-rules",
         severity=Severity.NOTE,
         message=f"scripts of the repository judge {', '.join(names[:MAX_NAMED_RULES])}{more}",
         location=next(iter(rules.named.values())).location,
@@ -128,7 +128,7 @@ def _rules_finding(rules: LuaRules) -> Finding:
 
 def _invalid_rule_finding(error: TidegateError) -> Finding:
     return Finding(
-        code="argo.rules",
+        code="argo.health-rules",
         severity=Severity.ERROR,
         message=f"no health rule of the repository is used: {error.problem}",
         location=error.location,
@@ -243,7 +243,7 @@ def rolling_sync_findings(
     )
     for unit in {stepped_unit.generated_by: stepped_unit for stepped_unit in units}.values():
         yield Finding(
-            code="argo.set-progressive",
+            code="appset.progressive",
             severity=Severity.WARNING if is_disabled else Severity.NOTE,
             message=f"Argo CD ignores the steps of `{unit.generated_by}`"
             if is_disabled

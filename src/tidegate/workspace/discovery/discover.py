@@ -165,7 +165,7 @@ async def _discover(
     get_capabilities: GetCapabilities,
     list_live: ListLive,
 ) -> DiscoveryResult:
-    target = _inspect_path(request.path_or_url, request.render_flags.get("root"))
+    target = _inspect_path(request.path_or_url, request.render_flags.get("load_root"))
     scan, settings = await _scan_target(target, settings)
     context = DiscoveryContext(
         settings, get_capabilities, target.config, request.generator_data, list_live
@@ -216,7 +216,7 @@ async def find_appsets(
     request: LoadRequest, settings: RenderSettings
 ) -> tuple[list[ExpandedAppSet], tuple[Finding, ...]]:
     """Return the ApplicationSets of a file or a directory, expanded; no unit is rendered."""
-    target = _inspect_path(request.path_or_url, request.render_flags.get("root"))
+    target = _inspect_path(request.path_or_url, request.render_flags.get("load_root"))
     scan, settings = await _scan_target(target, settings)
     aliases = await find_repository_aliases(scan, settings)
     if aliases.candidates:

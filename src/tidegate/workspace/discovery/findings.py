@@ -139,7 +139,7 @@ def _overwritten_units(unit_trees: Iterable[UnitTree], scan: RepositoryScan) -> 
         if written_unit is not None:
             problem = f"is written down, and `{unit.generated_by}` generates it, too"
             yield Finding(
-                code="units.twice",
+                code="units.duplicate",
                 severity=Severity.ERROR,
                 message=f"`{unit.id}` {problem}",
                 location=written_unit.location,
@@ -222,7 +222,9 @@ def describe_needed_sources(unit: Unit, error: TidegateError) -> str:
     return f", as it needs {' and '.join(map(redact_password, sources))}"
 
 
-PATCHABLE_CODES = frozenset({"render.data", "render.sops.unasked", "render.substitute.missing"})
+PATCHABLE_CODES = frozenset(
+    {"render.data", "render.sops.not-requested", "render.substitute.missing"}
+)
 """Codes of problems that the parent may patch away, where its objects are unknown."""
 MISSING_REFERENCE_CODES = frozenset({"source.object", "source.path", "source.undeclared"})
 """Codes of references of units to what does not exist."""

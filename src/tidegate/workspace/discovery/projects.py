@@ -299,7 +299,7 @@ def _uncertainty_findings(
     reason = f"`{sanitize(slow)}` could take for ever and is not tried" if slow else ""
     unknown = "server" if scope.cluster else "name"
     yield Finding(
-        code="argo.project-unsure",
+        code="argo.project-unknown",
         severity=Severity.WARNING,
         message=f"nobody knows whether project `{sanitize(project.name)}` allows `{unit.id}`",
         location=unit.location,

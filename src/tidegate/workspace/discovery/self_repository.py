@@ -128,7 +128,7 @@ def _assume_repository(
         sum(request.url == url for request in requests),
     )
     finding = Finding(
-        code="units.home",
+        code="units.repository-assumed",
         severity=Severity.NOTE,
         message=f"`{redact_password(url)}` is taken for this directory",
         location=Location("."),

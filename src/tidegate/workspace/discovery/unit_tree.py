@@ -295,7 +295,7 @@ def _duplicate_finding(first: Unit, second: Unit) -> Finding:
     location = first.location or (first.parent and Location(str(first.parent)))
     problem = f"is brought twice: by `{first.parent}` and by `{second.parent}`"
     return Finding(
-        code="units.twice",
+        code="units.duplicate",
         severity=Severity.ERROR,
         message=f"`{second.id}` {problem}",
         location=second.location,
@@ -350,7 +350,7 @@ def _identifiers(unit: Unit) -> tuple[str, ...]:
 
 def _cycle_finding(unit: Unit, other: Unit) -> Finding:
     return Finding(
-        code="units.circle",
+        code="units.cycle",
         severity=Severity.WARNING,
         message=f"`{unit.id}` and `{other.id}` bring each other: neither is the beginning",
         location=unit.location,

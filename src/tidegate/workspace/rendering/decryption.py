@@ -148,7 +148,7 @@ def _require_decryption(documents: Iterable[Document]) -> None:
     """Raise for Secrets that would be applied encrypted: Flux refuses these."""
     errors = [
         RenderError(
-            "render.sops.unasked",
+            "render.sops.not-requested",
             f"Secret `{text_at(document.body, 'metadata', 'name')}` is encrypted, and its unit does"
             " not ask for decryption",
             location=document.location,

@@ -155,7 +155,7 @@ def _drop_duplicates(result: RenderResult, unit: Unit) -> RenderResult:
             first = result.documents[last[key]].location
             hint = f"the first is at {first}; remove one of them"
             notes.append(
-                RenderError("render.twice", problem, location=document.location, hint=hint)
+                RenderError("render.duplicate", problem, location=document.location, hint=hint)
             )
         last[key if name else ("", "", "", str(index))] = index
     if not notes:

@@ -200,7 +200,7 @@ def _require_no_values(chart: ChartRequest, source: UnitSource) -> None:
     if any(not isinstance(layer, InlineValues) for layer in chart.layers):
         problem = "values are for a chart, and this is none"
         hint = "leave out `--values` and `--set`, or point at a chart"
-        raise UsageError("words.values", problem, location=Location(str(source.source)), hint=hint)
+        raise UsageError("usage.values", problem, location=Location(str(source.source)), hint=hint)
 
 
 def _find_chart(root: Path, path: str) -> str:

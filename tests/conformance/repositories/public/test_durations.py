@@ -37,7 +37,7 @@ def endings(result: str) -> list[dict[str, object]]:
 
 
 def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None:
-    words = ("--spread", "--engine", "tidegate,argocd", "-o", "json", "--seed", "3")
+    words = ("--duration-range", "--engine", "tidegate,argocd", "-o", "json", "--seed", "3")
 
     code, result, _ = tidegate("simulate", tmp_path, API + ISSUED, *words)
 
@@ -54,7 +54,7 @@ def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None
 
 def test_the_likely_run_of_a_range_is_the_run_without_one(tmp_path: Path) -> None:
     _, alone, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json")
-    _, spread, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json", "--spread")
+    _, spread, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json", "--duration-range")
 
     likely = [
         {key: value for key, value in item.items() if key != "expecting"}
@@ -66,7 +66,8 @@ def test_the_likely_run_of_a_range_is_the_run_without_one(tmp_path: Path) -> Non
 
 def test_the_same_seed_gives_the_same_range(tmp_path: Path) -> None:
     first, second = (
-        tidegate("simulate", tmp_path, API + ISSUED, "--spread", "--seed", "7") for _ in range(2)
+        tidegate("simulate", tmp_path, API + ISSUED, "--duration-range", "--seed", "7")
+        for _ in range(2)
     )
 
     assert first == second
@@ -74,7 +75,7 @@ def test_the_same_seed_gives_the_same_range(tmp_path: Path) -> None:
 
 
 def test_a_deadline_that_is_too_short_for_a_bad_day_is_told(tmp_path: Path) -> None:
-    code, result, _ = tidegate("simulate", tmp_path, TIGHT, "--spread")
+    code, result, _ = tidegate("simulate", tmp_path, TIGHT, "--duration-range")
 
     assert code == 4
     assert "tidegate, likely: passed after" in result
@@ -82,7 +83,9 @@ def test_a_deadline_that_is_too_short_for_a_bad_day_is_told(tmp_path: Path) -> N
 
 
 def test_what_is_only_slow_passes_on_a_bad_day_too(tmp_path: Path) -> None:
-    code, result, aside = tidegate("simulate", tmp_path, PROMETHEUS, "--spread", "-o", "json")
+    code, result, aside = tidegate(
+        "simulate", tmp_path, PROMETHEUS, "--duration-range", "-o", "json"
+    )
 
     assert code == 0, aside
     outcomes = [(ending["expecting"], ending["outcome"]) for ending in endings(result)]

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 CASES = sorted(path.name for path in (HERE / "cases").iterdir())
 LACKS = cast(
     "dict[str, list[str] | None]",
-    read_documents((HERE / "greenfield.yaml").read_bytes(), "greenfield.yaml")[0].body,
+    read_documents((HERE / "empty_cluster.yaml").read_bytes(), "empty_cluster.yaml")[0].body,
 )
 FAULTS = ["gone-version"]
 """Those that a cluster refuses for what they say."""
@@ -83,7 +83,7 @@ def test_a_part_of_a_repository_is_answered(
 
 @pytest.mark.parametrize("case", [case_ for case_ in CASES if case_ not in FAR])
 def test_an_empty_cluster_lacks_exactly_this(case: str, place: Path) -> None:
-    _, result = simulate(place, case, "--greenfield", "-o", "json")
+    _, result = simulate(place, case, "--empty-cluster", "-o", "json")
 
     assert lacks_of(result) == LACKS[case]
 

@@ -284,8 +284,8 @@ spec: {selfSigned: {}}
     code, result, aside = tidegate("simulate", tmp_path, text)
 
     assert code == 0, result + aside
-    assert "warning[units.weakened]: not all of it is known: 1 unit could not be" in aside
-    assert "warning[units.opaque]: `HelmRelease/cert-manager/cert-manager` is opaque" in aside
+    assert "warning[units.incomplete]: not all of it is known: 1 unit could not be" in aside
+    assert "warning[units.unavailable]: `HelmRelease/cert-manager/cert-manager` is opaque" in aside
     assert "  operators: [cert-manager]  # for ClusterIssuer own\n" in result
 
 
@@ -310,13 +310,13 @@ def test_a_set_whose_repository_is_elsewhere_is_told_and_alone_proves_nothing(
     tmp_path: Path,
 ) -> None:
     code, result, aside = tidegate("simulate", tmp_path / "a", SET, "--offline")
-    empty, _, refused = tidegate("simulate", tmp_path / "b", SET, "--offline", "--greenfield")
+    empty, _, refused = tidegate("simulate", tmp_path / "b", SET, "--offline", "--empty-cluster")
 
     assert code == 3, result + aside
     assert "passed after 0.0s, as far as it is known" in result
-    assert "error[units.weakened]: not all of it is known: 1 unit could not be" in aside
-    assert "warning[argo.set-far]: what ApplicationSet `argocd/teams` generates" in aside
-    assert (empty, "error[argo.set-far]" in refused) == (3, True)
+    assert "error[units.incomplete]: not all of it is known: 1 unit could not be" in aside
+    assert "warning[appset.unavailable]: what ApplicationSet `argocd/teams` generates" in aside
+    assert (empty, "error[appset.unavailable]" in refused) == (3, True)
 
 
 def test_an_overlay_reaches_its_bases_though_no_repository_is_around_them(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ metadata: {name: a, namespace: a}
 spec: {interval: 1h, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}}
 """
 
-    code, _, aside = tidegate("simulate", tmp_path, text, "--greenfield")
+    code, _, aside = tidegate("simulate", tmp_path, text, "--empty-cluster")
 
     assert code == 3
     assert "error[source.object]: `HelmRelease/a/a` is not rendered" in aside

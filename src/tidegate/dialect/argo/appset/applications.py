@@ -106,7 +106,7 @@ def generate_applications(
     if not applications:
         message = f"ApplicationSet `{appset.namespace}/{appset.name}` generates nothing"
         fix = "`--allow-empty` prunes what it generated before"
-        collector.note("argo.set-empty", ("spec", "generators"), message, fix=fix)
+        collector.note("appset.empty", ("spec", "generators"), message, fix=fix)
     valid = tuple(_valid_applications(applications, collector))
     report_unresolved(
         ((application.body, application.params) for application in valid if application.params),
@@ -125,7 +125,7 @@ def _report_empty_generators(
     report = collector.warn if is_empty else collector.note
     message, why = "this generator finds nothing", "no Application comes of it"
     for path in paths:
-        report("argo.set-nothing", path, message, why, "correct its paths, or remove it")
+        report("appset.no-results", path, message, why, "correct its paths, or remove it")
 
 
 def _search_path(entry: JsonObject) -> FieldPath:
@@ -145,7 +145,7 @@ def _report_clusters_from_git(
     message = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
     why = "a running Argo CD may know others; it is not asked"
     fix = "name them, with `server` and `labels`, in `clusters` of tidegate.yaml"
-    collector.note("argo.set-clusters", path, message, why, fix)
+    collector.note("appset.clusters", path, message, why, fix)
 
 
 def generator_context(appset: ApplicationSet, inputs: GeneratorInputs) -> GeneratorContext:
@@ -243,9 +243,9 @@ def _with_patch(body: JsonObject, patch: str, namespace: str) -> JsonObject:
         patch_value = read_first_value(patch, "templatePatch")
     except DocumentError as error:
         message = f"`templatePatch` comes to what cannot be read: {error.problem}"
-        raise GeneratorError("argo.set-patch", message, error.hint) from None
+        raise GeneratorError("appset.patch", message, error.hint) from None
     if not isinstance(patch_value, dict | None):
-        raise GeneratorError("argo.set-patch", "`templatePatch` comes to no mapping", "correct it")
+        raise GeneratorError("appset.patch", "`templatePatch` comes to no mapping", "correct it")
     merged = get_mapping(strategic_merge(body, patch_value or {}))
     project = get_value(body, "spec", "project")
     spec = {key: value for key, value in get_mapping(merged, "spec").items() if key != "project"}
@@ -304,7 +304,7 @@ def _valid_applications(
         elif not application.name:
             message = f"an Application comes out without a name ({application.origin})"
             collector.error(
-                "argo.set-name",
+                "appset.name",
                 application.name_path,
                 message,
                 why,
@@ -316,7 +316,11 @@ def _valid_applications(
                 f" `{sanitize(application.name)}`"
             )
             collector.error(
-                "argo.set-twice", application.name_path, message, "Argo CD takes none of them", fix
+                "appset.duplicate",
+                application.name_path,
+                message,
+                "Argo CD takes none of them",
+                fix,
             )
         else:
             message = (
@@ -325,6 +329,6 @@ def _valid_applications(
             )
             fix = "use lower-case letters, digits, `-` and `.`, or the function `normalize`"
             collector.error(
-                "argo.set-name", application.name_path, message, "the API server refuses it", fix
+                "appset.name", application.name_path, message, "the API server refuses it", fix
             )
         reported.add(application.name)

@@ -56,7 +56,7 @@ def generator_kinds(entry: JsonObject) -> list[str]:
     if unknown:
         message = f"there is no generator `{sanitize(unknown[0])}`"
         raise GeneratorError(
-            "argo.set-generator",
+            "appset.generator",
             message,
             format_suggestion(unknown[0], tuple(GENERATORS)),
             (unknown[0],),
@@ -67,7 +67,7 @@ def generator_kinds(entry: JsonObject) -> list[str]:
             "an entry of `generators` names no generator",
             format_suggestion("", tuple(GENERATORS)),
         )
-        raise GeneratorError("argo.set-generator", message, fix)
+        raise GeneratorError("appset.generator", message, fix)
     return kinds
 
 
@@ -76,7 +76,7 @@ def _generator_function(kind: str, depth: int) -> GeneratorFunction:
         return GENERATORS[kind]
     if depth > MAX_DEPTH:
         message = f"`{kind}` is too deep inside of others: Argo CD takes one inside of one"
-        raise GeneratorError("argo.set-nested", message, "put its parameters into a list")
+        raise GeneratorError("appset.nested", message, "put its parameters into a list")
     combine = from_matrix if kind == "matrix" else from_merge
     return lambda body, context: combine(body, context, depth)
 
@@ -89,7 +89,7 @@ def from_matrix(
     if len(entries) != PAIR:
         message = f"a matrix has two generators, and this one has {len(entries)}"
         raise GeneratorError(
-            "argo.set-matrix", message, "put one matrix into another", ("generators",)
+            "appset.matrix", message, "put one matrix into another", ("generators",)
         )
     with prefix_error_path("generators", 0):
         first = yield from _single_generator_params(entries[0], context, depth)
@@ -112,7 +112,7 @@ def _combine_params(first: Params, second: Params, *, is_go: bool) -> Params:
     for key, value in second.items():
         if texts.setdefault(key, go_format(value)) != go_format(value):
             message = f"both generators of a matrix have `{sanitize(key)}`, with different values"
-            raise GeneratorError("argo.set-matrix", message, "rename one, or use `pathParamPrefix`")
+            raise GeneratorError("appset.matrix", message, "rename one, or use `pathParamPrefix`")
     return dict(texts)
 
 
@@ -171,10 +171,10 @@ def from_merge(
     if len(entries) < PAIR:
         message = f"a merge needs two generators or more, and this one has {len(entries)}"
         fix = "add one, or use the generator by itself"
-        raise GeneratorError("argo.set-merge", message, fix, ("generators",))
+        raise GeneratorError("appset.merge", message, fix, ("generators",))
     if not keys:
         message = "a merge needs `mergeKeys`"
-        raise GeneratorError("argo.set-merge", message, "name a parameter", ("mergeKeys",))
+        raise GeneratorError("appset.merge", message, "name a parameter", ("mergeKeys",))
     groups = []
     for index, entry in enumerate(entries):
         with prefix_error_path("generators", index):
@@ -198,7 +198,7 @@ def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
             message = (
                 f"a generator of a merge finds the same `{'`, `'.join(map(sanitize, keys))}` twice"
             )
-            raise GeneratorError("argo.set-merge", message, "name more parameters in `mergeKeys`")
+            raise GeneratorError("appset.merge", message, "name more parameters in `mergeKeys`")
         by_key[key] = param_set
     return by_key
 
@@ -208,7 +208,7 @@ def _single_generator_params(
 ) -> Procedure[list[Params]]:
     if len(generator_kinds(entry)) > 1:
         message = "an entry inside of a matrix or merge names more than one generator"
-        raise GeneratorError("argo.set-nested", message, "make entries of them")
+        raise GeneratorError("appset.nested", message, "make entries of them")
     ((_, params),) = yield from generate_parameters(entry, context, depth + 1)
     return params
 

@@ -24,7 +24,7 @@ def provided_params(kind: str, context: GeneratorContext) -> tuple[Params, ...]:
     if provided is None:
         message = f"what `{kind}` finds is not known here: it asks a server elsewhere"
         fix = "say what it finds, in a file that `--generator-data` names"
-        raise GeneratorError("argo.set-unknown", message, fix)
+        raise GeneratorError("appset.unknown", message, fix)
     return provided
 
 

@@ -100,12 +100,12 @@ def validate_selector(selector: JsonObject, *, check_values: bool = False) -> No
             message = f"a selector has no operator `{sanitize(operator)}`"
             path = ("matchExpressions", index, "operator")
             raise GeneratorError(
-                "argo.set-selector", message, f"there are {', '.join(OPERATORS)}", path
+                "appset.selector", message, f"there are {', '.join(OPERATORS)}", path
             )
         if bool(values) is not OPERATORS[operator]:
             message = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
             path = ("matchExpressions", index, "values")
-            raise GeneratorError("argo.set-selector", message, "correct the selector", path)
+            raise GeneratorError("appset.selector", message, "correct the selector", path)
         _validate_key(get_text(expression, "key"), ("matchExpressions", index, "key"))
         _validate_values(values if check_values else [], ("matchExpressions", index, "values"))
 
@@ -114,11 +114,11 @@ def _validate_key(key: str, path: FieldPath) -> None:
     if not LABEL_KEY.fullmatch(key):
         message = f"`{sanitize(key)}` is no key of a selector"
         fix = "write letters, digits, `-`, `_` and `.`, 63 at most"
-        raise GeneratorError("argo.set-selector", message, fix, path)
+        raise GeneratorError("appset.selector", message, fix, path)
 
 
 def _validate_values(values: list[Json], path: FieldPath) -> None:
     for value in values:
         if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
             message = f"no label has the value `{sanitize(str(value))}`"
-            raise GeneratorError("argo.set-selector", message, "correct the selector", path)
+            raise GeneratorError("appset.selector", message, "correct the selector", path)

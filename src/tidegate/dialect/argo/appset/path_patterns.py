@@ -53,7 +53,7 @@ def compile_file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], b
     """
     if not doublestar and (not pattern or pattern.startswith("/")):
         message = f"`{sanitize(pattern)}` is no path of the repository"
-        raise GeneratorError("argo.set-pattern", message, "write it from the top of the repository")
+        raise GeneratorError("appset.pattern", message, "write it from the top of the repository")
     try:
         if doublestar:
             return _compile_doublestar(pattern)
@@ -61,7 +61,7 @@ def compile_file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], b
         regex = compile_name_glob(pattern)
     except ValueError as error:
         message = f"`{sanitize(pattern)}` is no pattern: {error}"
-        raise GeneratorError("argo.set-pattern", message, "correct it") from None
+        raise GeneratorError("appset.pattern", message, "correct it") from None
     prefix = pattern.rstrip("/")
     if GLOB_CHARS & set(pattern):
         return lambda path: regex.fullmatch(path) is not None

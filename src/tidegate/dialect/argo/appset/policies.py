@@ -62,7 +62,7 @@ def report_policy(
         message = f"there is no policy `{sanitize(requested)}`"
         why = "the API server refuses the set"
         collector.error(
-            "argo.set-policy", POLICY_PATH, message, why, format_suggestion(requested, POLICIES)
+            "appset.policy", POLICY_PATH, message, why, format_suggestion(requested, POLICIES)
         )
         return
     if requested and policy != effective_policy(appset, {}):
@@ -71,15 +71,15 @@ def report_policy(
             f" `{settings.get(POLICY_SETTING)}`"
         )
         fix = f"set `{OVERRIDE_SETTING}: true` for the controller"
-        collector.warn("argo.set-policy", POLICY_PATH, message, "it lets no set say otherwise", fix)
+        collector.warn("appset.policy", POLICY_PATH, message, "it lets no set say otherwise", fix)
     if not policy.can_update:
         message = "Applications that are there already do not follow this set"
         collector.note(
-            "argo.set-policy", POLICY_PATH, message, "its policy creates and does not update"
+            "appset.policy", POLICY_PATH, message, "its policy creates and does not update"
         )
     if not policy.can_delete:
         message = "Applications that are no longer generated stay"
-        collector.note("argo.set-policy", POLICY_PATH, message, "its policy does not delete")
+        collector.note("appset.policy", POLICY_PATH, message, "its policy does not delete")
 
 
 def ignored_fields(

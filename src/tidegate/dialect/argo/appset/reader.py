@@ -40,7 +40,7 @@ def read_application_set(document: Document, namespace: str) -> Declarations:
     if not get_list(body, "spec", "generators"):
         message = f"ApplicationSet `{appset_namespace}/{sanitize(name)}` has no generators"
         why, fix = "it generates nothing", "write `spec.generators`"
-        collector.error("argo.set-generator", ("spec",), message, why, fix)
+        collector.error("appset.generator", ("spec",), message, why, fix)
     appset = ApplicationSet(
         namespace=appset_namespace, name=name, location=document.location, body=body
     )

@@ -39,12 +39,12 @@ def rollout_steps(
         if kind != ALL_AT_ONCE:
             message, why = f"there is no strategy `{sanitize(kind)}`", "Argo CD syncs all at once"
             fix = format_suggestion(kind, (ALL_AT_ONCE, ROLLING_SYNC))
-            collector.error("argo.set-strategy", ("spec", "strategy", "type"), message, why, fix)
+            collector.error("appset.strategy", ("spec", "strategy", "type"), message, why, fix)
         return {}, collector.findings
     steps = get_mappings(strategy, "rollingSync", "steps")
     if not steps:
         why, fix = "Argo CD syncs nothing of this set", "write `rollingSync.steps`"
-        collector.error("argo.set-steps", STEPS_PATH[:-1], "there are no steps", why, fix)
+        collector.error("appset.steps", STEPS_PATH[:-1], "there are no steps", why, fix)
         return {}, collector.findings
     numbers = _step_numbers(steps, applications, collector)
     limits = _step_limits(steps, numbers, collector)
@@ -83,7 +83,7 @@ def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCo
     if order.lower() not in {ALL_AT_ONCE.lower(), REVERSE.lower()}:
         message, why = f"there is no order `{sanitize(order)}`", "Argo CD deletes all at once"
         collector.warn(
-            "argo.set-strategy",
+            "appset.strategy",
             path,
             message,
             why,
@@ -92,7 +92,7 @@ def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCo
     elif order.lower() == REVERSE.lower() and kind != ROLLING_SYNC:
         message = f"`deletionOrder: {sanitize(order)}` does nothing"
         why, fix = "Argo CD obeys it for sets with steps alone", "add `rollingSync`, or remove it"
-        collector.warn("argo.set-strategy", path, message, why, fix)
+        collector.warn("appset.strategy", path, message, why, fix)
 
 
 def has_steps(appset: ApplicationSet) -> bool:
@@ -130,7 +130,7 @@ def _step_numbers(
         if len(matching) > 1:
             message = f"`{application.name}` is in steps {' and '.join(map(str, matching))}"
             why, fix = "it belongs to the first of them", "make the steps exclude each other"
-            collector.warn("argo.set-steps", (*STEPS_PATH, matching[1] - 1), message, why, fix)
+            collector.warn("appset.steps", (*STEPS_PATH, matching[1] - 1), message, why, fix)
     for step_number, step in enumerate(steps, 1):
         for expression_index, expression in enumerate(get_mappings(step, "matchExpressions")):
             path = (*STEPS_PATH, step_number - 1, "matchExpressions", expression_index, "operator")
@@ -150,7 +150,7 @@ def _report_empty_steps(step_numbers: list[int], collector: FindingCollector) ->
         why = f"Argo CD passes over {'it' if is_single else 'them'}"
         fix = f"correct {'its' if is_single else 'their'} labels"
         collector.warn(
-            "argo.set-steps",
+            "appset.steps",
             (*STEPS_PATH, step_numbers[0] - 1),
             f"{subject} no Application",
             why,
@@ -177,9 +177,7 @@ def _report_operator(operator: str, path: FieldPath, collector: FindingCollector
     if operator not in OPERATORS:
         message = f"a step has no operator `{sanitize(operator)}`"
         why = "it takes no Application that has the label"
-        collector.error(
-            "argo.set-steps", path, message, why, format_suggestion(operator, OPERATORS)
-        )
+        collector.error("appset.steps", path, message, why, format_suggestion(operator, OPERATORS))
 
 
 def _step_limits(
@@ -199,7 +197,7 @@ def _step_limits(
         if limit is None:
             message = f"`maxUpdate` of step {step_number} is no number and no percentage"
             path, why = (*STEPS_PATH, step_number - 1, "maxUpdate"), "Argo CD takes it for 1"
-            collector.error("argo.set-steps", path, message, why, "write it like `2` or `25%`")
+            collector.error("appset.steps", path, message, why, "write it like `2` or `25%`")
         limits[step_number] = 1 if limit is None else limit
     return limits
 
@@ -224,4 +222,4 @@ def _report_unmatched(numbers: dict[str, int], collector: FindingCollector) -> N
         names = ", ".join(f"`{name}`" for name in unmatched[:3])
         message = f"no step takes {names}{more}"
         why = "Argo CD never syncs them; somebody has to, by hand"
-        collector.warn("argo.set-unmatched", STEPS_PATH, message, why, "add a step, or a label")
+        collector.warn("appset.unmatched", STEPS_PATH, message, why, "add a step, or a label")

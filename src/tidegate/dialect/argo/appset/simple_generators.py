@@ -48,13 +48,13 @@ def from_list(body: JsonObject, context: GeneratorContext) -> Procedure[list[Par
 def _element_params(element: Json, index: int, *, is_go: bool) -> Params:
     if not isinstance(element, dict):
         message = "an element of a list must be a mapping"
-        raise GeneratorError("argo.set-element", message, path=("elements", index))
+        raise GeneratorError("appset.element", message, path=("elements", index))
     if is_go:
         return element
     params: Params = {}
     if not isinstance(element.get("values", {}), dict):
         message, fix = "`values` of an element must be a mapping", "write `values: {NAME: TEXT}`"
-        raise GeneratorError("argo.set-element", message, fix, ("elements", index, "values"))
+        raise GeneratorError("appset.element", message, fix, ("elements", index, "values"))
     for key, value in element.items():
         inner = value.items() if key == "values" and isinstance(value, dict) else ((None, value),)
         for name, leaf in inner:
@@ -63,9 +63,7 @@ def _element_params(element: Json, index: int, *, is_go: bool) -> Params:
                 message = f"`{sanitize(full_name)}` of an element must be text"
                 fix = "put it in quotes, or write `goTemplate: true`"
                 subpath = (key,) if name is None else (key, name)
-                raise GeneratorError(
-                    "argo.set-element", message, fix, ("elements", index, *subpath)
-                )
+                raise GeneratorError("appset.element", message, fix, ("elements", index, *subpath))
             params[full_name] = leaf
     return params
 
@@ -76,15 +74,15 @@ def _read_elements(content: str | bytes, name: str, *, must_be_list: bool = Fals
         value = read_first_value(content, name)
     except DocumentError as error:
         message = f"`{sanitize(name)}` cannot be read: {error.problem}"
-        raise GeneratorError("argo.set-file", message, error.hint) from None
+        raise GeneratorError("appset.file", message, error.hint) from None
     elements = value if isinstance(value, list) else [{} if value is None else value]
     if must_be_list and not isinstance(value, list | None):
         raise GeneratorError(
-            "argo.set-file", f"`{sanitize(name)}` holds no list", "write a list of mappings"
+            "appset.file", f"`{sanitize(name)}` holds no list", "write a list of mappings"
         )
     if not all(isinstance(element, dict | None) for element in elements):
         message = f"`{sanitize(name)}` holds neither a mapping nor a list of mappings"
-        raise GeneratorError("argo.set-file", message, "write one of the two")
+        raise GeneratorError("appset.file", message, "write one of the two")
     return [element for element in elements if isinstance(element, dict)]
 
 
@@ -94,7 +92,7 @@ def from_git(body: JsonObject, context: GeneratorContext) -> Procedure[list[Para
     directories, files = get_mappings(body, "directories"), get_mappings(body, "files")
     if not directories and not files:
         message, fix = "a git generator needs `directories` or `files`", "write one of the two"
-        raise GeneratorError("argo.set-git", message, fix)
+        raise GeneratorError("appset.git", message, fix)
     file_list = yield FileListQuery(url, revision)
     prefix, is_go = get_text(body, "pathParamPrefix"), context.language.is_go
     if directories:

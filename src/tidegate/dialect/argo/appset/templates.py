@@ -70,7 +70,7 @@ def fill_templates(
     if result.failure is not None:
         failure = result.failure
         raise GeneratorError(
-            "argo.set-template", failure.problem, failure.hint, _find_path(failure.text, [*bodies])
+            "appset.template", failure.problem, failure.hint, _find_path(failure.text, [*bodies])
         )
     rows = iter(result.texts)
     tables = (
@@ -120,7 +120,7 @@ def _transform_all(bodies: Sequence[Json], transform: Callable[[str], str]) -> l
         fix = f"write `{CLOSES}` behind it"
         message = f"`{sanitize(error.text)}` opens a parameter and does not close it"
         raise GeneratorError(
-            "argo.set-template", message, fix, _find_path(error.text, [*bodies])
+            "appset.template", message, fix, _find_path(error.text, [*bodies])
         ) from None
 
 

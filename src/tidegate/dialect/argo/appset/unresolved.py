@@ -39,7 +39,7 @@ def report_unresolved(
         )
         message = f"{parameter} is not filled in for {subject}"
         why = "no generator finds such a parameter, and Argo CD leaves the text as it is"
-        collector.warn("argo.set-left", (*TEMPLATE_PATH, *path), message, why, fix)
+        collector.warn("appset.parameter", (*TEMPLATE_PATH, *path), message, why, fix)
 
 
 def _unresolved_in_application(body: JsonObject) -> Iterator[tuple[FieldPath, str]]:
