@@ -131,7 +131,7 @@ def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
     cluster.put(record_secret(ReleaseRecord(RELEASED), "flux-system", now=Ms(0)))
     elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
     cluster.put(elsewhere)
-    roots: Json = [
+    entries: Json = [
         {"id": "flux-system_far_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
         {"id": "flux-system_web_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"},
         {"id": "flux-system_cache_helm.toolkit.fluxcd.io_HelmRelease", "v": "v2"},

@@ -204,7 +204,6 @@ def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[
     assert set(hook_runs(stage.record).values()) <= {1}
 
 
-@pytest.mark.xfail(strict=True, reason="known defect: edited, deleted and reverted at once")
 def test_no_gate_opens_when_an_object_is_edited_deleted_and_reverted_at_once() -> None:
     plain = Traits(place="", awaits="", grouped=False, hooked=False)
     settings, web = Shape("ConfigMap", 0, 0, "well"), Shape("Deployment", 0, 4_000, "well")

@@ -485,9 +485,15 @@ class CommandExecutor:
             unit, item, object_body(live), fingerprint
         )
         failure = messages.Failure("Changed", overwritten) if overwritten else None
-        generation, version = live.generation, live.resource_version
         self._send_input(
-            messages.VerifyFinished(command.step, object_ref, generation, version, failure)
+            messages.VerifyFinished(
+                command.step,
+                object_ref,
+                live.uid,
+                live.generation,
+                live.resource_version,
+                failure,
+            )
         )
 
     def _on_probed(self, command: messages.Probe, failure: messages.Failure | None) -> None:

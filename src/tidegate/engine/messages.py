@@ -178,11 +178,12 @@ class ProbeFinished(msgspec.Struct, frozen=True, gc=False):
 class VerifyFinished(msgspec.Struct, frozen=True, gc=False):
     """Input: a later version of an object was compared with what was written.
 
-    The version is identified by `generation` and `version`.
+    The version is identified by `uid`, `generation` and `version`.
     """
 
     step: str
     object_ref: ClusterRef
+    uid: str
     generation: int
     version: str
     failure: Failure | None = None

@@ -36,8 +36,10 @@ def change(play: Play, name: str, *, health: Health = Health.HEALTHY, generation
 
 
 def verify(play: Play, name: str, trouble: Failure | None, *, generation: int = 2) -> None:
-    step = next(run.step.step.id for run in play.rollout.items[spot_of(play, name)])
-    play.hear(VerifyFinished(step, spot_of(play, name), generation, "101", trouble))
+    (run,) = play.rollout.items[spot_of(play, name)]
+    assert run.written is not None
+    uid, step = run.written.uid, run.step.step.id
+    play.hear(VerifyFinished(step, run.object_ref, uid, generation, "101", trouble))
     play.wait(0)
 
 

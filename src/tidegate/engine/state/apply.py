@@ -386,10 +386,12 @@ def handle_verify_finished(context: DecisionContext, trigger: messages.VerifyFin
     for run in context.rollout.items.get(trigger.object_ref, ()):
         step = run.step
         is_gating = step.state is StepState.GATING and run.state in WRITTEN_STATES
-        if step.step.id != trigger.step or not is_gating:
+        # Generations of an object that was deleted meanwhile say nothing about its successor.
+        is_current = run.written is not None and run.written.uid == trigger.uid
+        if step.step.id != trigger.step or not is_gating or not is_current:
             continue
-        run.verified_version = (trigger.generation, trigger.version)
         if trigger.failure is None:
+            run.verified_version = (trigger.generation, trigger.version)
             context.set_timer(context.now, step)
         else:
             emit_wait(context, run, trigger.failure.reason, trigger.failure.message)
@@ -418,6 +420,7 @@ def _reapply(context: DecisionContext, run: ItemRun, failure: messages.Failure) 
     if can_reapply and run.reapply_count < MAX_REAPPLIES and not context.is_draining(step):
         run.reapply_count += 1
         run.health = None
+        run.verified_version = (0, "")
         _apply_item(context, run)
         set_deadline(context, step)
         return
