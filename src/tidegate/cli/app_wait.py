@@ -1,4 +1,4 @@
-"""Implementation of `app wait`."""
+"""Implementation of `argocd app wait`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _is_idle(status: UnitStatus) -> bool:
 def wait_for_applications(names: tuple[str, ...], desired: DesiredState, flags: Flags) -> int:
     """Wait for the selected Applications and return the exit code. Raises on timeout."""
     kinds = ("Application",)
-    unit_trees = load_unit_trees(flags["place"], flags)
+    unit_trees = load_unit_trees(flags["path"], flags)
     units = flags["units"] = select_unit_ids(
         unit_trees, names, flags["labels"], kinds, flags["namespace_filter"]
     )
@@ -130,7 +130,7 @@ def wait_for_applications(names: tuple[str, ...], desired: DesiredState, flags: 
         )
         raise timeout
 
-    return OUTCOME_CODES[with_workspace(load_request(flags["place"], flags), flags, wait)]
+    return OUTCOME_CODES[with_workspace(load_request(flags["path"], flags), flags, wait)]
 
 
 async def _print_explanation(

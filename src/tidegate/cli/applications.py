@@ -38,9 +38,7 @@ def read_applications(
     ) -> tuple[list[ApplicationRow], Workspace]:
         return await read(session, workspace), workspace
 
-    rows, workspace = with_workspace(
-        load_request(flags["place"], flags), flags, read_with_workspace
-    )
+    rows, workspace = with_workspace(load_request(flags["path"], flags), flags, read_with_workspace)
     progress_line.clear()
     return rows, workspace_findings(workspace)
 
@@ -65,7 +63,7 @@ def _application_reader(
     names: tuple[str, ...], flags: Flags, *, with_owned: bool
 ) -> ApplicationReader:
     """Return a function that reads the current status of the selected Applications."""
-    unit_trees = load_unit_trees(flags["place"], flags)
+    unit_trees = load_unit_trees(flags["path"], flags)
     unit_ids = flags["units"] = select_unit_ids(
         unit_trees, names, flags.get("labels", ""), APPLICATION_KINDS, flags["namespace_filter"]
     )
@@ -95,7 +93,7 @@ async def _application_row(
         await read_resources(status, session) if with_owned else Resources(object_rows(status))
     )
     for namespace in resources.unreadable:
-        note(f"{namespace} may not be looked at: what objects own there is left out")
+        note(f"no permission to list objects in {namespace}: owned objects are left out")
     return ApplicationRow(
         f"{status.unit.id.namespace}/{status.unit.id.name}",
         status.wave,

@@ -24,7 +24,7 @@ def print_assumptions(
     is_json: bool = False,
     to_stderr: bool = False,
 ) -> None:
-    """Print the assumptions as a scenario; if `greenfield`, the missing dependencies."""
+    """Print the assumptions as a scenario; if `empty_cluster`, the missing dependencies."""
     given = {} if empty_cluster else given_for_missing(missing)
     if is_json:
         documents = missing_documents(missing, given) if missing else ()

@@ -125,7 +125,7 @@ def _matching_names(
 
     names: list[str] = []
     with suppress(TidegateError, ExceptionGroup, OSError):
-        names += run_async(read_local(ctx.params.get("place") or "."))
+        names += run_async(read_local(ctx.params.get("path") or "."))
     if read_live is not None and (context := ctx.params.get("context")):
         target = ClusterTargets(kubeconfig=ctx.params.get("kubeconfig"), context=context)
         with suppress(TidegateError, OSError):

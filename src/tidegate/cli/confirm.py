@@ -32,10 +32,10 @@ def needs_confirmation(flags: Flags) -> bool:
     target = cluster_targets(flags)
     if target.simulation is not None or flags["yes"] or flags.get("dry_run"):
         return False
-    describe_targets(target)  # where there is none, that is what is wrong
+    describe_targets(target)  # raises if no cluster is configured
     if not sys.stdin.isatty():
         raise click.UsageError(
-            "there is no terminal to ask on: add --yes to go on without being asked"
+            "standard input is not a terminal: add --yes to skip the confirmation"
         )
     return True
 

@@ -88,17 +88,15 @@ def sync_by_argocd(
 
     code = _delegate(resources, flags, request)
     if code is None and flags["at"]:
-        problem = (
-            "what stands here is rolled out, and no Argo CD is alive that had another revision"
-        )
-        hint = f"`git worktree add ../at {flags['at']}`, and `-C ../at`, rolls out that one"
+        problem = "--revision needs a running Argo CD; without one, Tidegate rolls out the checkout"
+        hint = f"check it out with `git worktree add ../at {flags['at']}` and add `-C ../at`"
         raise UsageError("usage.revision", problem, hint=hint)
     return code
 
 
 def refresh_by_argocd(name: str, flags: Flags, *, hard: bool) -> None:
     """Refresh an Application in a running Argo CD; do nothing if none is running."""
-    unit_trees = load_unit_trees(flags["place"], flags)
+    unit_trees = load_unit_trees(flags["path"], flags)
     resources = select_resources(
         unit_trees, KINDS_BY_NOUN["application"], (name,), namespace=flags["namespace_filter"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from tidegate.cli import options
@@ -10,7 +11,7 @@ from tidegate.cli.options import Flags
 from tidegate.cli.output import max_line_width, note
 from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import load_request, with_workspace
-from tidegate.cli.unit_arguments import KINDS_BY_NOUN, NOUN_ALIASES, UNIT_KINDS, load_unit_trees
+from tidegate.cli.unit_arguments import find_unit_ids
 from tidegate.clusters.session import Session
 from tidegate.inspection.events import find_pod_owners, read_events, read_unit_logs
 from tidegate.inspection.logs import LogFollower
@@ -26,7 +27,6 @@ from tidegate.report.events import (
     log_line_document,
 )
 from tidegate.workspace.completeness import workspace_findings
-from tidegate.workspace.selection import select_resources
 from tidegate.workspace.workspace import Workspace
 
 
@@ -39,14 +39,14 @@ def show_events(
         rows = await read_events(workspace, session, subject, flags["namespace_filter"])
         return rows, session.world.now(), workspace
 
-    rows, now, workspace = with_workspace(load_request(flags["place"], flags), flags, read)
+    rows, now, workspace = with_workspace(load_request(flags["path"], flags), flags, read)
     progress_line.clear()
     selected_types = {
         event_type.strip().lower() for event_type in types.split(",") if event_type.strip()
     }
     shown = [row for row in rows if not selected_types or row.type.lower() in selected_types]
     if not shown:
-        note("there are no such Events: a cluster forgets them after a while")
+        note("no Events found; a cluster deletes them after an hour by default")
     lines = (
         event_lines(
             shown,
@@ -62,39 +62,39 @@ def show_events(
 
 
 def show_logs(
-    unit_argument: str, tail: int, flags: Flags, progress_line: ProgressLine, *, follows: bool
+    units: tuple[str, ...], tail: int, flags: Flags, progress_line: ProgressLine, *, follows: bool
 ) -> int:
-    """Print logs of the failing or pending pods of a unit, or follow all its pods."""
-    prefix, separator, name = unit_argument.partition("/")
-    noun = NOUN_ALIASES.get(prefix, prefix)
-    kinds, name = (
-        (KINDS_BY_NOUN[noun], name)
-        if separator and noun in KINDS_BY_NOUN
-        else (UNIT_KINDS, unit_argument)
-    )
-    (resource,) = select_resources(
-        load_unit_trees(flags["place"], flags), kinds, (name,), namespace=flags["namespace_filter"]
-    )
+    """Print logs of the failing or pending pods of units, or follow all their pods.
+
+    Without `units`, all units of PATH are meant.
+    """
+    unit_ids = find_unit_ids(units, flags)
     if follows:
-        return _follow_logs(resource.id, tail, flags, progress_line)
+        return _follow_logs(unit_ids, tail, flags, progress_line)
 
     async def read(session: Session, workspace: Workspace) -> tuple[list[ContainerLog], Workspace]:
-        return await read_unit_logs(workspace, session, resource.id, tail), workspace
+        return await read_unit_logs(workspace, session, unit_ids, tail), workspace
 
-    logs, workspace = with_workspace(load_request(flags["place"], flags), flags, read)
+    logs, workspace = with_workspace(load_request(flags["path"], flags), flags, read)
     progress_line.clear()
     if not logs:
-        note(f"no pod of `{resource.id}` has failed or waits with something printed")
+        note(f"no logs from failing or pending pods of {_unit_names(unit_ids)}")
     lines = container_log_lines(logs, max_line_width(sys.stdout))
     options.print_result(flags["output"], map(container_log_document, logs), lines)
     return options.print_findings(workspace_findings(workspace))
 
 
-def _follow_logs(unit: UnitId, tail: int, flags: Flags, progress_line: ProgressLine) -> int:
+def _unit_names(units: Sequence[UnitId]) -> str:
+    return f"`{units[0]}`" if len(units) == 1 else f"{len(units)} units"
+
+
+def _follow_logs(
+    units: Sequence[UnitId], tail: int, flags: Flags, progress_line: ProgressLine
+) -> int:
     """Print each log line as it arrives, until interrupt, timeout or the end of all pods."""
 
     async def follow(session: Session, workspace: Workspace) -> Workspace:
-        objects = await find_pod_owners(workspace, session, unit)
+        objects = await find_pod_owners(workspace, session, units)
         follower, reported = LogFollower(objects, session, tail), set[str]()
         async with aclosing(follower.follow(flags["timeout"])) as batches:
             async for lines in batches:
@@ -103,10 +103,10 @@ def _follow_logs(unit: UnitId, tail: int, flags: Flags, progress_line: ProgressL
                     flags["output"], map(log_line_document, lines), map(str, lines)
                 )
                 for container in follower.unread.keys() - reported:
-                    note(f"what {container} prints cannot be read: {follower.unread[container]}")
+                    note(f"cannot read the logs of {container}: {follower.unread[container]}")
                 reported |= follower.unread.keys()
                 sys.stdout.flush()
         return workspace
 
-    workspace = with_workspace(load_request(flags["place"], flags), flags, follow)
+    workspace = with_workspace(load_request(flags["path"], flags), flags, follow)
     return options.print_findings(workspace_findings(workspace))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import importlib
 import locale
 import os
 import sys
@@ -17,6 +16,7 @@ from typing import NoReturn
 
 import click
 
+from tidegate.cli.command import LazyGroup
 from tidegate.cli.output import (
     OUTPUT_CLOSED,
     has_json_errors,
@@ -36,45 +36,46 @@ With the defaults of Python, a sixth of the time of a rollout is garbage collect
 that survive the first collection mostly stay, and collecting them again is expensive.
 """
 COMMANDS = {
-    "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
-    "approve": "Let a unit go on that waits until somebody approves.",
-    "appset": "Show what ApplicationSets generate.",
-    "build": "Show what Kustomizations and HelmReleases come to, as `flux build` does.",
-    "cache": "Show or clear what was fetched and rendered before.",
-    "completion": "Print what a shell needs to complete commands.",
-    "config": "Show what counts for a repository, and where it comes from.",
-    "delete": "Delete what a unit has brought, in reverse order.",
-    "diff": "Show what a rollout of Kustomizations and HelmReleases would change.",
-    "doctor": "Show which tools were found, and what is missing.",
-    "events": "Show the Events of units, sources and what they bring.",
-    "explain": "Print the page of a rule of `lint`.",
-    "get": "Show Kustomizations, HelmReleases and sources, as `flux get` does.",
-    "graph": "Show who waits for whom, what is missing, and why.",
-    "help": "Show how a command is called, or what exit codes mean.",
-    "health": "Show how objects in files are, and which rule says so.",
-    "jobs": "Show the Jobs and hooks of units, and run one again.",
-    "journal": "Show what a cluster remembers of a unit.",
-    "knowledge": "Show what is known of a kind: who serves it, what it needs, when it is well.",
-    "lint": "Say whether the order of a repository can work.",
-    "logs": "Show what the pods print of that which failed or waits of a unit.",
-    "plan": "Show what a rollout would do, step by step.",
-    "profile": "Learn from a cluster how long things take.",
-    "reconcile": "Have units and sources of Flux reconciled now, as `flux reconcile` does.",
-    "resume": "Have units and sources taken up again that somebody has suspended.",
-    "render": "Show what paths or addresses render to.",
-    "sandbox": "Try things on a simulated cluster.",
-    "simulate": "Roll out on a simulated cluster, and show when each gate opened.",
-    "status": "Show how a unit stands in the cluster.",
-    "suspend": "Have nothing done to units and sources, until somebody resumes them.",
-    "sync": "Roll out wave by wave, on a cluster or on a simulated one.",
-    "trace": "Show where an object comes from: its unit, who brings that, its source and file.",
-    "tree": "Show what a unit brings, and what units among that bring.",
-    "units": "Show the units of a repository, and who brings them.",
-    "verify": "Prove that the order of a rollout was kept.",
-    "version": "Show the version of Tidegate.",
-    "waves": "Show which units and objects come in which wave, and how many have one.",
+    "Check": {
+        "lint": "Check the deployment order of a repository for errors.",
+        "plan": "Show what a rollout would do, step by step.",
+        "simulate": "Roll out on a simulated cluster and show when each gate opens.",
+        "graph": "Show which units and objects depend on which, and what is missing.",
+        "waves": "Show which units and objects are in which wave.",
+        "render": "Render charts, overlays, directories and units.",
+        "rule": "Explain a lint rule, or any other code that Tidegate prints.",
+    },
+    "Roll out": {
+        "sync": "Roll out wave by wave to a cluster or a simulated cluster.",
+        "status": "Show the sync and health status of objects in the cluster.",
+        "approve": "Approve units that wait for approval.",
+        "jobs": "List Jobs and hooks, and run one again.",
+        "suspend": "Suspend units and sources.",
+        "resume": "Resume suspended units and sources.",
+        "verify": "Verify that a rollout kept its order.",
+        "delete": "Delete the objects of units, in reverse order.",
+    },
+    "Inspect": {
+        "units": "List Applications, Kustomizations, HelmReleases and their parents.",
+        "tree": "Show the objects of units as a tree.",
+        "trace": "Trace an object to its unit, parent units, source and file.",
+        "logs": "Print logs from failing or pending pods.",
+        "events": "Show the Events of units, sources and their objects.",
+        "health": "Evaluate the health of objects in files.",
+        "kinds": "Describe a kind: its operator, its dependencies and when it is ready.",
+    },
+    "Argo CD": {"argocd": "Use `argocd app` and `argocd appset` without a server."},
+    "Flux": {"flux": "Use `flux get`, `build`, `diff`, `reconcile` and others."},
+    "Tools": {
+        "sandbox": "Run a simulated cluster for kubectl and other clients.",
+        "config": "Show the effective configuration and where each value comes from.",
+        "cache": "Show or clear the cache of fetched sources and rendered charts.",
+        "doctor": "Show which external tools are installed.",
+        "completion": "Print a shell completion script.",
+    },
 }
-"""Short help by command. Each command has a module and a function of its name."""
+"""Short help by section and command. Each command has a module and an object of its name."""
+HIDDEN_COMMANDS = ("help", "version")
 BUG_MESSAGE = "this is a bug in tidegate; please report it with the lines above"
 NO_LOCATION = Location("")
 BUG, INTERRUPTED, INPUT_ERROR = 1, 130, 3
@@ -82,45 +83,18 @@ WRITE_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
 """Error numbers of a stream that cannot be written."""
 
 
-class _LazyGroup(click.Group):
-    """A click group that imports its commands one by one."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command = getattr(importlib.import_module(f"tidegate.cli.commands.{name}"), name)
-        if not isinstance(command, click.Command):
-            raise TypeError(command)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command, or fail with the closest known name."""
-        name = args[0] if args else ""
-        if name and name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only for who misspells
-
-            matches = get_close_matches(name, COMMANDS, n=1)
-            hint = f" Did you mean '{matches[0]}'?" if matches else ""
-            ctx.fail(f"No such command '{name}'.{hint}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help from the table, so that no command is imported."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)])
-
-
 def _show_version(ctx: click.Context, _option: click.Parameter, is_requested: bool) -> None:  # noqa: FBT001 - click's
     if is_requested:
         ctx.exit(cli.main(["version"], standalone_mode=False) or 0)
 
 
-@click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    package="tidegate.cli.commands",
+    sections=COMMANDS,
+    hidden=HIDDEN_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -130,7 +104,14 @@ def _show_version(ctx: click.Context, _option: click.Parameter, is_requested: bo
     help="Show the version and exit.",
 )
 def cli() -> None:
-    """Prove, preview and roll out the order of a GitOps repository."""
+    """Check, preview and roll out the deployment order of a GitOps repository.
+
+    \b
+    Examples:
+      tidegate lint
+      tidegate simulate clusters/prod
+      tidegate sync overlays/prod --context prod
+    """
 
 
 def main() -> NoReturn:
@@ -140,11 +121,9 @@ def main() -> NoReturn:
         sys.exit(_show_output_error(output_error(errno.EBADF)))
     try:
         code = run_argv(sys.argv[1:])
-    except (
-        SystemExit
-    ) as exit_error:  # a shell was told what it may complete, or nobody reads its help
+    except SystemExit as exit_error:  # after shell completion, or if standard output was closed
         code = OutputError.exit_code if exit_error.code else 0
-    gc.freeze()  # a sixth of a short verb would go into looking for garbage on the way out
+    gc.freeze()  # collecting garbage at exit takes a sixth of the time of a short command
     sys.exit(code)
 
 

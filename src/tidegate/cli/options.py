@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import click
 from click.decorators import FC
 
+from tidegate.cli.command import TidegateCommand
 from tidegate.cli.completion import complete_context, complete_path
 from tidegate.cli.output import has_json_errors, print_document, print_error_document, print_line
 from tidegate.model.text.lazy_regex import lazy_regex
@@ -30,7 +32,7 @@ _VERSION_PATTERN = lazy_regex(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-
 
 def _check_version(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
     if not _VERSION_PATTERN.fullmatch(value):
-        raise click.BadParameter(f"`{value}` is not a version such as v1.36.0")
+        raise click.BadParameter(f"`{value}` is not a version; write it like v1.36.0")
     return value
 
 
@@ -43,12 +45,12 @@ def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str,
 
 
 def _parse_duration(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
-    from tidegate.model.times import parse_duration  # noqa: PLC0415 - only when a verb runs
+    from tidegate.model.times import parse_duration  # noqa: PLC0415 - only when a command runs
 
     try:
         return parse_duration(text) if text or option.default else None
     except ValueError:
-        problem = f"`{text}` is not a duration such as 90s, 30m or 2h"
+        problem = f"`{text}` is not a duration; write it like 90s, 30m or 2h"
         raise click.BadParameter(problem, param_hint=option.opts[0]) from None
 
 
@@ -82,21 +84,21 @@ VALUES = click.option(
     callback=_check_files,
     metavar="FILE|URL",
     shell_complete=complete_path,
-    help="A chart's values; may be repeated.",
+    help="Read chart values from a file or URL. Repeatable.",
 )
 SET = click.option(
     "--set",
     "parameters",
     multiple=True,
     callback=_parse_pairs,
-    help="A chart's value, NAME=VALUE; may be repeated.",
+    help="Set a chart value (NAME=VALUE). Repeatable.",
 )
 SET_STRING = click.option(
     "--set-string",
     "string_parameters",
     multiple=True,
     callback=_parse_pairs,
-    help="The same, and VALUE is a text whatever it looks like.",
+    help="Set a chart value as a string (NAME=VALUE). Repeatable.",
 )
 SET_FILE = click.option(
     "--set-file",
@@ -104,43 +106,43 @@ SET_FILE = click.option(
     multiple=True,
     callback=_parse_file_pairs,
     metavar="NAME=FILE",
-    help="A chart's value that is what stands in a file; may be repeated.",
+    help="Set a chart value from the contents of a file (NAME=FILE). Repeatable.",
 )
 TIMEOUT = click.option(
     "--timeout",
     default="",
     callback=_parse_duration,
-    help="Stop cleanly after so long, such as 30m.",
+    help="Stop cleanly after this time, for example 30m.",
 )
 OFFLINE = click.option(
-    "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
+    "--offline", is_flag=True, help="Do not use the network: read local files and the cache."
 )
 LOAD_ROOT = click.option(
     "--load-root",
     default=None,
     type=click.Path(exists=True, file_okay=False),
-    help="The directory that overlays may reach; the repository's if not given.",
+    help="Directory that overlays may read from. Default: the repository.",
 )
 REPO_MAP = click.option(
     "--repo-map",
     "maps",
     multiple=True,
     metavar="URL=PATH",
-    help="Use a directory in the place of a repository; may be repeated.",
+    help="Read this directory instead of a repository. Repeatable.",
 )
 KUBE_VERSION = click.option(
     "--kube-version",
     default=DEFAULT_KUBE_VERSION,
     show_default=True,
     callback=_check_version,
-    help="The version of Kubernetes that charts see.",
+    help="Kubernetes version that charts see.",
 )
 API_VERSIONS = click.option(
     "--api-versions",
     multiple=True,
     callback=_split_commas,
     metavar="GROUP/VERSION[/KIND]",
-    help="APIs that charts see besides the usual ones; may be repeated, or given as A,B.",
+    help="Additional API versions that charts see. Repeatable, or separated by commas.",
 )
 
 
@@ -151,21 +153,25 @@ def until_option(default: str, help_text: str) -> Callable[[FC], FC]:
     )
 
 
+PATH = click.argument("path", metavar="[PATH]", default=".", shell_complete=complete_path)
+"""The repository, directory, chart or overlay that a command works on."""
+command = partial(click.command, cls=TidegateCommand)
+"""Decorator of a command: `@command()`."""
 OUTPUT = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How."
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format."
 )
 
 
 def print_warnings(errors: Iterable[TidegateError]) -> None:
     """Print errors as warnings to standard error."""
-    from tidegate.model.finding import warning_from_error  # noqa: PLC0415 - only when a verb runs
+    from tidegate.model.finding import warning_from_error  # noqa: PLC0415 - only when a command runs
 
     print_findings(map(warning_from_error, errors))
 
 
 def print_findings(findings: Iterable[Finding]) -> int:
     """Print findings to standard error and return the exit code: errors are invalid input."""
-    from tidegate.report.findings import (  # noqa: PLC0415 - only when a verb runs
+    from tidegate.report.findings import (  # noqa: PLC0415 - only when a command runs
         finding_document,
         finding_lines,
         is_error,
@@ -184,7 +190,7 @@ def print_findings(findings: Iterable[Finding]) -> int:
 
 def print_result(output: str, documents: Iterable[object], lines: Iterable[str]) -> None:
     """Print documents as JSON lines, or lines for people."""
-    import msgspec  # noqa: PLC0415 - only when a verb runs
+    import msgspec  # noqa: PLC0415 - only when a command runs
 
     if output == "json":
         for document in documents:
@@ -204,7 +210,7 @@ class Flags(TypedDict, total=False):
     namespace: str
     root_unit: str
     units: tuple[str, ...]
-    place: str
+    path: str
     labels: str
     project: str
     with_source: bool
@@ -304,42 +310,82 @@ def _parse_clusters(
         if not name or (separator and not context):
             raise click.BadParameter(f"`{text}` is not NAME=CONTEXT")
         if name in clusters:
-            raise click.BadParameter(f"there are two clusters `{name}`")
+            raise click.BadParameter(f"cluster `{name}` is given twice")
         if not separator and not ctx.params.get("sandbox"):
             raise click.BadParameter(f"`{text}` has no context: write NAME=CONTEXT")
         clusters[name] = context
     return tuple(clusters.items())
 
 
+def _parse_object_name(_ctx: click.Context, _option: click.Parameter, text: str) -> tuple[str, str]:
+    """Return kind and name; both are empty without a value."""
+    kind, separator, name = text.partition("/")
+    if text and not (kind and separator and name):
+        raise click.BadParameter(f"`{text}` is not KIND/NAME")
+    return kind, name
+
+
 def _parse_time(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
-    from tidegate.model.times import parse_timestamp  # noqa: PLC0415 - only when a verb runs
+    from tidegate.model.times import parse_timestamp  # noqa: PLC0415 - only when a command runs
 
     try:
         return parse_timestamp(text) if text else None
     except ValueError:
-        problem = f"`{text}` is not a moment such as 2026-11-17T22:00:00Z"
+        problem = f"`{text}` is not a time; write it like 2026-11-17T22:00:00Z"
         raise click.BadParameter(problem, param_hint=option.opts[0]) from None
 
 
+UNITS = click.option(
+    "--unit",
+    "units",
+    multiple=True,
+    metavar="UNIT",
+    help="Select this unit, for example shop, ks/apps or Application/argocd/shop. Repeatable.",
+)
+EVENTS = (
+    click.option(
+        "--for",
+        "about",
+        default="",
+        callback=_parse_object_name,
+        metavar="KIND/NAME",
+        help="Show Events of this object.",
+    ),
+    click.option("--types", default="", help="Event types, separated by commas, such as Warning."),
+    click.option(
+        "-n", "--namespace", "namespace_filter", default="", help="Show Events of this namespace."
+    ),
+)
+LOGS = (
+    click.option(
+        "--tail",
+        type=click.IntRange(min=1),
+        default=20,
+        show_default=True,
+        help="Number of lines per container.",
+    ),
+    click.option("-f", "--follow", "follows", is_flag=True, help="Print logs as they are written."),
+    TIMEOUT,
+)
 SELECTION = (
     click.option(
         "--root",
         "root_unit",
         default="",
         metavar="NAME|PATH",
-        help="Where to begin, if there are several.",
+        help="Root unit to start from, if the repository has several.",
     ),
     click.option(
         "--unit",
         "units",
         multiple=True,
         metavar="ID",
-        help="Only this unit of a repository, and what it brings; may be repeated.",
+        help="Select this unit and the units that it creates. Repeatable.",
     ),
     click.option(
         "--generator-data",
         type=EXISTING_FILE,
-        help="What generators of ApplicationSets find that ask a server elsewhere.",
+        help="Results of ApplicationSet generators that query external services.",
     ),
 )
 NAMESPACE = click.option(
@@ -347,10 +393,12 @@ NAMESPACE = click.option(
     "--namespace",
     default="default",
     show_default=True,
-    help="Where objects go that name no namespace.",
+    help="Namespace for objects that do not set one.",
 )
 NAME_AND_NAMESPACE = (
-    click.option("--name", default="", help="The unit's name; the directory's if not given."),
+    click.option(
+        "--name", default="", help="Name of the unit. Default: the name of the directory."
+    ),
     NAMESPACE,
 )
 PLAIN_UNIT = (
@@ -359,38 +407,38 @@ PLAIN_UNIT = (
     SET,
     SET_STRING,
     SET_FILE,
-    click.option(
-        "--recurse/--no-recurse", default=True, help="Read directories in a directory as well."
-    ),
-    click.option("--include", default="", metavar="GLOB", help="Read only these files."),
-    click.option("--exclude", default="", metavar="GLOB", help="Do not read these files."),
-    click.option("--ignore-waves", is_flag=True, help="Apply everything at once."),
+    click.option("--recurse/--no-recurse", default=True, help="Read subdirectories, too."),
+    click.option("--include", default="", metavar="GLOB", help="Read only matching files."),
+    click.option("--exclude", default="", metavar="GLOB", help="Skip matching files."),
+    click.option("--ignore-waves", is_flag=True, help="Apply all objects at once, without waves."),
     click.option(
         "--sync-option",
         "sync_options",
         multiple=True,
         callback=_check_sync_options,
         metavar="NAME=VALUE",
-        help="An option of Argo CD for all objects, such as CreateNamespace=true; may be repeated.",
+        help="Argo CD sync option for all objects, for example CreateNamespace=true. Repeatable.",
     ),
-    click.option("--as", "as_user", default="", help="The user whose rights are used."),
-    click.option("--as-group", "as_groups", multiple=True, help="A group of that user's."),
+    click.option("--as", "as_user", default="", help="User to impersonate."),
+    click.option(
+        "--as-group", "as_groups", multiple=True, help="Group to impersonate. Repeatable."
+    ),
     click.option(
         "--ignore-differences",
         type=EXISTING_FILE,
-        help="Fields that are no difference, in Argo CD's form.",
+        help="File with `ignoreDifferences` entries, as in an Application.",
     ),
     OFFLINE,
     REPO_MAP,
     LOAD_ROOT,
 )
 CLUSTER = (
-    click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
+    click.option("--kubeconfig", default=None, help="Path of the kubeconfig file."),
     click.option(
         "--context",
         default=None,
         shell_complete=complete_context,
-        help="The context of the kubeconfig to use.",
+        help="Context of the kubeconfig.",
     ),
     click.option(
         "--cluster",
@@ -398,16 +446,20 @@ CLUSTER = (
         multiple=True,
         callback=_parse_clusters,
         metavar="NAME=CONTEXT",
-        help="A cluster by a name of yours; may be repeated: DIR goes to each of them.",
+        help="Use this cluster. Repeatable, to use several clusters.",
     ),
 )
 SIMULATED_CLUSTER = (
     click.option(
-        "--scenario", type=EXISTING_FILE, help="What goes wrong, and what is there already."
+        "--scenario",
+        type=EXISTING_FILE,
+        help="File with faults to inject and objects that already exist.",
     ),
-    click.option("--profile", type=EXISTING_FILE, help="How long things take."),
-    click.option("--operator-defs", type=EXISTING_FILE, help="Rows for operators of your own."),
-    click.option("--seed", default=0, help="Another seed, another run."),
+    click.option("--profile", type=EXISTING_FILE, help="File with durations to assume."),
+    click.option(
+        "--operator-defs", type=EXISTING_FILE, help="File with additional operator definitions."
+    ),
+    click.option("--seed", default=0, help="Random seed."),
 )
 SIMULATION = (
     *SIMULATED_CLUSTER,
@@ -415,8 +467,8 @@ SIMULATION = (
         "--start",
         default=None,
         callback=_parse_time,
-        metavar="MOMENT",
-        help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
+        metavar="TIME",
+        help="Start time of the simulation, for sync windows (2026-11-17T22:00:00Z).",
     ),
 )
 SINCE = (
@@ -424,51 +476,60 @@ SINCE = (
         "--since",
         default=None,
         callback=_parse_time,
-        metavar="MOMENT",
-        help="What was written since then is one rollout; else since the last one of each unit.",
+        metavar="TIME",
+        help="Check the writes since this time. Default: since the last rollout of each unit.",
     ),
 )
 EMPTY_CLUSTER = (
     click.option(
         "--empty-cluster",
         is_flag=True,
-        help="Take nothing to be there that is not brought, and list what is missing.",
+        help="Start from an empty cluster, and list missing dependencies.",
     ),
 )
 HEALTH = (
     click.option(
         "--health-rules",
         type=EXISTING_FILE,
-        help="Lua health checks, in the form of Argo CD's settings.",
+        help="File with Lua health checks, in the format of argocd-cm.",
     ),
 )
 TARGET = (
-    click.option("--sandbox", is_flag=True, is_eager=True, help="On a simulated cluster."),
+    click.option("--sandbox", is_flag=True, is_eager=True, help="Use a simulated cluster."),
     *CLUSTER,
     *SIMULATION,
     *HEALTH,
 )
 PRUNE = (
-    click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR."),
+    click.option("--prune", is_flag=True, help="Delete objects that are no longer in PATH."),
     click.option(
-        "--confirm-prune", "confirmed", is_flag=True, help="Prune what asks for confirmation, too."
+        "--confirm-prune",
+        "confirmed",
+        is_flag=True,
+        help="Also delete objects with `Prune=confirm`.",
     ),
-    click.option("--allow-empty", is_flag=True, help="Prune though DIR has no objects."),
+    click.option("--allow-empty", is_flag=True, help="Prune even if PATH renders no objects."),
 )
 ROLLOUT_OUTPUT = (
     TIMEOUT,
-    click.option("--logs", is_flag=True, help="Show what the pods of hooks and Jobs print."),
+    click.option("--logs", is_flag=True, help="Print the logs of hooks and Jobs."),
     click.option(
         "--speed",
         type=click.FloatRange(min=0),
         default=None,
-        help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",
+        help="Speed of the simulated clock: 20 is 20 times real time, 0 is as fast as possible.",
     ),
     OUTPUT,
 )
 WATCH = (
+    click.option("-w", "--watch", is_flag=True, help="Print again after each change."),
+    TIMEOUT,
+)
+WAIT = (
     click.option(
-        "-w", "--watch", is_flag=True, help="Show it again whenever something of it has changed."
+        "--wait/--no-wait",
+        default=None,
+        help="Wait until the controller has reconciled the unit. Default for a single name.",
     ),
     TIMEOUT,
 )
@@ -478,14 +539,14 @@ APPROVE = (
         "approved",
         multiple=True,
         metavar="UNIT",
-        help="Do not hold this unit until somebody approves; may be repeated.",
+        help="Approve this unit in advance. Repeatable.",
     ),
 )
 DELETE_CONTENTS = (
     click.option(
         "--yes-delete-contents",
         is_flag=True,
-        help="Delete namespaces and definitions though objects of others go along.",
+        help="Delete namespaces and CRDs that still contain objects of other owners.",
     ),
 )
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from tidegate.errors import FileError, Location, SystemResourceError, TidegateError
 
-SPACE_HINT = "make room, or name a place that has some by TMPDIR and XDG_CACHE_HOME"
+SPACE_HINT = "free disk space, or set TMPDIR and XDG_CACHE_HOME to another directory"
 ERRNO_HINTS = {
-    errno.EMFILE: "`ulimit -n` says how many files may be open at once",
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
     errno.ENFILE: "",
     errno.ENOMEM: "",
-    errno.EAGAIN: "`ulimit -u` says how many processes there may be",
+    errno.EAGAIN: "raise the limit of processes (`ulimit -u`)",
     errno.ENOSPC: SPACE_HINT,
     errno.EDQUOT: SPACE_HINT,
     errno.EFBIG: SPACE_HINT,
@@ -22,7 +22,7 @@ ERRNO_HINTS = {
 }
 """Hint by error number."""
 NO_TEMP_DIRECTORY, NO_THREAD = "No usable temporary directory", "can't start new thread"
-"""How Python says it, where the system says nothing by itself."""
+"""Messages of Python errors that have no error number."""
 
 
 def resource_errors(error: BaseException) -> list[TidegateError]:
@@ -52,7 +52,7 @@ def _convert_error(error: BaseException) -> TidegateError | None:
         case TidegateError():
             return error
         case MemoryError():
-            return SystemResourceError("system.exhausted", "there is no memory left")
+            return SystemResourceError("system.exhausted", "out of memory")
         case OSError(errno=number) if number in ERRNO_HINTS:
             file_text = f": {error.filename}" if error.filename else ""
             hint = ERRNO_HINTS[number]
@@ -60,13 +60,13 @@ def _convert_error(error: BaseException) -> TidegateError | None:
                 "system.exhausted", f"{os.strerror(number)}{file_text}", hint=hint
             )
         case PermissionError(filename=name) if name:
-            problem = f"it cannot be read: {error.strerror}"
+            problem = f"cannot read the file: {error.strerror}"
             return FileError("file.unreadable", problem, location=Location(str(name)))
         case OSError() if NO_TEMP_DIRECTORY in str(error):
-            problem = "there is no directory for temporary files that can be written"
+            problem = "no writable directory for temporary files"
             return SystemResourceError("system.exhausted", problem, hint=SPACE_HINT)
         case RuntimeError() if NO_THREAD in str(error):
             hint = ERRNO_HINTS[errno.EAGAIN]
-            return SystemResourceError("system.exhausted", "no thread can be started", hint=hint)
+            return SystemResourceError("system.exhausted", "cannot start a thread", hint=hint)
         case _:
             return None

@@ -87,7 +87,7 @@ def _write(text: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
     if stream is None:
         if err:
-            return  # nobody can be told
+            return  # there is no stream for it
         raise output_error(errno.EBADF)
     try:
         click.echo(text, nl=False, err=err)
@@ -106,9 +106,9 @@ def close_output() -> None:
 def output_error(error_number: int | None) -> OutputError:
     """Return the error for a standard output that cannot be written."""
     if error_number == errno.EPIPE:
-        return OutputError("output.closed", "nobody reads standard output any more")
-    reason = os.strerror(error_number) if error_number else "no reason was given"
-    return OutputError("output.refused", f"standard output cannot be written: {reason}")
+        return OutputError("output.closed", "standard output was closed")
+    reason = os.strerror(error_number) if error_number else "unknown reason"
+    return OutputError("output.refused", f"cannot write to standard output: {reason}")
 
 
 def redirect_to_devnull(stream: TextIO) -> None:

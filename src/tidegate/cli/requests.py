@@ -75,14 +75,16 @@ def _reject_mixed_targets(flags: Flags) -> None:
         for name in (
             flag for flag in SIMULATION_FLAGS if flag in explicit and "sandbox" in options
         ):
-            problem = f"{options[name]} is for a simulated cluster: add --sandbox"
+            problem = f"{options[name]} needs a simulated cluster: add --sandbox"
             raise click.UsageError(problem)
         return
     if (real_flags := explicit & {"context", "kubeconfig"}) or any(
         dict(flags.get("clusters", ())).values()
     ):
         name = options[min(real_flags)] if real_flags else "--cluster NAME=CONTEXT"
-        raise click.UsageError(f"{name} is for a real cluster, and --sandbox is a simulated one")
+        raise click.UsageError(
+            f"{name} selects a real cluster and cannot be combined with --sandbox"
+        )
 
 
 def simulation_config(flags: Flags) -> SimulationConfig:
@@ -107,7 +109,7 @@ def load_request(path: str, flags: Flags, *, check_exists: bool = True) -> LoadR
     If `check_exists`, raises if the path does not exist, before anything else is asked.
     """
     if not path:
-        raise click.BadParameter("it is empty", param_hint="PATH")
+        raise click.BadParameter("PATH is empty", param_hint="PATH")
     if path == STDIN:
         path = click.get_current_context().with_resource(stdin_manifests())
     request = LoadRequest(

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Callable
 
 from tidegate.cli import options
 from tidegate.cli.confirm import print_target
 from tidegate.cli.options import Flags
 from tidegate.cli.outcome_codes import OUTCOME_CODES
 from tidegate.cli.output import note, print_line
-from tidegate.cli.progress import show_progress
+from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import cluster_targets, render_settings
 from tidegate.cli.run_async import run_async
-from tidegate.cli.unit_arguments import KINDS_BY_NOUN, find_resources, load_unit_trees
+from tidegate.cli.unit_arguments import KINDS_BY_NOUN, load_unit_trees
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
 from tidegate.controllers.suspend import SuspensionResult, find_controllers, suspend
 from tidegate.model.rollouts.event import RolloutOutcome
 from tidegate.model.units.unit import UnitId
+from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import SelectedResource
 
 PROGRESS_WORDS = {True: ("suspending", "suspended"), False: ("resuming", "resumed")}
 
 
+ResourceFinder = Callable[[tuple[UnitTree, ...]], list[SelectedResource]]
+"""Selects units and sources of a repository."""
+
+
 def suspend_or_resume(
-    noun: str, names: tuple[str, ...], flags: Flags, *, select_all: bool, suspends: bool
+    find: ResourceFinder, flags: Flags, progress_line: ProgressLine, *, suspends: bool
 ) -> int:
     """Suspend or resume the selected units and sources, and print progress like Flux."""
-    progress_line = show_progress(f"looking for {noun}", quiet=flags["output"] == "json")
-    if sum(map(bool, (names, flags["labels"], select_all))) != 1:
-        raise click.UsageError("give names, or -l SELECTOR, or --all")
-    unit_trees = load_unit_trees(flags["place"], flags)
-    resources = find_resources(
-        unit_trees, KINDS_BY_NOUN[noun], names, flags["labels"], flags["namespace_filter"]
-    )
+    resources = find(load_unit_trees(flags["path"], flags))
     progress_line.clear()
     print_target(flags)
 
@@ -88,8 +87,8 @@ async def _wait_for_resumed(
         unit_id = result.resource.id
         if not (has_controller[unit_id] or result.is_suspended_in_git or problems):
             note(
-                f"nobody is at work on `{unit_id}` here: `tidegate {_rollout_command(unit_id)}`"
-                " rolls it out now"
+                f"no controller is running for `{unit_id}`; roll it out with"
+                f" `tidegate {_rollout_command(unit_id)}`"
             )
     should_wait = flags["wait"]
     if not (len(resumed) == 1 if should_wait is None else should_wait):
@@ -107,9 +106,9 @@ async def _wait_for_resumed(
 def _rollout_command(unit_id: UnitId) -> str:
     """Return the command that rolls out a unit, or the units of a source."""
     if unit_id.kind == "Application":
-        return f"app sync {unit_id.name}"
+        return f"argocd app sync {unit_id.name}"
     noun = next(noun for noun, kinds in KINDS_BY_NOUN.items() if unit_id.kind in kinds)
-    return f"reconcile {noun} {unit_id.name}"
+    return f"flux reconcile {noun} {unit_id.name}"
 
 
 def _resource_title(resource: SelectedResource) -> str:
@@ -121,10 +120,10 @@ def _print_notes(result: SuspensionResult, *, suspends: bool) -> None:
     """Print notes about unexpected states."""
     unit_id = result.resource.id
     if result.live_resource is None and suspends:
-        note(f"`{unit_id}` is not in the cluster: a record of it is, which `tidegate sync` obeys")
+        note(f"`{unit_id}` is not in the cluster; the suspension is recorded for `tidegate sync`")
     if result.is_suspended_in_git and not suspends:
         note(
-            f"Git itself suspends `{unit_id}`, at {result.resource.location}: remove it there",
+            f"Git still suspends `{unit_id}`, at {result.resource.location}: change it there",
             severity="warning",
         )
 

@@ -1,7 +1,7 @@
 """Commands and arguments for units that are selected by kind, name or labels.
 
-tidegate suspend ks apps
-tidegate reconcile source git platform
+tidegate flux suspend ks apps
+tidegate flux reconcile source git platform
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tidegate.cli.options import Flags, with_options
 from tidegate.cli.progress import show_progress
 
 if TYPE_CHECKING:
+    from tidegate.model.units.unit import UnitId
     from tidegate.workspace.discovery.unit_tree import UnitTree
     from tidegate.workspace.selection import SelectedResource
 
@@ -83,11 +84,11 @@ def noun_group(
 
 def unknown_noun_message(argument: str, nouns: Sequence[str]) -> str:
     """Return the message for an unknown noun."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for who misspells
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a misspelt name
 
     names = [*nouns, *(short for short, noun in NOUN_ALIASES.items() if noun in nouns)]
     matches = get_close_matches(argument, names, n=1)
-    hint = f" Did you mean '{matches[0]}'?" if matches else f" There are {', '.join(nouns)}."
+    hint = f" Did you mean '{matches[0]}'?" if matches else f" Use {', '.join(nouns)}."
     return f"No such kind '{argument}'.{hint}"
 
 
@@ -104,29 +105,27 @@ Delegate = Callable[["list[SelectedResource]", "tuple[UnitTree, ...]", Flags], i
 FLUX_NOUNS = ("kustomization", "helmrelease")
 REPOSITORY = click.option(
     "-C",
-    "place",
+    "path",
     default=".",
     metavar="PATH",
     shell_complete=complete_path,
-    help="The repository; where you stand if not given.",
+    help="Path of the repository. Default: the current directory.",
 )
 SELECTOR = (
-    click.option(
-        "-l", "--selector", "labels", default="", help="Only those with these labels, as kubectl."
-    ),
+    click.option("-l", "--selector", "labels", default="", help="Select by labels, like kubectl."),
 )
 NAMESPACE_FILTER = click.option(
     "-n",
     "--namespace",
     "namespace_filter",
     default="",
-    help="Only those of this namespace; else of any.",
+    help="Select only objects of this namespace.",
 )
-ALL = click.option("--all", "every", is_flag=True, help="All of them.")
+ALL = click.option("--all", "every", is_flag=True, help="Select all.")
 PATH_PARAMETERS = frozenset(
     [
         *(
-            "what",
+            "path",
             "units",
             "root_unit",
             "generator_data",
@@ -163,7 +162,7 @@ def command_for_units(
 
     def callback(
         names: tuple[str, ...],
-        place: str,
+        path: str,
         labels: str,
         namespace_filter: str,
         *,
@@ -171,12 +170,12 @@ def command_for_units(
         **values: object,
     ) -> int:
         if sum(map(bool, (names, labels, every))) != 1:
-            raise click.UsageError("give names, or -l SELECTOR, or --all")
-        params = command.make_context(command.name, [place]).params | values
+            raise click.UsageError("give names, -l SELECTOR or --all")
+        params = command.make_context(command.name, [path]).params | values
         progress_line = show_progress(
-            f"looking for units in {place}", quiet=params.get("output") == "json"
+            f"looking for units in {path}", quiet=params.get("output") == "json"
         )
-        unit_trees = load_unit_trees(place, cast("Flags", params))
+        unit_trees = load_unit_trees(path, cast("Flags", params))
         progress_line.clear()
         if delegate is not None:
             resources = find_resources(unit_trees, kinds, names, labels, namespace_filter)
@@ -233,7 +232,7 @@ def _selection_options() -> list[click.Parameter]:
 
 def load_unit_trees(path: str, flags: Flags) -> tuple[UnitTree, ...]:
     """Return all unit trees of a repository."""
-    # Only when a verb runs: its help must not wait for them.
+    # Only when a command runs: its help must not wait for these imports.
     from tidegate.cli.requests import load_request, render_settings  # noqa: PLC0415
     from tidegate.cli.run_async import run_async  # noqa: PLC0415
     from tidegate.workspace.workspace import load_without_cluster  # noqa: PLC0415
@@ -252,10 +251,39 @@ def find_resources(
     namespace: str = "",
 ) -> list[SelectedResource]:
     """Return the selected units and sources. Raises UsageError if there are none."""
-    from tidegate.workspace.selection import select_resources  # noqa: PLC0415 - only when a verb runs
+    from tidegate.workspace.selection import select_resources  # noqa: PLC0415 - only when a command runs
 
     kinds, names = split_source_kind(kinds, names)
     return select_resources(unit_trees, kinds, names, labels, namespace)
+
+
+def split_unit_argument(argument: str, default_kinds: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Return the kinds and the name that an argument such as `ks/apps` or `apps` stands for."""
+    prefix, separator, name = argument.partition("/")
+    noun = NOUN_ALIASES.get(prefix, prefix)
+    if separator and noun in KINDS_BY_NOUN:
+        return KINDS_BY_NOUN[noun], name
+    return default_kinds, argument
+
+
+def find_unit_ids(arguments: Sequence[str], flags: Flags) -> tuple[UnitId, ...]:
+    """Return the units of PATH that the arguments name; all of them without arguments.
+
+    Raises UsageError if a name is unknown or ambiguous.
+    """
+    from tidegate.workspace.selection import select_units, unit_rows  # noqa: PLC0415
+
+    units = [row.unit for row in unit_rows(load_unit_trees(flags["path"], flags))]
+    if not arguments:
+        return tuple(unit.id for unit in units)
+    all_kinds = tuple(dict.fromkeys(unit.id.kind for unit in units))
+    selected: dict[UnitId, None] = {}
+    for argument in arguments:
+        kinds, name = split_unit_argument(argument, all_kinds)
+        namespace = flags.get("namespace_filter", "")
+        for unit in select_units(units, kinds, (name,), "", namespace):
+            selected[unit.id] = None
+    return tuple(selected)
 
 
 def select_unit_ids(

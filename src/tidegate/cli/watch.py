@@ -40,7 +40,7 @@ def watch(flags: Flags, read: OutputReader) -> int:
                 documents, lines = await read(session, workspace)
                 printer.update(map(_encode_json, documents) if is_json else lines)
 
-    with_workspace(load_request(flags["place"], flags), flags, print_changes)
+    with_workspace(load_request(flags["path"], flags), flags, print_changes)
     return 0
 
 

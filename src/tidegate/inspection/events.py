@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -168,16 +168,16 @@ async def diagnose_statuses(
 
 
 async def read_unit_logs(
-    workspace: Workspace, session: Session, unit: UnitId, tail: int
+    workspace: Workspace, session: Session, units: Collection[UnitId], tail: int
 ) -> list[ContainerLog]:
-    """Return logs from the failing or pending pods of a unit, including its hooks."""
-    pod_owners = await find_pod_owners(workspace, session, unit)
+    """Return logs from the failing or pending pods of units, including their hooks."""
+    pod_owners = await find_pod_owners(workspace, session, units)
     context = DiagnosisContext(redactor=pod_owners.redactor, raw_world=session.raw_world)
     return await read_logs(session.world, (*pod_owners.hooks, *pod_owners.workloads), context, tail)
 
 
 class PodOwners(msgspec.Struct, frozen=True):
-    """Objects of a unit that own pods."""
+    """Objects of units that own pods."""
 
     hooks: tuple[ClusterRef, ...]
     """Hooks, with the generated names of their last run."""
@@ -187,15 +187,16 @@ class PodOwners(msgspec.Struct, frozen=True):
     """Redacts secret values in logs."""
 
 
-async def find_pod_owners(workspace: Workspace, session: Session, unit: UnitId) -> PodOwners:
-    """Return the objects of a unit that own pods, by Git."""
-    lineages = [
-        candidate
-        for candidate in await read_lineages(workspace, session)
-        if unit in candidate.units
-    ]
+async def find_pod_owners(
+    workspace: Workspace, session: Session, units: Collection[UnitId]
+) -> PodOwners:
+    """Return the objects of units that own pods, by Git."""
+    lineages = await read_lineages(workspace, session)
+    lineage_of = {unit: lineage for lineage in reversed(lineages) for unit in lineage.units}
     cluster_refs: list[tuple[ClusterRef, bool]] = []
-    for lineage in lineages[:1]:
+    for unit in units:
+        if (lineage := lineage_of.get(unit)) is None:
+            continue
         journal = (await read_unit_journal(lineage.units[unit], session)).journal
         started = dict.fromkeys(
             (planned_unit.id for planned_unit in lineage.plan.units), journal.started_at

@@ -16,7 +16,6 @@ from tidegate.errors import (
     Location,
     PlanError,
     TidegateError,
-    UsageError,
     flatten_errors,
 )
 from tidegate.files import read_regular_file
@@ -400,13 +399,14 @@ class RulePage(msgspec.Struct, frozen=True):
     page: str
 
 
+def has_rule(code: str) -> bool:
+    """Return whether a code is a rule, or a finding that a rule reports."""
+    return code.upper() in RULES or code in RULES_BY_FINDING_CODE
+
+
 def rule_page(code: str) -> RulePage:
-    """Return the page of a rule. Raises UsageError if there is none."""
-    rule = RULES.get(code.upper()) or RULES.get(RULES_BY_FINDING_CODE.get(code, ""))
-    if rule is None:
-        problem = f"there is no rule `{code}`"
-        hint = f"there are {', '.join(RULES)}"
-        raise UsageError("usage.rule", problem, hint=hint)
+    """Return the page of a rule, also for the code of a finding that the rule reports."""
+    rule = RULES.get(code.upper()) or RULES[RULES_BY_FINDING_CODE[code]]
     page = resources.files("tidegate.lint") / "pages" / f"{rule.id}.md"
     text = page.read_text(encoding="utf-8")
     return RulePage(rule.id, rule.title, rule.severity.value, rule.why, rule.fix, text)

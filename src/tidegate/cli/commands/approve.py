@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from tidegate.actions.approve import ApprovedUnit
 
 
-@click.command()
+@options.command()
 @click.argument(
     "names", nargs=-1, required=True, metavar="UNIT...", shell_complete=complete_names(UNIT_KINDS)
 )
 @with_options(CLUSTER)
 @options.OUTPUT
 def approve(names: tuple[str, ...], **flags: Unpack[Flags]) -> None:
-    """Let UNIT go on, which a rollout holds until somebody approves.
+    """Approve units that wait for approval in a rollout.
 
-    A rollout that is under way goes on at once. One that has stopped meanwhile goes on when it is
-    begun again. An approval is of what the rollout brings: the next change waits again.
+    A running rollout continues at once; a stopped one continues when it is started again. The
+    approval is for this version of the unit: the next change waits for approval again.
 
     \b
     Examples:
@@ -42,7 +42,7 @@ def approve(names: tuple[str, ...], **flags: Unpack[Flags]) -> None:
     approved = run_async(_approve_units(names, flags))
     progress_line.clear()
     print_target(flags)
-    lines = (f"{unit_approval.unit} may go on" for unit_approval in approved)
+    lines = (f"approved {unit_approval.unit}" for unit_approval in approved)
     options.print_result(flags["output"], approved, lines)
 
 

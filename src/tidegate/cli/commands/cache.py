@@ -20,7 +20,7 @@ CACHE_KINDS = ("sources", "charts", "renders", "answers")
 @click.group(invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> None:
-    """Show or clear what was fetched and rendered before.
+    """Show or clear the cache of fetched sources and rendered charts.
 
     \b
     Examples:
@@ -32,11 +32,11 @@ def cache(context: click.Context) -> None:
         context.invoke(show)
 
 
-@cache.command(short_help="Show what the cache holds.")
+@cache.command(short_help="Show the contents of the cache.")
 @options.OUTPUT
 def show(output: str = "text") -> None:
-    """Show what the cache holds: how many, how large, and when it was used last."""
-    progress_line = show_progress("looking into the cache", quiet=output == "json")
+    """Show the number, size and last use of cached sources, charts and renders."""
+    progress_line = show_progress("reading the cache", quiet=output == "json")
     from tidegate.actions.cache import read_cache_contents
 
     contents = read_cache_contents()
@@ -48,14 +48,14 @@ def show(output: str = "text") -> None:
 @click.argument("kinds", nargs=-1, type=click.Choice(CACHE_KINDS))
 @options.OUTPUT
 def clear(kinds: tuple[str, ...], output: str) -> None:
-    """Remove everything, or only these KINDS. What another process uses stays."""
+    """Remove everything, or only these KINDS. Entries in use are kept."""
     progress_line = show_progress("clearing the cache", quiet=output == "json")
     from tidegate.actions.cache import clear_cache
 
     cleared = clear_cache(kinds)
     progress_line.clear()
-    in_use_text = f"; {cleared.kept} in use stayed" if cleared.kept else ""
-    line = f"{cleared.removed} removed, {_format_size(cleared.bytes)} free again{in_use_text}"
+    in_use_text = f"; kept {cleared.kept} in use" if cleared.kept else ""
+    line = f"removed {cleared.removed}, freed {_format_size(cleared.bytes)}{in_use_text}"
     options.print_result(output, [cleared], [line])
 
 

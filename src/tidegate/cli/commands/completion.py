@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
+from tidegate.cli import options
 from tidegate.cli.output import print_document
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@options.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what SHELL needs to complete tidegate's commands and options.
+    """Print a completion script for SHELL.
 
     \b
     Examples:
@@ -26,5 +27,5 @@ def completion(shell: str) -> None:
 
     completion_class = get_completion_class(shell)
     if completion_class is None:
-        raise click.BadParameter(f"there is no completion for `{shell}`")
+        raise click.BadParameter(f"no completion script for `{shell}`")
     print_document(completion_class(cli, {}, "tidegate", "_TIDEGATE_COMPLETE").source())

@@ -9,14 +9,14 @@ import click
 from tidegate.cli import options
 
 
-@click.command()
+@options.command()
 @click.argument("path", default=".", type=click.Path(exists=True, path_type=Path))
 @options.OUTPUT
 def config(path: Path, output: str) -> None:
-    """Show what counts for the repository at PATH, and where it comes from.
+    """Show the effective configuration of PATH and where each value comes from.
 
-    It is what the nearest `tidegate.yaml` says, from PATH up to the root of its Git repository, and
-    the default for the rest. The text can be such a file itself.
+    Values come from the closest `tidegate.yaml` between PATH and the root of its Git repository;
+    the others are defaults. The output is a valid `tidegate.yaml`.
 
     \b
     Examples:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import (
     DELETE_CONTENTS,
     PLAIN_UNIT,
@@ -32,24 +31,25 @@ if TYPE_CHECKING:
 NOTHING_MESSAGE = "nothing to delete"
 
 
-@click.command()
-@click.argument("what", metavar="PATH", shell_complete=complete_path)
+@options.command()
+@options.PATH
 @with_options(SELECTION, PLAIN_UNIT, TARGET, DELETE_CONTENTS)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option(
-    "--confirm-delete", "confirmed", is_flag=True, help="Delete what asks for confirmation, too."
+    "--confirm-delete", "confirmed", is_flag=True, help="Also delete objects with `Delete=confirm`."
 )
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Hold the controllers of Argo CD or Flux that bring these units, and delete them.",
+    help="Pause Argo CD or Flux for these units.",
 )
 @with_options(ROLLOUT_OUTPUT)
-def delete(what: str, **flags: Unpack[Flags]) -> int:
-    """Delete what PATH has brought: the last wave first, each wave when the one before is gone.
+def delete(**flags: Unpack[Flags]) -> int:
+    """Delete the objects of PATH, in the reverse order of their waves.
 
-    PreDelete hooks run before, PostDelete hooks behind. What says Delete=false stays, and so do
-    custom resource definitions. It is shown first what would be deleted, and asked.
+    Each wave is deleted when the objects of the previous one are gone. PreDelete hooks run first,
+    PostDelete hooks last. Objects with `Delete=false` and CRDs are kept. Tidegate lists the objects
+    and asks for confirmation.
 
     \b
     Examples:
@@ -57,17 +57,18 @@ def delete(what: str, **flags: Unpack[Flags]) -> int:
       tidegate delete overlays/prod --context prod --yes --confirm-delete
       tidegate delete . --context prod --take-over
     """
-    progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
     from tidegate.actions.delete import deletions_digest, plan_deletions
     from tidegate.cli.confirm import needs_confirmation, print_target
     from tidegate.cli.outcome_codes import OUTCOME_CODES
     from tidegate.cli.requests import load_request, with_workspace
     from tidegate.cli.run_async import run_async
 
-    request, digest = load_request(what, flags), ""
+    request, digest = load_request(path, flags), ""
     must_confirm = needs_confirmation(flags)
     if must_confirm:
-        progress_line.update(f"looking for what {what} has brought")
+        progress_line.update(f"looking for objects of {path}")
         deletions = with_workspace(request, flags, plan_deletions)
         progress_line.clear()
         print_target(flags)
@@ -100,7 +101,7 @@ async def _run_delete(
     from tidegate.cli.confirm import print_target
     from tidegate.cli.rollout_display import on_screen
 
-    next_activity = f"looking for what {request.path_or_url} has brought"
+    next_activity = f"looking for objects of {request.path_or_url}"
     async with on_screen(request, flags, progress_line, next_activity) as (
         screen,
         session,
@@ -157,5 +158,5 @@ def _print_notes(notes: Iterable[str]) -> None:
 
 def _print_retained(deletion: Deletion) -> None:
     for ref in deletion.remaining:
-        hint = "; `--confirm-delete` deletes it" if ref in deletion.unconfirmed else ""
-        note(f"{ref} stays, as it asks for{hint}")
+        hint = "; delete it with `--confirm-delete`" if ref in deletion.unconfirmed else ""
+        note(f"{ref} is kept, as its options require{hint}")

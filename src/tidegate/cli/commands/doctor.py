@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
 from tidegate.cli import options
 from tidegate.cli.progress import show_progress
 
 
-@click.command()
+@options.command()
 @options.OUTPUT
 def doctor(output: str) -> None:
-    """Show which tools were found, what is missing, and what each is needed for.
+    """Show which external tools are installed, and what each is needed for.
 
     \b
     Examples:

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from typing import Unpack
 
-import click
-
 from tidegate.cli import options
-from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.options import CLUSTER, EVENTS, Flags, with_options
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import REPOSITORY
 
 
-@click.command()
-@with_options((REPOSITORY,), CLUSTER, (options.OFFLINE, options.REPO_MAP))
-@click.option("--for", "about", default="", metavar="KIND/NAME", help="Of this object alone.")
-@click.option("--types", default="", help="Of these types, such as Warning; with commas between.")
-@click.option("-n", "--namespace", "namespace_filter", default="", help="Of this namespace.")
+@options.command()
+@options.PATH
+@with_options(EVENTS, CLUSTER, (options.OFFLINE, options.REPO_MAP))
 @options.OUTPUT
-def events(about: str, types: str, **flags: Unpack[Flags]) -> int:
-    """Show Events about units and sources, as `flux events` does, the newest last.
+def events(about: tuple[str, str], types: str, **flags: Unpack[Flags]) -> int:
+    """Show Events of the units and sources of PATH, newest last.
 
-    With --for of a unit, also those about its source and about all that it brings.
+    With --for a unit, Events of its source and its objects are shown, too.
 
     \b
     Examples:
       tidegate events
-      tidegate events --for ks/apps
+      tidegate events clusters/prod --for ks/apps --context prod
       tidegate events --for deployment/web -n shop --types Warning
     """
-    kind, separator, name = about.partition("/")
-    if about and not (kind and separator and name):
-        raise click.UsageError("--for takes KIND/NAME")
+    progress_line = show_progress("reading Events", quiet=flags["output"] == "json")
     from tidegate.cli.event_output import show_events
 
-    progress_line = show_progress("looking at Events", quiet=flags["output"] == "json")
-    return show_events((kind, name), types, flags, progress_line)
+    return show_events(about, types, flags, progress_line)

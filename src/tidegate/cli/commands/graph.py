@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import HEALTH, PLAIN_UNIT, SELECTION, SIMULATION, Flags, with_options
 from tidegate.cli.output import print_document, print_line
 from tidegate.cli.progress import show_progress
@@ -21,20 +20,25 @@ if TYPE_CHECKING:
 FORMATS = ["text", "mermaid", "dot", "json", "svg", "html"]
 
 
-@click.command()
-@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
-@click.option("--critical-path", is_flag=True, help="Show the steps that decide how long it takes.")
-@click.option("--why", nargs=2, metavar="A B", default=None, help="Show why A waits for B.")
+@options.command()
+@options.PATH
+@click.option("--critical-path", is_flag=True, help="Show the longest chain of steps.")
+@click.option("--why", nargs=2, metavar="A B", default=None, help="Explain why A waits for B.")
 @with_options(SELECTION, PLAIN_UNIT, SIMULATION, HEALTH)
 @click.option(
-    "-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True, help="How."
+    "-o",
+    "--output",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Output format.",
 )
-def graph(what: str, **flags: Unpack[Flags]) -> int:
-    """Show who waits for whom in PATH, what nobody brings, and what waits for itself.
+def graph(**flags: Unpack[Flags]) -> int:
+    """Show which units and objects of PATH depend on which, what is missing, and cycles.
 
-    PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
-    or a Kustomize overlay. Edges are declared (waves, dependsOn, annotations) or read from what
-    objects name. No cluster is asked. With --unit the whole is read, and this part of it shown.
+    PATH is an Argo CD or Flux repository, a directory of manifests, a Helm chart or a Kustomize
+    overlay. Edges are declared (waves, dependsOn, annotations) or inferred from references between
+    objects. No cluster is needed. With --unit, Tidegate reads all of PATH and shows this part.
 
     \b
     Examples:
@@ -43,8 +47,9 @@ def graph(what: str, **flags: Unpack[Flags]) -> int:
       tidegate graph . --why Job/shop/migrate StatefulSet/shop/db
       tidegate graph . --critical-path --unit apps
     """
+    path = flags["path"]
     output = flags["output"]
-    progress_line = show_progress(f"reading {what}", quiet=output != "text")
+    progress_line = show_progress(f"reading {path}", quiet=output != "text")
     from msgspec.structs import replace
 
     from tidegate.cli.requests import load_request, with_workspace
@@ -55,7 +60,7 @@ def graph(what: str, **flags: Unpack[Flags]) -> int:
     graph_query = GraphQuery(
         units=flags["units"], critical=flags["critical_path"], why=flags["why"] or None
     )
-    request = replace(load_request(what, flags), units=())
+    request = replace(load_request(path, flags), units=())
     workspace, views = with_workspace(request, flags, partial(graph_views, query=graph_query))
     progress_line.clear()
     for unit_tree, (graph_result, view) in zip(workspace.unit_trees, views, strict=False):

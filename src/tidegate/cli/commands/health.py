@@ -28,28 +28,13 @@ class _RuleFlags(TypedDict):
     open_libs: bool
 
 
-class _HealthCommand(click.Command):
-    """A command that takes files, or `test` and a directory."""
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: object,
-    ) -> click.Context:
-        if args[:1] == ["test"]:
-            return test.make_context(f"{info_name} test", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.command()
+@options.command()
 @click.argument("folder", type=EXISTING_DIRECTORY, metavar="DIR")
 @options.OUTPUT
 def test(folder: Path, output: str) -> int:
-    """Run the tests of the health scripts below DIR.
+    """Run the tests of the health scripts in DIR and its subdirectories.
 
-    A folder has `health.lua`, `health_test.yaml` and bodies, as in Argo CD's repository.
+    A directory has `health.lua`, `health_test.yaml` and objects, as in the Argo CD repository.
 
     \b
     Examples:
@@ -71,42 +56,44 @@ def _test_lines(results: Sequence[ScriptTest]) -> Iterator[str]:
     failures = [result for result in results if not result.passed]
     for failure in failures:
         yield failure.body
-        yield f"  wanted  {': '.join(filter(None, failure.wanted))}"
-        yield f"  said    {failure.problem or ': '.join(filter(None, failure.said)) or 'nothing'}"
+        yield f"  expected  {': '.join(filter(None, failure.wanted))}"
+        yield f"  actual    {failure.problem or ': '.join(filter(None, failure.said)) or 'nothing'}"
     yield f"{len(results) - len(failures)} of {len(results)} passed"
 
 
-@click.command(cls=_HealthCommand)
+@options.command(subcommands={"test": test})
 @click.argument("files", nargs=-1, required=True, type=OBJECT_FILE, metavar="FILE...")
 @click.option(
     "--health-rules",
     "--config",
     "health_rules",
     type=EXISTING_FILE,
-    help="Scripts, as Argo CD has them in argocd-cm.",
+    help="File with Lua health checks, in the format of argocd-cm.",
 )
-@click.option("--lua", "script", type=EXISTING_FILE, help="One script, for every object.")
-@click.option("--open-libs", is_flag=True, help="Let the script of --lua use all libraries.")
+@click.option("--lua", "script", type=EXISTING_FILE, help="Lua script for all objects.")
+@click.option(
+    "--open-libs", is_flag=True, help="Allow the script of --lua to use all Lua libraries."
+)
 @click.option(
     "--rules",
     "dialect",
     type=click.Choice(["argo", "kstatus"]),
     default="argo",
     show_default=True,
-    help="Whose rules: Argo CD's, or Flux's.",
+    help="Health rules: those of Argo CD, or kstatus as in Flux.",
 )
-@click.option("--exit-code", is_flag=True, help="Leave with 4 if an object is not Healthy.")
+@click.option("--exit-code", is_flag=True, help="Exit with 4 if an object is not Healthy.")
 @options.OUTPUT
 def health(
     files: tuple[str, ...],
     dialect: str,
-    exit_code: bool,  # noqa: FBT001 - click hands over what is on the command line
+    exit_code: bool,  # noqa: FBT001 - a click parameter
     output: str,
     **rules: Unpack[_RuleFlags],
 ) -> int:
-    """Show how the objects in FILES are, and which rule says so.
+    """Evaluate the health of the objects in FILES, and name the rule that applied.
 
-    A file holds objects as they live, with their status. `-` reads standard input.
+    A file contains live objects, with their status. `-` reads standard input.
 
     \b
     Examples:
@@ -117,12 +104,12 @@ def health(
       tidegate health certificate.yaml --lua health.lua
       tidegate health test DIR
     """
-    progress_line = show_progress(f"judging {', '.join(files)}", quiet=output == "json")
+    progress_line = show_progress(f"evaluating {', '.join(files)}", quiet=output == "json")
     from tidegate.actions.health import judge_files
     from tidegate.cli.run_async import run_async
 
     if (rules["health_rules"] or rules["script"]) and dialect != "argo":
-        raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
+        raise click.BadParameter("only Argo CD has Lua health checks", param_hint="--health-rules")
     verdicts = run_async(judge_files(files, dialect=dialect, **rules))
     progress_line.clear()
     options.print_result(output, map(_verdict_document, verdicts), _verdict_lines(verdicts))

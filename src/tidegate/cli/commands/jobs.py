@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
+from tidegate.cli.command import TidegateCommand
 from tidegate.cli.completion import complete_jobs
-from tidegate.cli.options import PLAIN_UNIT, ROLLOUT_OUTPUT, SELECTION, TARGET, Flags, with_options
+from tidegate.cli.options import (
+    PLAIN_UNIT,
+    ROLLOUT_OUTPUT,
+    SELECTION,
+    TARGET,
+    Flags,
+    with_options,
+)
 from tidegate.cli.output import max_line_width
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import REPOSITORY
 
 if TYPE_CHECKING:
     from tidegate.actions.jobs import JobRerun
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def jobs() -> None:
-    """Show the Jobs and hooks of units, and run one again.
+    """List Jobs and hooks of units, and run one again.
 
     \b
     Examples:
@@ -35,24 +42,26 @@ def jobs() -> None:
     """
 
 
-@jobs.command("list")
-@with_options((REPOSITORY,), SELECTION, PLAIN_UNIT, TARGET)
+@jobs.command("list", cls=TidegateCommand)
+@options.PATH
+@with_options(SELECTION, PLAIN_UNIT, TARGET)
 @options.OUTPUT
 def list_(**flags: Unpack[Flags]) -> int:
-    """Show all Jobs and hooks of units, in their order, and how they stand.
+    """List the Jobs and hooks of PATH in their order, with their status.
 
     \b
     Examples:
-      tidegate jobs list -C ~/platform --context prod
-      tidegate jobs list -C overlays/prod --namespace shop -o json
+      tidegate jobs list --context prod
+      tidegate jobs list overlays/prod --namespace shop -o json
     """
+    path = flags["path"]
     progress_line = show_progress("looking for Jobs and hooks", quiet=flags["output"] == "json")
     from tidegate.cli.confirm import print_target
     from tidegate.cli.requests import load_request, with_workspace
     from tidegate.report.jobs import job_document, job_lines
     from tidegate.workspace.completeness import workspace_findings
 
-    workspace, rows = with_workspace(load_request(flags["place"], flags), flags, _list_jobs)
+    workspace, rows = with_workspace(load_request(path, flags), flags, _list_jobs)
     progress_line.clear()
     print_target(flags)
     options.print_result(
@@ -67,31 +76,33 @@ async def _list_jobs(session: Session, workspace: Workspace) -> tuple[Workspace,
     return workspace, await list_jobs(session, workspace)
 
 
-@jobs.command()
+@jobs.command(cls=TidegateCommand)
 @click.argument("called", metavar="NAME", shell_complete=complete_jobs)
-@with_options((REPOSITORY,), SELECTION, PLAIN_UNIT, TARGET)
-@click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
+@options.PATH
+@with_options(SELECTION, PLAIN_UNIT, TARGET)
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @with_options(ROLLOUT_OUTPUT)
 def rerun(called: str, **flags: Unpack[Flags]) -> int:
-    """Delete a Job or hook, run it again, and then what waits behind it, in order.
+    """Delete a Job or hook and run it again, then everything that depends on it, in order.
 
-    Jobs and hooks behind it are run again, other objects are brought where they differ: in its own
-    unit, and in those that wait for that. What comes before it or beside it is not touched. With
-    --unit, it is left at that unit.
+    Later Jobs and hooks run again, and other later objects are applied if they differ: in the same
+    unit, and in units that depend on it. Earlier and parallel objects are not changed. With --unit,
+    only that unit is processed.
 
     \b
     Examples:
       tidegate jobs rerun fineract-schema-migration --context prod
-      tidegate jobs rerun shop/migrate -C overlays/prod --context prod --yes
+      tidegate jobs rerun shop/migrate overlays/prod --context prod --yes
     """
-    progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
     from tidegate.actions.jobs import plan_rerun
     from tidegate.cli.confirm import needs_confirmation, print_target
     from tidegate.cli.outcome_codes import OUTCOME_CODES
     from tidegate.cli.requests import load_request, with_workspace
     from tidegate.cli.run_async import run_async
 
-    request, digest = load_request(flags["place"], flags), ""
+    request, digest = load_request(path, flags), ""
     if needs_confirmation(flags):
         preview = with_workspace(
             request, flags, lambda session, opened: plan_rerun(session, opened, called)
@@ -110,7 +121,7 @@ def _confirm_rerun(planned_rerun: JobRerun) -> str:
     from tidegate.cli.confirm import confirm
 
     lines = [
-        f"{planned_rerun.ref} is deleted and run again",
+        f"delete {planned_rerun.ref} and run it again",
         *(f"then {ref}" for ref in planned_rerun.also_run),
     ]
     confirm(lines, "Run again?")

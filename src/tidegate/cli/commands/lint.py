@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
 from tidegate.cli.output import print_document
 from tidegate.cli.progress import show_progress
@@ -34,49 +33,55 @@ def _parse_levels(
     for _, level in pairs:
         if level not in {severity.value for severity in Severity}:
             known = ", ".join(severity.value for severity in Severity)
-            raise click.BadParameter(f"there is no severity `{level}`; there are {known}")
+            raise click.BadParameter(f"unknown severity `{level}`; use one of {known}")
     return pairs
 
 
-@click.command()
-@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
+@options.command()
+@options.PATH
 @click.option(
     "--engine",
     default="native",
     type=click.Choice(["native", "argocd", "flux", "tidegate"]),
     show_default=True,
-    help="Whose rules; each unit's own, unless said.",
-)
-@click.option("--empty-cluster", is_flag=True, help="Say what an empty cluster lacks.")
-@click.option(
-    "--select", multiple=True, callback=_split_codes, metavar="CODE", help="Only these rules."
+    help="Semantics to check. native: Argo CD for Applications, Flux for Kustomizations.",
 )
 @click.option(
-    "--ignore", multiple=True, callback=_split_codes, metavar="CODE", help="Not these rules."
+    "--empty-cluster",
+    is_flag=True,
+    help="Check that an empty cluster can be bootstrapped, and list what is missing.",
+)
+@click.option(
+    "--select", multiple=True, callback=_split_codes, metavar="CODE", help="Run only these rules."
+)
+@click.option(
+    "--ignore", multiple=True, callback=_split_codes, metavar="CODE", help="Skip these rules."
 )
 @click.option(
     "--severity",
     multiple=True,
     callback=_parse_levels,
     metavar="[CODE=]SEVERITY",
-    help="Tell what is at least so bad; with a code, how bad that is.",
+    help="Minimum severity to report; CODE=SEVERITY overrides the severity of a rule.",
 )
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Say nothing of what this file has.",
+    help="Do not report the findings that this file lists.",
 )
-@click.option("--update-baseline", is_flag=True, help="Write all that is found into the baseline.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline file.")
 @with_options(SELECTION, PLAIN_UNIT, HEALTH)
 @click.option(
-    "--operator-defs", type=click.Path(exists=True, path_type=Path), help="Rows of your own."
+    "--operator-defs",
+    type=click.Path(exists=True, path_type=Path),
+    help="File with additional operator definitions.",
 )
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", help="How.")
-def lint(what: str, **flags: Unpack[LintFlags]) -> int:
-    """Say whether the order of a repository can work, before anything runs.
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", help="Output format.")
+def lint(**flags: Unpack[LintFlags]) -> int:
+    """Check the deployment order of PATH for errors, without a cluster.
 
-    PATH is a repository of Argo CD's or Flux's, or of both, a chart, an overlay or a directory.
-    Nothing is written, and no cluster is asked. `tidegate explain CODE` tells more of a finding.
+    PATH is an Argo CD or Flux repository, a Helm chart, a Kustomize overlay or a directory of
+    manifests. `tidegate rule CODE` explains a finding.
 
     \b
     Examples:
@@ -85,7 +90,8 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
       tidegate lint . --baseline .tidegate-baseline.json -o sarif
       tidegate lint . --empty-cluster --select ORD003,ORD006
     """
-    progress_line = show_progress(f"linting {what}", quiet=flags["output"] != "text")
+    path = flags["path"]
+    progress_line = show_progress(f"linting {path}", quiet=flags["output"] != "text")
     from tidegate.cli.requests import cluster_targets, load_request, render_settings
     from tidegate.cli.run_async import run_async
     from tidegate.linting.run import LintOptions
@@ -94,7 +100,7 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
     from tidegate.model.units.semantics import SEMANTICS_BY_NAME
 
     if flags["update_baseline"] and flags["baseline"] is None:
-        raise click.BadParameter("it needs `--baseline FILE`", param_hint="--update-baseline")
+        raise click.BadParameter("add `--baseline FILE`", param_hint="--update-baseline")
     flags["sandbox"] = flags["still"] = True
     levels = {code: Severity(level) for code, level in flags["severity"] if code}
     minimum = [Severity(level) for code, level in flags["severity"] if not code]
@@ -110,12 +116,12 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
     )
     report = run_async(
         lint_repository(
-            load_request(what, flags), cluster_targets(flags), render_settings(flags), lint_options
+            load_request(path, flags), cluster_targets(flags), render_settings(flags), lint_options
         )
     )
     progress_line.clear()
     for line in _report_lines(report, flags["output"]):
-        print_document(line)  # what others wrote is made printable in each form's own way
+        print_document(line)  # each format escapes texts from files in its own way
     return options.INPUT_ERROR if report.has_errors else 0
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import (
     CLUSTER,
     DELETE_CONTENTS,
@@ -27,22 +26,22 @@ if TYPE_CHECKING:
     from tidegate.workspace.workspace import Workspace
 
 
-@click.command()
-@click.argument("what", metavar="PATH", shell_complete=complete_path)
+@options.command()
+@options.PATH
 @with_options(SELECTION, PLAIN_UNIT, CLUSTER, PRUNE, DELETE_CONTENTS)
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the plan into this file, for `sync --plan`; it holds no secret.",
+    help="Save the plan to a file for `sync --plan`. The file contains no secrets.",
 )
-@click.option("--exit-code", is_flag=True, help="Leave with 10 if there is something to do.")
+@click.option("--exit-code", is_flag=True, help="Exit with 10 if there are changes.")
 @options.OUTPUT
-def plan(what: str, **flags: Unpack[Flags]) -> int:
+def plan(**flags: Unpack[Flags]) -> int:
     """Show what a rollout of PATH would do, step by step.
 
-    PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
-    or a Kustomize overlay. Without --context it is compared with an empty cluster. With -o json the
-    plan is a document without secrets.
+    PATH is an Argo CD or Flux repository, a directory of manifests, a Helm chart or a Kustomize
+    overlay. Without --context, Tidegate compares it with an empty cluster. No output contains
+    secrets.
 
     \b
     Examples:
@@ -53,7 +52,8 @@ def plan(what: str, **flags: Unpack[Flags]) -> int:
       tidegate plan overlays/prod --context prod --prune -o json
       tidegate plan overlays/prod --context prod --save prod.plan
     """
-    progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
     from tidegate.cli.confirm import EMPTY_CLUSTER_TARGET
     from tidegate.cli.outcome_codes import HAS_CHANGES
     from tidegate.cli.preview import print_previews
@@ -61,12 +61,12 @@ def plan(what: str, **flags: Unpack[Flags]) -> int:
 
     cluster_flags = (flags["context"], flags["kubeconfig"], flags["clusters"] or None)
     flags["sandbox"] = flags["still"] = all(value is None for value in cluster_flags)
-    request = load_request(what, flags)
+    request = load_request(path, flags)
     progress_line.update(
-        f"comparing {what} with {'an empty cluster' if flags['sandbox'] else 'what lives'}"
+        f"comparing {path} with {'an empty cluster' if flags['sandbox'] else 'the cluster'}"
     )
     workspace, previews = with_workspace(
-        request, flags, partial(_preview_plans, flags["save"], what, request.plain_unit_flags)
+        request, flags, partial(_preview_plans, flags["save"], path, request.plain_unit_flags)
     )
     progress_line.clear()
     code = print_previews(

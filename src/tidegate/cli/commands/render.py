@@ -18,15 +18,19 @@ if TYPE_CHECKING:
     from tidegate.model.finding import Finding
 
 
-@click.command()
+@options.command(shows_rendering=True)
 @click.argument(
-    "what", nargs=-1, required=True, metavar="PATH|URL...", shell_complete=complete_path
+    "paths", nargs=-1, metavar="[PATH|URL]...", default=(".",), shell_complete=complete_path
 )
-@click.option("--revision", default="", help="A branch, tag, commit, version or range of a URL.")
-@click.option("--chart", default="", help="A chart by its name; the URL is its Helm repository.")
-@click.option("--name", default="", help="A chart's release name; its directory's if not given.")
 @click.option(
-    "-n", "--namespace", default="default", show_default=True, help="A chart's namespace."
+    "--revision", default="", help="Branch, tag, commit, version or version range of a URL."
+)
+@click.option("--chart", default="", help="Name of a chart; the URL is its Helm repository.")
+@click.option(
+    "--name", default="", help="Release name of a chart. Default: the name of its directory."
+)
+@click.option(
+    "-n", "--namespace", default="default", show_default=True, help="Namespace of a chart."
 )
 @with_options(SELECTION)
 @options.VALUES
@@ -38,23 +42,24 @@ if TYPE_CHECKING:
 @options.OFFLINE
 @options.REPO_MAP
 @options.LOAD_ROOT
-@click.option("--origins", is_flag=True, help="Say in a comment where each object comes from.")
+@click.option("--origins", is_flag=True, help="Print the origin of each object in a comment.")
 @click.option(
     "-o",
     "--output",
     type=click.Choice(["yaml", "json", "names", "units"]),
     default="yaml",
-    help="How.",
+    help="Output format.",
 )
-def render(what: tuple[str, ...], **flags: Unpack[Flags]) -> int:
-    """Show what each PATH or URL renders to.
+def render(paths: tuple[str, ...], **flags: Unpack[Flags]) -> int:
+    """Render each PATH or URL.
 
-    It may be a Helm chart, a Kustomize overlay or a directory of manifests, here, in a Git
-    repository (https://host/owner/name//path?ref=main), in a registry (oci://host/name), or with
-    --chart in a Helm repository. Of a repository of Argo CD's or Flux's, every unit is rendered.
+    A path is a Helm chart, a Kustomize overlay, a directory of manifests, or an Argo CD or Flux
+    repository, of which all units are rendered. A URL is a directory in a Git repository
+    (https://host/owner/name//path?ref=main), an OCI artifact (oci://host/name) or, with --chart, a
+    Helm repository.
 
-    Values of Secrets, and whatever stood encrypted, are masked. With -o json there is a line for
-    each object, with -o units one for each unit, with its objects and what is wrong with it.
+    Values of Secrets and decrypted values are masked. With -o json each line is an object; with
+    -o units each line is a unit with its objects and errors.
 
     \b
     Examples:
@@ -65,19 +70,21 @@ def render(what: tuple[str, ...], **flags: Unpack[Flags]) -> int:
       tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
       tidegate render https://charts.example.com --chart web --revision ^1.2
     """
-    progress_line = show_progress(f"rendering {', '.join(what)}")
+    progress_line = show_progress(f"rendering {', '.join(paths)}")
     from tidegate.actions.render import render_requests
     from tidegate.cli.requests import load_request, render_settings
     from tidegate.cli.run_async import run_async
     from tidegate.workspace.request import prefer_display_root
 
-    if flags["name"] and len(what) > 1:
-        raise click.BadParameter("it names one release, and there are several", param_hint="--name")
-    requests = [load_request(path, flags, check_exists=False) for path in what]
+    if flags["name"] and len(paths) > 1:
+        raise click.BadParameter(
+            "one release name cannot be used for several paths", param_hint="--name"
+        )
+    requests = [load_request(path, flags, check_exists=False) for path in paths]
     results = run_async(render_requests(requests, render_settings(flags)))
     progress_line.clear()
     codes = [0]
-    for path, result in zip(what, results, strict=True):
+    for path, result in zip(paths, results, strict=True):
         prefer_display_root(path)
         codes += [
             _print_unit(
@@ -122,13 +129,13 @@ def _print_unit(
         else:
             print_document(text, end="")
     if not render_result.documents and not render_result.missing_inputs:
-        note(f"`{path}` renders to nothing")
+        note(f"`{path}` renders no objects")
     notes = (*render_result.undecrypted, *render_result.mac_errors)
     options.print_warnings(note for note in notes if not _is_reported(note, findings))
     for missing in {
         missing.description: missing for missing in render_result.missing_inputs
     }.values():
-        note(f"not known: {missing.description}", severity="warning")
+        note(f"incomplete: {missing.description}", severity="warning")
         print_error(missing.error)
     return max(
         (missing_input.error.exit_code for missing_input in render_result.missing_inputs), default=0

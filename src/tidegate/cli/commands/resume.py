@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Unpack
 
-import click
+from tidegate.cli import options
+from tidegate.cli.commands.suspend import run_for_units
+from tidegate.cli.options import CLUSTER, UNITS, WAIT, Flags, with_options
+from tidegate.cli.unit_arguments import ALL
 
-from tidegate.cli.suspend_command import suspend_command
-from tidegate.cli.unit_arguments import noun_group
 
+@options.command()
+@options.PATH
+@with_options((UNITS, ALL), WAIT, CLUSTER, (options.OFFLINE, options.REPO_MAP))
+@options.OUTPUT
+def resume(*, every: bool, **flags: Unpack[Flags]) -> int:
+    """Resume suspended units and sources of PATH.
 
-@click.group(cls=noun_group(partial(suspend_command, suspends=False)))
-def resume() -> None:
-    """Have units and sources taken up again that somebody has suspended, as `flux resume` does.
-
-    A live controller goes on with them, and is waited for: where one is named always, where several
-    are with --wait. Without one, the next `sync` goes on, or `reconcile` now.
+    If a controller is running for a single resumed unit, Tidegate waits for it; with --wait, for
+    several as well. Otherwise the next `sync` rolls the units out.
 
     \b
     Examples:
-      tidegate resume kustomization apps
-      tidegate resume hr --all --wait --timeout 10m --context prod
-      tidegate resume source git platform
-      tidegate resume application shop
+      tidegate resume --unit shop --context prod
+      tidegate resume clusters/prod --unit ks/apps --unit source/platform
+      tidegate resume --all --wait --timeout 10m --context prod
     """
+    path = flags["path"]
+    return run_for_units(path, flags, every=every, suspends=False)

@@ -18,7 +18,11 @@ EXISTING_PATH = click.Path(exists=True, path_type=Path)
 
 @click.group()
 def sandbox() -> None:
-    """Try things on a simulated cluster.
+    """Run a simulated cluster for kubectl and other clients.
+
+    Use `tidegate simulate` to preview the rollout of a repository, `sandbox run` to see what the
+    controllers of a cluster do with single files, and `sandbox up` for a cluster that keeps
+    running.
 
     \b
     Examples:
@@ -29,11 +33,11 @@ def sandbox() -> None:
     """
 
 
-@sandbox.command(short_help="Apply files to an empty cluster, and print what happens.")
+@sandbox.command(short_help="Apply files to an empty simulated cluster and print what happens.")
 @click.argument("files", nargs=-1, required=True, type=EXISTING_PATH)
 @with_options((NAMESPACE,), SIMULATION)
-@options.until_option("10m", "How long to look, in its own time.")
-@click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
+@options.until_option("10m", "Simulated time to run.")
+@click.option("--kind", "kinds", multiple=True, help="Print only this kind. Repeatable.")
 @options.OUTPUT
 def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     """Apply FILES (or directories) to an empty simulated cluster, and print what happens.
@@ -45,7 +49,7 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
       tidegate sandbox run manifests/ --kind Job --kind StatefulSet
       tidegate sandbox run manifests/ -n shop -o json
     """
-    progress_line = show_progress("playing")
+    progress_line = show_progress("simulating")
     from tidegate.cli.requests import simulation_config
     from tidegate.cli.run_async import run_async
     from tidegate.report.timeline import format_timeline, timeline_lines
@@ -66,14 +70,14 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     options.print_result(flags["output"], lines, format_timeline(lines))
 
 
-@sandbox.command(short_help="Start a simulated cluster that stays, for kubectl and others.")
+@sandbox.command(short_help="Start a simulated cluster in the background.")
 @click.option(
     "--preload",
-    "given",
+    "preload",
     multiple=True,
     type=EXISTING_PATH,
     metavar="PATH",
-    help="A file or directory of objects that are there from the beginning; may be repeated.",
+    help="File or directory of objects to create at the start. Repeatable.",
 )
 @with_options(SIMULATED_CLUSTER)
 @click.option(
@@ -81,15 +85,15 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Simulated seconds in one real second.",
+    help="Simulated seconds per real second.",
 )
-@click.option("--foreground", is_flag=True, help="Stay, until Ctrl-C ends it.")
+@click.option("--foreground", is_flag=True, help="Run in the foreground until Ctrl-C.")
 @options.OUTPUT
 def up(**flags: Unpack[Flags]) -> int:
-    """Start a simulated cluster that stays, and serve its API on this machine.
+    """Start a simulated cluster in the background and serve its API on this machine.
 
-    It needs no container engine, no root and no network. Its kubeconfig is its own; kubectl,
-    tidegate and any other client use it as they would a real one. One can be up at a time.
+    It needs no container engine, no root and no network. kubectl, Tidegate and other clients use it
+    through its kubeconfig like a real cluster. Only one can run at a time.
 
     \b
     Examples:
@@ -145,10 +149,10 @@ def _explicit_options() -> list[str]:
     return arguments
 
 
-@sandbox.command(short_help="End the simulated cluster that is up.")
+@sandbox.command(short_help="Stop the simulated cluster.")
 @options.OUTPUT
 def down(output: str) -> None:
-    """End the simulated cluster that is up. What was in it is gone.
+    """Stop the simulated cluster and discard its objects.
 
     \b
     Examples:
@@ -161,5 +165,5 @@ def down(output: str) -> None:
     from tidegate.simulation.daemon import stop
 
     run_async(stop(sandbox_directory(os.environ)))
-    document = {"state": "ended", "context": CONTEXT}
-    options.print_result(output, [document], ["the simulated cluster has ended"])
+    document = {"state": "stopped", "context": CONTEXT}
+    options.print_result(output, [document], ["stopped the simulated cluster"])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_engine, complete_path
+from tidegate.cli.commands.learn import learn
+from tidegate.cli.completion import complete_engine
 from tidegate.cli.options import (
     APPROVE,
     EMPTY_CLUSTER,
@@ -28,28 +29,31 @@ if TYPE_CHECKING:
     from tidegate.simulation.run import SimulationResult
 
 
-@click.command()
-@click.argument("what", metavar="PATH", shell_complete=complete_path)
+@options.command(subcommands={"learn": learn})
+@options.PATH
 @click.option(
     "--engine",
     default="native",
     show_default=True,
     shell_complete=complete_engine,
-    help="Whose rules: tidegate, argocd, flux, or each unit's own; several as a,b.",
+    help="Semantics: native, tidegate, argocd or flux; several separated by commas. native: "
+    "Argo CD for Applications, Flux for Kustomizations and HelmReleases.",
 )
 @with_options(SELECTION, PLAIN_UNIT, SIMULATION, EMPTY_CLUSTER, HEALTH, APPROVE)
 @click.option(
     "--duration-range",
     is_flag=True,
-    help="Three times: with the shortest, the likely and the longest durations of the profile.",
+    help="Run with the shortest, likely and longest durations of the profile.",
 )
-@options.until_option("2h", "How long at most, in its own time.")
+@options.until_option("2h", "Maximum simulated time.")
 @options.OUTPUT
-def simulate(what: str, **flags: Unpack[Flags]) -> int:
+def simulate(**flags: Unpack[Flags]) -> int:
     """Roll out PATH on a simulated cluster, and show when each gate opened.
 
-    Time is virtual: minutes pass in milliseconds. The same input gives the same output. What PATH
-    leans on and does not bring is taken to be there, and told.
+    Time is virtual: minutes pass in milliseconds. The same input gives the same output.
+    Dependencies that PATH does not contain are assumed to exist and listed.
+
+    `tidegate simulate learn` writes a profile with the durations of a real cluster.
 
     \b
     Examples:
@@ -57,10 +61,12 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
       tidegate simulate examples/first --engine tidegate,argocd
       tidegate simulate overlays/prod --scenario slow-database.yaml --seed 7
       tidegate simulate charts/laravel --engine argocd --health-rules argocd-cm.yaml
-      tidegate simulate overlays/prod --profile ours.yaml --duration-range
+      tidegate simulate overlays/prod --profile prod-profile.yaml --duration-range
       tidegate simulate . --empty-cluster
+      tidegate simulate learn --context prod > prod-profile.yaml
     """
-    progress_line = show_progress(f"simulating {what}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress(f"simulating {path}", quiet=flags["output"] == "json")
     from tidegate.cli.assumptions import print_assumptions
     from tidegate.cli.requests import cluster_targets, load_request, render_settings
     from tidegate.cli.run_async import run_async
@@ -71,7 +77,7 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
 
     engines = _parse_engines(flags["engine"])
     flags["sandbox"] = True
-    request, target = load_request(what, flags), cluster_targets(flags)
+    request, target = load_request(path, flags), cluster_targets(flags)
     settings, until, approved = render_settings(flags), flags["until"], flags["approved"]
     empty_cluster = flags["empty_cluster"]
     estimates = tuple(DurationEstimate) if flags["duration_range"] else (DurationEstimate.LIKELY,)
@@ -141,10 +147,10 @@ def _parse_engines(text: str) -> list[Semantics | None]:
     names = [name.strip() for name in text.split(",")]
     for index, name in enumerate(names):
         if name not in engines:
-            problem = f"there is no `{name}`; there are {', '.join(engines)}"
+            problem = f"unknown engine `{name}`; use {', '.join(engines)}"
             raise click.BadParameter(problem, param_hint="--engine")
         if name in names[:index]:
-            raise click.BadParameter(f"`{name}` is there twice", param_hint="--engine")
+            raise click.BadParameter(f"`{name}` is given twice", param_hint="--engine")
     return [engines[name] for name in names]
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import CLUSTER, HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
 from tidegate.cli.output import max_line_width
 from tidegate.cli.progress import show_progress
@@ -19,25 +18,42 @@ if TYPE_CHECKING:
     from tidegate.workspace.workspace import Workspace
 
 
-@click.command()
-@click.argument("what", metavar="PATH", shell_complete=complete_path)
+@options.command()
+@options.PATH
+@click.option("--journal", is_flag=True, help="Show the journal: which gates opened, and when.")
+@click.option(
+    "--rebuild-journal", is_flag=True, help="Rebuild a lost or damaged journal from live objects."
+)
 @with_options(SELECTION, PLAIN_UNIT, CLUSTER, HEALTH)
 @options.OUTPUT
-def status(what: str, **flags: Unpack[Flags]) -> int:
-    """Show how the objects of PATH stand in the cluster: as wanted or not, healthy or not.
+def status(*, journal: bool, rebuild_journal: bool, **flags: Unpack[Flags]) -> int:
+    """Show which objects of PATH are in sync and healthy in the cluster.
+
+    The journal is the record in the cluster from which a rollout resumes. It contains names and
+    digests, and no values. A rebuilt journal does not know which hooks ran and which gates opened:
+    the next rollout runs the hooks and evaluates the gates again.
 
     \b
     Examples:
       tidegate status examples/first
       tidegate status overlays/prod --context prod -o json
+      tidegate status overlays/prod --context prod --journal
+      tidegate status overlays/prod --context prod --rebuild-journal
     """
-    progress_line = show_progress(f"looking at {what}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    if journal and rebuild_journal:
+        raise click.UsageError("--journal cannot be combined with --rebuild-journal")
+    if journal or rebuild_journal:
+        from tidegate.cli.journal import rebuild_journals, show_journals
+
+        return (rebuild_journals if rebuild_journal else show_journals)(path, flags)
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
     from tidegate.cli.confirm import print_target
     from tidegate.cli.requests import load_request, with_workspace
     from tidegate.report.status import status_lines
     from tidegate.workspace.completeness import incomplete_finding
 
-    workspace, statuses = with_workspace(load_request(what, flags), flags, _read_status)
+    workspace, statuses = with_workspace(load_request(path, flags), flags, _read_status)
     progress_line.clear()
     print_target(flags)
     rows = [

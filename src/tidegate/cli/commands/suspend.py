@@ -1,26 +1,59 @@
-"""`tidegate suspend`, and the subcommands that it shares with `tidegate resume`."""
+"""`tidegate suspend`, and what it shares with `tidegate resume`."""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidegate.cli.suspend_command import suspend_command
-from tidegate.cli.unit_arguments import noun_group
+from tidegate.cli import options
+from tidegate.cli.options import CLUSTER, UNITS, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import ALL, KINDS_BY_NOUN, find_resources, split_unit_argument
+
+if TYPE_CHECKING:
+    from tidegate.workspace.discovery.unit_tree import UnitTree
+    from tidegate.workspace.selection import SelectedResource
+
+SUSPENDABLE_KINDS = tuple(kind for kinds in KINDS_BY_NOUN.values() for kind in kinds)
 
 
-@click.group(cls=noun_group(partial(suspend_command, suspends=True)))
-def suspend() -> None:
-    """Have nothing done to units and sources, as `flux suspend` does.
+@options.command()
+@options.PATH
+@with_options((UNITS, ALL), CLUSTER, (options.OFFLINE, options.REPO_MAP))
+@options.OUTPUT
+def suspend(*, every: bool, **flags: Unpack[Flags]) -> int:
+    """Suspend units and sources of PATH: neither a running controller nor `sync` changes them.
 
-    It stands on their own objects, where the cluster has them: a live controller leaves them alone
-    then, and so does `sync`. Where it has none, a record of ours stands for it.
+    A suspension is stored in the Application, Kustomization, HelmRelease or source in the cluster.
+    If the cluster does not have it, Tidegate stores a record that `sync` respects.
 
     \b
     Examples:
-      tidegate suspend kustomization apps
-      tidegate suspend hr --all --context prod
-      tidegate suspend source git platform
-      tidegate suspend application shop
+      tidegate suspend --unit shop --context prod
+      tidegate suspend clusters/prod --unit ks/apps --unit source/platform
+      tidegate suspend --all --context prod
     """
+    path = flags["path"]
+    return run_for_units(path, flags, every=every, suspends=True)
+
+
+def run_for_units(path: str, flags: Flags, *, every: bool, suspends: bool) -> int:
+    """Suspend or resume the units and sources that --unit or --all select."""
+    names, flags["units"] = flags["units"], ()
+    if bool(names) == every:
+        raise click.UsageError("give --unit UNIT or --all")
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
+    from tidegate.cli.suspend import suspend_or_resume
+
+    def find(unit_trees: tuple[UnitTree, ...]) -> list[SelectedResource]:
+        if every:
+            return find_resources(unit_trees, SUSPENDABLE_KINDS, ())
+        selected = {}
+        for argument in names:
+            kinds, name = split_unit_argument(argument, SUSPENDABLE_KINDS)
+            for resource in find_resources(unit_trees, kinds, (name,)):
+                selected[resource.id] = resource
+        return [*selected.values()]
+
+    return suspend_or_resume(find, flags, progress_line, suspends=suspends)

@@ -13,8 +13,8 @@ from tidegate.cli.completion import complete_path
 from tidegate.cli.options import (
     APPROVE,
     DELETE_CONTENTS,
-    EXISTING_FILE,
     EMPTY_CLUSTER,
+    EXISTING_FILE,
     PLAIN_UNIT,
     PRUNE,
     ROLLOUT_OUTPUT,
@@ -42,69 +42,65 @@ if TYPE_CHECKING:
     from tidegate.workspace.workspace import Workspace
 
 
-@click.command()
-@click.argument("what", metavar="PATH", default="", shell_complete=complete_path)
+@options.command()
+@click.argument("path", metavar="[PATH]", default="", shell_complete=complete_path)
 @with_options(SELECTION, PLAIN_UNIT, TARGET, EMPTY_CLUSTER, PRUNE, DELETE_CONTENTS)
 @click.option(
     "--resource",
     "resources",
     multiple=True,
     metavar="GROUP:KIND:[NAMESPACE/]NAME",
-    help="Only this object, and no hooks; `*` is any, `!` before it leaves out; may be repeated.",
+    help="Sync only this object, without hooks. `*` matches any, `!` excludes. Repeatable.",
 )
 @click.option(
     "--plan",
     type=EXISTING_FILE,
-    help="Run exactly what `plan --save` wrote into this file, or refuse; PATH is in it.",
+    help="Run a plan that `plan --save` wrote, unchanged.",
 )
-@click.option(
-    "--force", is_flag=True, help="Delete and make again what cannot be changed as it lives."
-)
-@click.option("--force-hooks", is_flag=True, help="Run hooks though nothing has changed.")
-@click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--force", is_flag=True, help="Recreate objects whose immutable fields changed.")
+@click.option("--force-hooks", is_flag=True, help="Run hooks even if nothing changed.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and exit.")
 @click.option(
     "--preflight",
     type=click.Choice(["auto", "local", "server"]),
     default="auto",
     show_default=True,
-    help="What the server is asked about before the first write: what rules here leave open, only "
-    "what webhooks, policies and CRDs have a word in, or every object.",
+    help="Objects to validate by a server dry run before the first write. auto: those that local "
+    "rules cannot decide; local: objects matched by webhooks, policies or CRD rules; server: all.",
 )
 @click.option(
     "--on-failure",
     type=click.Choice(["stop", "continue"]),
     default="stop",
     show_default=True,
-    help="What becomes of what lies behind a failed step.",
+    help="Whether to run the steps that depend on a failed step.",
 )
 @click.option(
-    "--force-owner", is_flag=True, help="Take over a name that another directory had until now."
+    "--force-owner", is_flag=True, help="Use a unit name that belonged to another directory."
 )
 @click.option(
-    "--skip-broken", is_flag=True, help="Leave out a unit with a fault, and what waits for it."
+    "--skip-broken", is_flag=True, help="Skip units with errors, and the units that depend on them."
 )
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Hold the controllers of Argo CD or Flux that bring these units, and roll out instead.",
+    help="Pause Argo CD or Flux for these units and roll them out from here.",
 )
-@click.option("--hand-back", is_flag=True, help="Let them go again when the rollout has passed.")
-@click.option(
-    "--ignore-sops-mac", is_flag=True, help="Apply encrypted files that were changed by hand."
-)
+@click.option("--hand-back", is_flag=True, help="Resume Argo CD or Flux after the rollout.")
+@click.option("--ignore-sops-mac", is_flag=True, help="Apply SOPS files whose MAC does not match.")
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write down all that happens, as JSON lines: `tidegate verify` reads it.",
+    help="Write a run record (JSON lines) for `tidegate verify`.",
 )
 @with_options(APPROVE, ROLLOUT_OUTPUT)
-def sync(what: str, **flags: Unpack[Flags]) -> int:
-    """Roll out PATH wave by wave; each gate opens when what was applied is healthy.
+def sync(**flags: Unpack[Flags]) -> int:
+    """Roll out PATH wave by wave: each wave starts when the previous one is healthy.
 
-    PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
-    or a Kustomize overlay. What is there already and as wanted is left alone. Ctrl-C stops cleanly;
-    the same command goes on where it stopped.
+    PATH is an Argo CD or Flux repository, a directory of manifests, a Helm chart or a Kustomize
+    overlay. Objects that are already in sync are not written. Ctrl-C stops cleanly; run the same
+    command again to resume.
 
     \b
     Examples:
@@ -117,7 +113,8 @@ def sync(what: str, **flags: Unpack[Flags]) -> int:
       tidegate sync --plan prod.plan --context prod --yes
       tidegate sync overlays/prod --context prod --record run.jsonl
     """
-    progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
     from tidegate.cli.confirm import needs_confirmation, print_target
     from tidegate.cli.preview import print_previews
     from tidegate.cli.requests import load_request, with_workspace
@@ -130,14 +127,14 @@ def sync(what: str, **flags: Unpack[Flags]) -> int:
     if flags["prune"] and resources:
         raise partial_prune_error()
     if flags["plan"] and resources:
-        raise click.UsageError("--resource does not go with --plan, which is all of a plan")
+        raise click.UsageError("--resource cannot be combined with --plan")
     saved = read_plan(flags["plan"]) if flags["plan"] else None
-    what = what or (saved.source if saved else "")
-    request = load_request(what, flags)
+    path = path or (saved.source if saved else ".")
+    request = load_request(path, flags)
     recorder = None if flags["dry_run"] else _open_record(flags)
     must_confirm = needs_confirmation(flags)
     if must_confirm or flags["dry_run"]:
-        progress_line.update(f"comparing {what} with what lives")
+        progress_line.update(f"comparing {path} with the cluster")
         workspace, previews = with_workspace(
             request, flags, lambda session, opened: preview_workspace(session, opened, resources)
         )
@@ -277,11 +274,11 @@ def _print_incomplete(workspace: Workspace, session: Session) -> int:
 
 def _print_skipped(progress: RolloutProgress) -> None:
     _print_notes(
-        f"{ref} asks for confirmation; `--confirm-prune` prunes it"
+        f"{ref} is not pruned: it needs confirmation; add `--confirm-prune`"
         for ref in progress.unconfirmed_prunes
     )
     _print_notes(
-        f"{ref} asks for being left alone: it is not written" for ref in progress.unmanaged
+        f"{ref} is not written: its annotations opt out of management" for ref in progress.unmanaged
     )
 
 
@@ -331,7 +328,7 @@ async def _run_rollout(
         newest = takeover.pause_in_plan(await replanned)
         return newest
 
-    if not flags["resources"]:  # of a part nobody can say how the whole is
+    if not flags["resources"]:  # a part of a unit does not tell the status of the unit
         statuses = await build_statuses(takeover.plan_result, session, prepared.fault_findings)
         rollout_options = replace(
             rollout_options,
@@ -340,7 +337,7 @@ async def _run_rollout(
         )
     if flags["plan"] is None and can_plan_change(
         planned.plan, session
-    ):  # a saved one is run as it is
+    ):  # a saved plan is not changed
         rollout_options = replace(rollout_options, replan=replan_rollout)
     result = await show_rollout(
         screen, session, takeover.plan_result.plan, rollout_options, flags, sync_request.recorder
@@ -359,7 +356,7 @@ async def _resume_controllers(takeover: TakeoverResult, session: Session, *, res
     if resume:
         _print_notes(await resume_controllers(takeover, session))
     elif takeover.paused:
-        _print_notes((f"{takeover.paused_message}; `--hand-back` lets them go",))
+        _print_notes((f"{takeover.paused_message}; add `--hand-back` to resume them",))
 
 
 def _print_notes(notes: Iterable[str]) -> None:

@@ -7,53 +7,42 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.options import CLUSTER, Flags, with_options
+from tidegate.cli.options import CLUSTER, UNITS, Flags, with_options
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import (
-    KINDS_BY_NOUN,
-    NAMESPACE_FILTER,
-    REPOSITORY,
-    name_argument,
-    noun_group,
-)
-
-UNIT_NOUNS = ("application", "helmrelease", "kustomization")
 
 
-def _noun_command(noun: str) -> click.Command:
-    (kind,) = KINDS_BY_NOUN[noun]
+@options.command()
+@options.PATH
+@with_options((UNITS,), CLUSTER, (options.OFFLINE, options.REPO_MAP))
+@click.option("--compact", is_flag=True, help="Show only units.")
+@options.OUTPUT
+def tree(*, compact: bool, **flags: Unpack[Flags]) -> int:
+    """Show the objects of units, and of the units that they create, as a tree.
 
-    @name_argument((kind,))
-    @with_options((REPOSITORY, NAMESPACE_FILTER), CLUSTER, (options.OFFLINE, options.REPO_MAP))
-    @click.option("--compact", is_flag=True, help="Units alone.")
-    @options.OUTPUT
-    def show(called: str, compact: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - click's way
-        from tidegate.cli.lineage import show_tree
-
-        progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
-        return show_tree(kind, called, flags, progress_line, compact=compact)
-
-    article = "an" if kind == "Application" else "a"
-    parameters = reversed(getattr(show, "__click_params__", []))
-    return click.Command(
-        noun,
-        callback=show,
-        params=[*parameters],
-        help=f"Show what {article} {kind} brings.\n\n\b\nExamples:\n  tidegate tree {noun} NAME",
-        short_help=f"Show what {article} {kind} brings.",
-    )
-
-
-@click.group(cls=noun_group(_noun_command, UNIT_NOUNS))
-def tree() -> None:
-    """Show what a unit brings, and what units among that bring, as `flux tree` draws it.
-
-    It is what Git says, and no cluster is asked. With --context it is what that cluster has: by the
-    inventory on the unit's own object, else by its journal. Hooks and waves stand beside objects.
+    Without --unit, the tree starts at the root units of PATH. By default it shows what is in Git.
+    With --context it shows the cluster: the inventory of the unit resource, or the journal. Hooks
+    and waves are printed next to objects.
 
     \b
     Examples:
-      tidegate tree kustomization flux-system
-      tidegate tree ks flux-system --compact --context prod
-      tidegate tree application shop -o json
+      tidegate tree
+      tidegate tree clusters/prod --unit apps --context prod
+      tidegate tree . --unit app/shop --compact -o json
     """
+    path = flags["path"]
+    progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
+    from tidegate.cli.lineage import show_tree
+    from tidegate.cli.unit_arguments import find_unit_ids, load_unit_trees
+
+    names, flags["units"] = flags["units"], ()
+    unit_ids = (
+        find_unit_ids(names, flags)
+        if names
+        else tuple(
+            member.unit.id
+            for unit_tree in load_unit_trees(path, flags)
+            for member in unit_tree.members
+            if member.unit.parent is None
+        )
+    )
+    return show_tree(unit_ids, flags, progress_line, compact=compact)

@@ -7,26 +7,25 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import NAME_AND_NAMESPACE, SELECTION, Flags, with_options
 from tidegate.cli.progress import show_progress
 
 
-@click.command()
-@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
+@options.command()
+@options.PATH
 @with_options(NAME_AND_NAMESPACE, SELECTION)
 @options.OFFLINE
 @options.REPO_MAP
-@click.option("--objects", is_flag=True, help="Render every unit, to count its objects.")
+@click.option("--objects", is_flag=True, help="Render all units and count their objects.")
 @options.OUTPUT
-def units(what: str, **flags: Unpack[Flags]) -> int:
-    """Show the units of a repository: who brings them, and what they deploy where.
+def units(**flags: Unpack[Flags]) -> int:
+    """List the units of a repository: their parents, sources and destinations.
 
-    PATH is a repository of Argo CD's or Flux's, or of both. An Application, a Kustomization and a
-    HelmRelease are units; so are charts, overlays and directories that are pointed at.
+    Applications, Kustomizations and HelmReleases are units, and so is a chart, overlay or
+    directory that is given as PATH.
 
-    Charts and overlays that can bring no further units are not rendered without --objects: what is
-    wrong with them is said by `plan`.
+    Charts and overlays that cannot contain units are not rendered without --objects; `lint` and
+    `plan` report errors in them.
 
     \b
     Examples:
@@ -34,7 +33,8 @@ def units(what: str, **flags: Unpack[Flags]) -> int:
       tidegate units clusters/prod
       tidegate units . --root clusters/prod -o json
     """
-    progress_line = show_progress(f"looking for units in {what}", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress(f"looking for units in {path}", quiet=flags["output"] == "json")
     import sys
 
     from tidegate.cli.output import max_line_width
@@ -49,7 +49,7 @@ def units(what: str, **flags: Unpack[Flags]) -> int:
     only_units = not flags["objects"]
     workspace = run_async(
         load_without_cluster(
-            load_request(what, flags), render_settings(flags), only_units=only_units
+            load_request(path, flags), render_settings(flags), only_units=only_units
         )
     )
     progress_line.clear()

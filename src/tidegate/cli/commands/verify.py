@@ -32,16 +32,17 @@ if TYPE_CHECKING:
 BROKEN, MISSING = 3, 4
 
 
-@click.command()
-@click.argument("what", metavar="[PATH]", default="", shell_complete=complete_path)
-@click.option("--record", type=EXISTING_FILE, help="What `sync --record` wrote down.")
+@options.command()
+@click.argument("path", metavar="[PATH]", default="", shell_complete=complete_path)
+@click.option("--record", type=EXISTING_FILE, help="Run record that `sync --record` wrote.")
 @with_options(SINCE, SELECTION, PLAIN_UNIT, CLUSTER, HEALTH)
 @options.OUTPUT
-def verify(what: str, **flags: Unpack[Flags]) -> int:
-    """Prove that an order was kept: by the record of a rollout, and by the cluster's own times.
+def verify(**flags: Unpack[Flags]) -> int:
+    """Verify that a rollout kept its order: by its run record, and by timestamps in the cluster.
 
-    With PATH, units are also compared with Git. Without a record, the cluster alone is asked. What
-    its whole seconds cannot decide is told as unproven.
+    With PATH, units are also compared with Git. Without --record, PATH is `.` by default, and
+    Tidegate uses the cluster alone. Timestamps in Kubernetes are whole seconds, so an order within
+    one second is reported as unproven.
 
     \b
     Examples:
@@ -49,23 +50,26 @@ def verify(what: str, **flags: Unpack[Flags]) -> int:
       tidegate verify overlays/prod --context prod --record run.jsonl
       tidegate verify . --context prod --since 2026-11-17T22:00:00Z -o json
     """
-    progress_line = show_progress("looking at what was rolled out", quiet=flags["output"] == "json")
+    path = flags["path"]
+    progress_line = show_progress("verifying the rollout", quiet=flags["output"] == "json")
     from tidegate.cli.confirm import print_target
     from tidegate.inspection.verify import verify_record
     from tidegate.report.verification import verification_document, verification_lines
     from tidegate.rollout.record import read_run_record
 
     record, since = flags["record"], flags["since"]
-    if not what and record is None:
-        raise click.UsageError("give PATH, or --record FILE")
+    path = path or ("" if record else ".")
     if since is not None and record is not None:
-        raise click.UsageError("--since is for a cluster without a record")
+        raise click.UsageError("--since cannot be combined with --record")
     run_record = read_run_record(record) if record is not None else None
     findings: tuple[Finding, ...] = ()
     if run_record is not None and run_record.head.is_simulated:
-        verification, target = verify_record(run_record), "simulated cluster, gone with its rollout"
+        verification, target = (
+            verify_record(run_record),
+            "simulated cluster, removed after its rollout",
+        )
     else:
-        (verification, findings), target = _verify_cluster(what, run_record, flags), ""
+        (verification, findings), target = _verify_cluster(path, run_record, flags), ""
     progress_line.clear()
     print_target(flags, target)
     _print_record(run_record, flags)
@@ -110,10 +114,10 @@ def _print_record(run_record: RunRecord | None, flags: Flags) -> None:
         return
     if flags["output"] != "json":
         print_line(
-            f"record: begun {display_timestamp(run_record.head.at)} on"
+            f"record: started {display_timestamp(run_record.head.at)} on"
             f" {', '.join(run_record.head.target)}"
         )
     if run_record.truncated_lines:
-        note("the last line of the record is not whole: the rollout was killed", severity="warning")
+        note("the last line of the record is truncated: the rollout was killed", severity="warning")
     if not run_record.head.is_simulated and [*run_record.head.target] != target_names(flags):
-        note("the record is of a cluster with another name or address", severity="warning")
+        note("the record belongs to a cluster with another name or address", severity="warning")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version as version_of
 
-import click
-
 from tidegate.cli import options
 
 
-@click.command()
+@options.command()
 @options.OUTPUT
 def version(output: str) -> None:
     """Show the version of Tidegate.

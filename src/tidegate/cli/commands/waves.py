@@ -7,15 +7,14 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_path
 from tidegate.cli.options import PLAIN_UNIT, SELECTION, Flags, with_options
 from tidegate.cli.output import print_line
 from tidegate.cli.progress import show_progress
 from tidegate.model.display_paths import location_text
 
 
-@click.command()
-@click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
+@options.command()
+@options.PATH
 @with_options(SELECTION, PLAIN_UNIT)
 @click.option(
     "-o",
@@ -23,14 +22,14 @@ from tidegate.model.display_paths import location_text
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How.",
+    help="Output format.",
 )
-def waves(what: str, **flags: Unpack[Flags]) -> int:
-    """Show which units and objects of PATH come in which wave.
+def waves(**flags: Unpack[Flags]) -> int:
+    """Show which units and objects of PATH are in which wave.
 
-    Phases are the steps of an ApplicationSet, with the label that they go by. Waves are those of
-    Applications in the one that brings them. Levels follow from dependsOn. Below, the waves of the
-    objects of each unit, and how many of them say themselves in which wave they are.
+    Phases are the RollingSync steps of an ApplicationSet, with their labels. Waves are those of
+    Applications in their parent. Levels follow from dependsOn. The second table has the waves of
+    the objects of each unit, and how many objects have a sync-wave annotation.
 
     \b
     Examples:
@@ -38,8 +37,9 @@ def waves(what: str, **flags: Unpack[Flags]) -> int:
       tidegate waves clusters/prod -o json
       tidegate waves charts/laravel -f values-prod.yaml
     """
+    path = flags["path"]
     output = flags["output"]
-    progress_line = show_progress(f"reading {what}", quiet=output == "json")
+    progress_line = show_progress(f"reading {path}", quiet=output == "json")
     import sys
 
     from tidegate.cli.output import max_line_width
@@ -50,7 +50,7 @@ def waves(what: str, **flags: Unpack[Flags]) -> int:
     from tidegate.workspace.completeness import workspace_findings
 
     flags["sandbox"] = flags["still"] = True
-    workspace, inventories = with_workspace(load_request(what, flags), flags, read_wave_inventories)
+    workspace, inventories = with_workspace(load_request(path, flags), flags, read_wave_inventories)
     progress_line.clear()
     base_findings = findings = workspace_findings(workspace)
     for unit_tree, (plan_result, inventory) in zip(workspace.unit_trees, inventories, strict=False):

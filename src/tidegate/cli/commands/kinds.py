@@ -1,4 +1,4 @@
-"""`tidegate knowledge`."""
+"""`tidegate kinds`."""
 
 from __future__ import annotations
 
@@ -6,30 +6,33 @@ from pathlib import Path
 
 import click
 
+from tidegate.cli import options
 from tidegate.cli.options import EXISTING_FILE
 from tidegate.cli.output import print_document, print_line
 
 
-@click.command()
+@options.command()
 @click.argument("kind", required=False, default="")
-@click.option("--operator-defs", type=EXISTING_FILE, help="Rows for operators of your own.")
+@click.option(
+    "--operator-defs", type=EXISTING_FILE, help="File with additional operator definitions."
+)
 @click.option(
     "-o",
     "--output",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="How; markdown is the page of all kinds.",
+    help="Output format; markdown is a page of all kinds.",
 )
-def knowledge(kind: str, operators: Path | None, output: str) -> int:
-    """Show what is known of KIND: who serves it, what it needs and makes, when it is well.
+def kinds(kind: str, operator_defs: Path | None, output: str) -> int:
+    """Describe KIND: its operator, its dependencies, what it creates and when it is ready.
 
-    Without KIND, show the operators that a scenario can give by their names.
+    Without KIND, list the operators that a scenario can preinstall by name.
 
     \b
     Examples:
-      tidegate knowledge Certificate
-      tidegate knowledge gateways.networking.istio.io
-      tidegate knowledge -o markdown
+      tidegate kinds Certificate
+      tidegate kinds gateways.networking.istio.io
+      tidegate kinds -o markdown
     """
     import msgspec
 
@@ -41,7 +44,7 @@ def knowledge(kind: str, operators: Path | None, output: str) -> int:
         operator_lines,
     )
 
-    catalog = load_effective_knowledge(operators)
+    catalog = load_effective_knowledge(operator_defs)
     selected = (
         find_rows(kind, catalog)
         if kind

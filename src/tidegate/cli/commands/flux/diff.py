@@ -1,4 +1,4 @@
-"""`tidegate diff`: changes by a rollout of Flux units, like `flux diff`."""
+"""`tidegate flux diff`: changes by a rollout of Flux units, like `flux diff`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tidegate.cli.unit_arguments import flux_group
 
 @click.group(cls=flux_group(plan_command, "Show what a rollout of {} would change."))
 def diff() -> None:
-    """Show what a rollout of Kustomizations and HelmReleases would change, as `flux diff` does.
+    """Show what a rollout of Kustomizations and HelmReleases would change, like `flux diff`.
 
     \b
     Examples:
-      tidegate diff kustomization apps --context prod
-      tidegate diff ks apps --context prod --exit-code
+      tidegate flux diff kustomization apps --context prod
+      tidegate flux diff ks apps --context prod --exit-code
     """

@@ -1,4 +1,4 @@
-"""`tidegate get`: Flux units and sources, like `flux get`."""
+"""`tidegate flux get`: Flux units and sources, like `flux get`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOUN_ALIASES = {
 }
 
 
-@click.command()
+@options.command()
 @click.argument(
     "which",
     metavar="kustomizations|helmreleases|sources|all",
@@ -61,14 +61,16 @@ NOUN_ALIASES = {
     ),
 )
 @with_options((REPOSITORY, *SELECTOR), CLUSTER, HEALTH)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Of all namespaces.")
+@click.option(
+    "-A", "--all-namespaces", "everywhere", is_flag=True, help="List objects of all namespaces."
+)
 @click.option(
     "-n",
     "--namespace",
     "namespace_filter",
     default="flux-system",
     show_default=True,
-    help="Of this one.",
+    help="List objects of this namespace.",
 )
 @options.OFFLINE
 @options.REPO_MAP
@@ -78,20 +80,20 @@ NOUN_ALIASES = {
     "--output",
     type=click.Choice(["text", "wide", "json"]),
     default="text",
-    help="How. wide: with the source, and nothing cut.",
+    help="Output format. wide: with sources, untruncated.",
 )
 def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
-    """Show Kustomizations, HelmReleases and sources: what was rolled out, and how that went.
+    """List Kustomizations, HelmReleases and sources with their revision and status.
 
-    `ks`, `hr`, `gitrepo` and the singular are taken, too.
+    The short names `ks`, `hr` and `gitrepo` work, too.
 
     \b
     Examples:
-      tidegate get kustomizations
-      tidegate get ks apps -n flux-system
-      tidegate get ks -A -o wide
-      tidegate get all -A -o json
-      tidegate get ks --watch
+      tidegate flux get kustomizations
+      tidegate flux get ks apps -n flux-system
+      tidegate flux get ks -A -o wide
+      tidegate flux get all -A -o json
+      tidegate flux get ks --watch
     """
     from tidegate.report.flux import flux_document, flux_lines
 
@@ -121,7 +123,8 @@ def _unknown_noun_message(argument: str) -> str:
 
     matches = get_close_matches(argument, [*KINDS_BY_NOUN, *NOUN_ALIASES], n=1)
     nouns = ", ".join(f"`{noun}`" for noun in KINDS_BY_NOUN)
-    return f"`{argument}` is none of {nouns}{f': did you mean `{matches[0]}`?' if matches else ''}"
+    hint = f": did you mean `{matches[0]}`?" if matches else f"; use {nouns}"
+    return f"unknown kind `{argument}`{hint}"
 
 
 def _watch_rows(read_rows: RowReader, flags: Flags, format_rows: RowFormatter) -> int:
@@ -138,7 +141,7 @@ def _read_rows(
     read_rows: RowReader, noun: str, flags: Flags
 ) -> tuple[list[FluxRow], tuple[Finding, ...]]:
     """Return the selected rows and the findings."""
-    progress_line = show_progress(f"looking at {noun}", quiet=flags["output"] == "json")
+    progress_line = show_progress(f"reading {noun}", quiet=flags["output"] == "json")
     from tidegate.cli.requests import load_request, with_workspace
     from tidegate.workspace.completeness import workspace_findings
 
@@ -147,9 +150,7 @@ def _read_rows(
     ) -> tuple[list[FluxRow], Workspace]:
         return await read_rows(session, workspace), workspace
 
-    rows, workspace = with_workspace(
-        load_request(flags["place"], flags), flags, read_with_workspace
-    )
+    rows, workspace = with_workspace(load_request(flags["path"], flags), flags, read_with_workspace)
     progress_line.clear()
     return rows, workspace_findings(workspace)
 
@@ -161,7 +162,7 @@ def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
     from tidegate.report.flux import FluxRow
     from tidegate.workspace.selection import parse_selector
 
-    kinds, path = KINDS_BY_NOUN[noun], flags["place"]
+    kinds, path = KINDS_BY_NOUN[noun], flags["path"]
     unit_kinds = [kind for kind in kinds if kind not in SOURCE_KINDS]
     names = (name,) if name and noun != "all" else ()
     unit_trees = load_unit_trees(path, flags)
@@ -204,10 +205,10 @@ def _flux_row(status: UnitStatus) -> FluxRow:
     is_healthy = not differing and status.verdict.health is Health.HEALTHY
     if differing:
         status_message = (
-            f"{differing} of {count_noun(len(status.objects), 'object')} not as Git has it"
+            f"{differing} of {count_noun(len(status.objects), 'object')} differ from Git"
         )
     elif is_healthy:
-        status_message = f"{count_noun(len(status.objects), 'object')} as Git has it, and healthy"
+        status_message = f"{count_noun(len(status.objects), 'object')} in sync and healthy"
     else:
         status_message = f"{status.verdict.health}: {status.verdict.message}"
     return FluxRow(status.unit_resource, status.live_resource, status_message, is_healthy)

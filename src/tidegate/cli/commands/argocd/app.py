@@ -1,4 +1,4 @@
-"""`tidegate app`: Applications, with the subcommands of `argocd app`."""
+"""`tidegate argocd app`: Applications, with the subcommands of `argocd app`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READ_OPTIONS = (*CLUSTER, *HEALTH, options.OFFLINE, options.REPO_MAP)
 REVISION = click.Option(
     ["--revision", "at"],
     default="",
-    help="What a live Argo CD is to sync to, instead of Git's word.",
+    help="Revision to sync to, if Argo CD is running.",
 )
 
 
@@ -49,32 +49,34 @@ def _output_option(*formats: str) -> Callable[[FC], FC]:
 
 @click.group()
 def app() -> None:
-    """Look at Applications, and roll them out, by the verbs of `argocd app`.
+    """List, inspect, sync, wait for and delete Applications, like `argocd app`.
 
-    There is no server: what Git says is read here, and compared with the cluster.
+    Tidegate needs no Argo CD server: it reads Git and compares it with the cluster.
 
     \b
     Examples:
-      tidegate app list -l team=shop
-      tidegate app get database
-      tidegate app sync database shop
+      tidegate argocd app list -l team=shop
+      tidegate argocd app get database
+      tidegate argocd app sync database shop
     """
 
 
 @app.command("list")
 @with_options((REPOSITORY, NAMESPACE_FILTER, *SELECTOR), READ_OPTIONS)
-@click.option("-p", "--project", "project", default="", help="Only those of this project.")
+@click.option(
+    "-p", "--project", "project", default="", help="List only Applications of this project."
+)
 @with_options(WATCH)
 @_output_option("name")
 def list_(**flags: Unpack[Flags]) -> int:
-    """Show all Applications: how they stand, and in which wave they come.
+    """List Applications with their sync status, health and wave.
 
     \b
     Examples:
-      tidegate app list
-      tidegate app list -l team=shop -o name
-      tidegate app list -C ~/platform --context prod -o json
-      tidegate app list --watch
+      tidegate argocd app list
+      tidegate argocd app list -l team=shop -o name
+      tidegate argocd app list -C ~/platform --context prod -o json
+      tidegate argocd app list --watch
     """
     progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications, watch_applications
@@ -99,25 +101,25 @@ def list_(**flags: Unpack[Flags]) -> int:
 @app.command()
 @name_argument(APPLICATION_KINDS)
 @with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
-@click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
-@click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
+@click.option("--refresh", is_flag=True, help="Refresh the Application in a running Argo CD first.")
+@click.option("--hard-refresh", is_flag=True, help="Like --refresh, and discard cached manifests.")
 @with_options(WATCH)
 @_output_option("tree")
-def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - click's way
-    """Show one Application, and its resources as a tree, by phases and waves.
+def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - a click parameter
+    """Show an Application and its resources as a tree, by phase and wave.
 
-    Hooks are among them, and below each object stands what it owns. -o tree has kind and name in
+    The tree includes hooks and the objects that each resource owns. -o tree prints kind and name in
     one column.
 
-    What is shown is compared now, whoever else has looked before. With --refresh a live Argo CD
-    looks again, too, so that what it says of the Application is of now.
+    Tidegate compares Git and the cluster itself. With --refresh, a running Argo CD refreshes the
+    Application first, so that its own status is up to date.
 
     \b
     Examples:
-      tidegate app get database
-      tidegate app get database -o tree
-      tidegate app get database --refresh
-      tidegate app get argocd/database -o json
+      tidegate argocd app get database
+      tidegate argocd app get database -o tree
+      tidegate argocd app get database --refresh
+      tidegate argocd app get argocd/database -o json
     """
     progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications, watch_applications
@@ -146,12 +148,12 @@ def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) 
 @with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
 @_output_option("tree")
 def resources(called: str, **flags: Unpack[Flags]) -> int:
-    """Show the resources of an Application as a tree, by phases and waves.
+    """Show the resources of an Application as a tree, by phase and wave.
 
     \b
     Examples:
-      tidegate app resources database
-      tidegate app resources database -o json
+      tidegate argocd app resources database
+      tidegate argocd app resources database -o json
     """
     progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications
@@ -170,13 +172,13 @@ def resources(called: str, **flags: Unpack[Flags]) -> int:
 @with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
 @options.OUTPUT
 def history(called: str, **flags: Unpack[Flags]) -> int:
-    """Show what was rolled out of an Application before.
+    """Show the previous rollouts of an Application.
 
-    It is written where the cluster serves Applications.
+    The history is stored in the Application, so the cluster must serve Applications.
 
     \b
     Examples:
-      tidegate app history database
+      tidegate argocd app history database
     """
     progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications
@@ -192,24 +194,24 @@ def history(called: str, **flags: Unpack[Flags]) -> int:
     "names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(APPLICATION_KINDS)
 )
 @with_options((REPOSITORY, NAMESPACE_FILTER, *SELECTOR, ALL), READ_OPTIONS)
-@click.option("--sync", is_flag=True, help="Until all of it is as Git has it.")
-@click.option("--health", is_flag=True, help="Until it is Healthy.")
-@click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
-@click.option("--degraded", is_flag=True, help="Until it is Degraded; or any other of these.")
-@click.option("--operation", is_flag=True, help="Until no operation of Argo CD is under way.")
-@click.option("--delete", "gone", is_flag=True, help="Until it is deleted.")
+@click.option("--sync", is_flag=True, help="Wait until it is Synced.")
+@click.option("--health", is_flag=True, help="Wait until it is Healthy.")
+@click.option("--suspended", is_flag=True, help="Wait until it is Suspended.")
+@click.option("--degraded", is_flag=True, help="Wait until it is Degraded.")
+@click.option("--operation", is_flag=True, help="Wait until no operation is running.")
+@click.option("--delete", "gone", is_flag=True, help="Wait until it is deleted.")
 @click.option(
     "--resource",
     "resources",
     multiple=True,
     metavar="G:K:[NS/]NAME",
-    help="Look at this resource of it alone; may be repeated, and ! leaves one out.",
+    help="Wait for this resource only. Repeatable; a leading ! excludes one.",
 )
 @options.TIMEOUT
 @options.OUTPUT
 def wait(
     names: tuple[str, ...],
-    every: bool,  # noqa: FBT001 - click's way
+    every: bool,  # noqa: FBT001 - a click parameter
     sync: bool,  # noqa: FBT001
     health: bool,  # noqa: FBT001
     suspended: bool,  # noqa: FBT001
@@ -218,26 +220,27 @@ def wait(
     gone: bool,  # noqa: FBT001
     **flags: Unpack[Flags],
 ) -> int:
-    """Wait until Applications are synced, healthy and at rest, or as the options say.
+    """Wait until Applications are Synced and Healthy and no operation is running.
 
-    It ends early where one becomes Degraded while it is waited for to become Healthy.
+    Options select other states. The command fails as soon as an Application becomes Degraded while
+    it waits for Healthy.
 
     \b
     Examples:
-      tidegate app wait database shop
-      tidegate app wait -l team=shop --health --timeout 10m
-      tidegate app wait shop --resource apps:Deployment:shop --health
-      tidegate app wait shop --delete
+      tidegate argocd app wait database shop
+      tidegate argocd app wait -l team=shop --health --timeout 10m
+      tidegate argocd app wait shop --resource apps:Deployment:shop --health
+      tidegate argocd app wait shop --delete
     """
     if sum(map(bool, (names, flags["labels"], every))) != 1:
-        raise click.UsageError("give names, or -l SELECTOR, or --all")
+        raise click.UsageError("give names, -l SELECTOR or --all")
     from tidegate.cli.app_wait import DesiredState, wait_for_applications
     from tidegate.model.k8s.verdict import Health
 
     requested = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
     healths = frozenset(state for state, is_requested in requested.items() if is_requested)
     if gone and (sync or operation or healths or flags["resources"]):
-        raise click.UsageError("--delete is waited for alone")
+        raise click.UsageError("--delete cannot be combined with other states")
     desired = (
         DesiredState(deleted=True)
         if gone
@@ -252,18 +255,18 @@ def _refused_command(name: str) -> click.Command:
     """Return a command that is refused with the file to edit: the Application is in Git."""
 
     @with_options((REPOSITORY, NAMESPACE_FILTER, options.OFFLINE, options.REPO_MAP))
-    def refuse(called: str, more: tuple[str, ...], **flags: Unpack[Flags]) -> int:  # noqa: ARG001 - theirs
+    def refuse(called: str, more: tuple[str, ...], **flags: Unpack[Flags]) -> int:  # noqa: ARG001 - options of argocd
         from tidegate.cli.unit_arguments import find_resources, load_unit_trees
         from tidegate.errors import UsageError
 
         (resource,) = find_resources(
-            load_unit_trees(flags["place"], flags),
+            load_unit_trees(flags["path"], flags),
             APPLICATION_KINDS,
             (called,),
             namespace=flags["namespace_filter"],
         )
-        problem = f"`{resource.id}` stands in Git, and is changed there"
-        hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
+        problem = f"`{resource.id}` is defined in Git and must be changed there"
+        hint = "edit the file and commit it; `tidegate argocd app diff` shows the result"
         raise UsageError("usage.git", problem, location=resource.location, hint=hint)
 
     return click.Command(
@@ -275,7 +278,7 @@ def _refused_command(name: str) -> click.Command:
             *reversed(getattr(refuse, "__click_params__", [])),
         ],
         context_settings={"ignore_unknown_options": True},
-        help="Refused: what it would change stands in Git. Says in which file.",
+        help="Refuse to change an Application, and name the file in Git to edit instead.",
         hidden=name != "set",
     )
 
@@ -286,7 +289,7 @@ for _verb in ("set", "unset", "edit", "patch"):
 
 def _show_progress(flags: Flags) -> ProgressLine:
     is_quiet = flags["output"] in {"name", "json"} or flags.get("watch", False)
-    return show_progress("looking at Applications", quiet=is_quiet)
+    return show_progress("reading Applications", quiet=is_quiet)
 
 
 def _delegate_sync(
@@ -303,15 +306,15 @@ app.add_command(
         kinds=APPLICATION_KINDS,
         delegate=_delegate_sync,
         extra_options=(REVISION,),
-        help_text="""Roll out Applications, one wave after another. Argo CD itself goes by name.
+        help_text="""Roll out Applications, wave by wave.
 
-        An Argo CD that is alive is asked to, one Application after another, and waited for.
+        If Argo CD is running, Tidegate asks it to sync one Application after another, and waits.
 
         \b
         Examples:
-          tidegate app sync database shop
-          tidegate app sync -l team=shop --prune
-          tidegate app sync --all --dry-run
+          tidegate argocd app sync database shop
+          tidegate argocd app sync -l team=shop --prune
+          tidegate argocd app sync --all --dry-run
         """,
     )
 )
@@ -319,12 +322,12 @@ app.add_command(
     command_for_units(
         delete_command,
         kinds=APPLICATION_KINDS,
-        help_text="""Delete what Applications have brought, in the reverse of their waves.
+        help_text="""Delete the objects of Applications, in the reverse order of their waves.
 
         \b
         Examples:
-          tidegate app delete shop
-          tidegate app delete -l team=shop --yes
+          tidegate argocd app delete shop
+          tidegate argocd app delete -l team=shop --yes
         """,
     )
 )
@@ -337,7 +340,7 @@ app.add_command(
 
         \b
         Examples:
-          tidegate app diff shop --context prod --exit-code
+          tidegate argocd app diff shop --context prod --exit-code
         """,
     )
 )
@@ -346,11 +349,11 @@ app.add_command(
         render_command,
         name="manifests",
         kinds=APPLICATION_KINDS,
-        help_text="""Show what Applications render to.
+        help_text="""Render Applications.
 
         \b
         Examples:
-          tidegate app manifests shop
+          tidegate argocd app manifests shop
         """,
     )
 )

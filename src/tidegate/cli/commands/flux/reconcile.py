@@ -1,4 +1,4 @@
-"""`tidegate reconcile`: reconciliation of Flux units and sources, like `flux reconcile`."""
+"""`tidegate flux reconcile`: reconciliation of Flux units and sources, like `flux reconcile`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NOUN_TITLES = {
     "source": "sources",
 }
 WITH_SOURCE = click.Option(
-    ["--with-source"], is_flag=True, help="Have their sources fetched before, by a live Flux."
+    ["--with-source"], is_flag=True, help="Reconcile their sources first, if Flux is running."
 )
 
 
 def _noun_command(noun: str) -> click.Command:
-    help_text = f"Have {NOUN_TITLES[noun]} reconciled now: by a live Flux, else from here."
+    help_text = f"Reconcile {NOUN_TITLES[noun]} now: by the Flux controllers, or from here."
     return command_for_units(
         sync_command,
         kinds=KINDS_BY_NOUN[noun],
@@ -46,16 +46,16 @@ def _delegate(
 
 @click.group(cls=noun_group(_noun_command, tuple(NOUN_TITLES)))
 def reconcile() -> None:
-    """Have Kustomizations, HelmReleases and sources reconciled now, as `flux reconcile` does.
+    """Reconcile Kustomizations, HelmReleases and sources now, like `flux reconcile`.
 
-    Where their controller is alive, it is asked, and waited for: what it says meanwhile is told.
-    There need be none: then they are rolled out from here, with their sources as they are now; for
-    a source, the units that take from it.
+    If the Flux controllers are running, Tidegate requests the reconciliation, waits for it and
+    prints their status. Otherwise it rolls out the units from here; for a source, the units that
+    use it.
 
     \b
     Examples:
-      tidegate reconcile kustomization infrastructure --with-source
-      tidegate reconcile ks apps --context prod --yes
-      tidegate reconcile helmrelease --all
-      tidegate reconcile source git platform
+      tidegate flux reconcile kustomization infrastructure --with-source
+      tidegate flux reconcile ks apps --context prod --yes
+      tidegate flux reconcile helmrelease --all
+      tidegate flux reconcile source git platform
     """

@@ -1,0 +1,30 @@
+"""`tidegate flux events`: Events of Flux units and sources, like `flux events`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from tidegate.cli import options
+from tidegate.cli.options import CLUSTER, EVENTS, Flags, with_options
+from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_arguments import REPOSITORY
+
+
+@options.command()
+@with_options((REPOSITORY,), EVENTS, CLUSTER, (options.OFFLINE, options.REPO_MAP))
+@options.OUTPUT
+def events(about: tuple[str, str], types: str, **flags: Unpack[Flags]) -> int:
+    """Show Events of units and sources, newest last, like `flux events`.
+
+    With --for a unit, Events of its source and its objects are shown, too.
+
+    \b
+    Examples:
+      tidegate flux events
+      tidegate flux events --for ks/apps
+      tidegate flux events --for deployment/web -n shop --types Warning
+    """
+    progress_line = show_progress("reading Events", quiet=flags["output"] == "json")
+    from tidegate.cli.event_output import show_events
+
+    return show_events(about, types, flags, progress_line)
