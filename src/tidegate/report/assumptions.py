@@ -22,16 +22,16 @@ from tidegate.model.simulation.preinstalled import (
     format_kind_title,
 )
 
-HEADER = "assumed, since nothing here brings it; these lines are a scenario:"
+HEADER = "assumed to exist (not in this repository); save these lines as a scenario file:"
 TITLES = {
     DependencyType.OPERATOR: "operators",
-    DependencyType.KIND: "kinds that nobody defines",
+    DependencyType.KIND: "kinds without a CRD",
     DependencyType.NAMESPACE: "namespaces",
-    DependencyType.OBJECT: "objects of the platform",
-    DependencyType.SETTING: "Secrets, ConfigMaps, accounts and claims",
+    DependencyType.OBJECT: "platform objects",
+    DependencyType.SETTING: "Secrets, ConfigMaps, ServiceAccounts and PersistentVolumeClaims",
     DependencyType.SERVICE: "Services",
-    DependencyType.PART: "parts of what is there",
-    DependencyType.TRUST_ROOT: "trust roots, which somebody brings by hand",
+    DependencyType.PART: "keys and ports of existing objects",
+    DependencyType.TRUST_ROOT: "trust roots, to be created manually",
 }
 
 
@@ -48,7 +48,7 @@ class MissingDocument(
     frozen=True,
     omit_defaults=True,
     tag_field="event",
-    tag="cluster.lacks",
+    tag="cluster.missing-dependency",
     rename="camel",
 ):
     """JSON document of a missing dependency."""
@@ -158,7 +158,7 @@ def _needed_by_comment(missing: Sequence[MissingDependency]) -> str:
     if not refs:
         return ""
     products = dict.fromkeys(ref for dependency in missing for ref in dependency.produced_secrets)
-    products_text = f" (makes {join_refs(products, MAX_MISSING_NAMES)})" if products else ""
+    products_text = f" (creates {join_refs(products, MAX_MISSING_NAMES)})" if products else ""
     unknown_kinds = dict.fromkeys(
         dependency.ref.kind.name
         for dependency in missing
@@ -166,7 +166,7 @@ def _needed_by_comment(missing: Sequence[MissingDependency]) -> str:
     )
     kinds_text = join_limited(unknown_kinds, len(unknown_kinds), MAX_MISSING_NAMES)
     guess_text = (
-        f"; nobody knows {kinds_text}: taken to be well after a moment" if unknown_kinds else ""
+        f"; unknown health of {kinds_text}: assumed ready after a moment" if unknown_kinds else ""
     )
     return f"  # for {join_refs(refs, MAX_MISSING_NAMES)}{products_text}{guess_text}"
 

@@ -24,7 +24,7 @@ def config_lines(config: Config) -> Iterator[str]:
     """Yield every key with the line that sets it, or that it is the default."""
     rows = [*_config_rows(config)]
     width = max((len(text) for text, note in rows if note), default=0)
-    yield f"# {sanitize(location_text(config.file)) or f'there is no {CONFIG_FILE}'}"
+    yield f"# {sanitize(location_text(config.file)) or f'no {CONFIG_FILE} found'}"
     for text, note in rows:
         yield f"{text:{width}}  # {note}" if note else text
 

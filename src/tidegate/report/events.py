@@ -66,7 +66,7 @@ def container_log_lines(
             yield ""
         title = f"==> {log.pod}, container {log.container}, of {log.object}: {log.state}"
         yield from wrap_lines(title, max_width)
-        yield from log.lines or ("(it has printed nothing)",)
+        yield from log.lines or ("(no output)",)
 
 
 def log_line_document(line: LogLine) -> dict[str, object]:

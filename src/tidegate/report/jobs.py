@@ -27,7 +27,7 @@ def job_lines(rows: Iterable[JobRow], max_width: int | None = None) -> Iterator[
         for row in rows
     ]
     if not cells:
-        yield "there are no Jobs and no hooks here"
+        yield "no Jobs or hooks found"
         return
     yield from table_lines(COLUMNS, cells, max_width, OPTIONAL_COLUMNS)
 

@@ -28,8 +28,8 @@ class JournalDocument(msgspec.Struct, frozen=True):
     unit: str
     found: bool
     plan: str = ""
-    begun: str = ""
-    done: bool = False
+    started: str = ""
+    complete: bool = False
     """Whether the last plan of the unit was rolled out completely."""
     objects: tuple[JournalObjectDocument, ...] = ()
 
@@ -53,8 +53,8 @@ def journal_document(unit: str, journal: Journal | None) -> JournalDocument:
         unit,
         found=True,
         plan=journal.plan_digest,
-        begun=started,
-        done=is_complete,
+        started=started,
+        complete=is_complete,
         objects=tuple(lines),
     )
 
@@ -63,12 +63,12 @@ def journal_lines(unit: str, journal: Journal | None) -> Iterator[str]:
     """Yield a header and a line for each object."""
     document = journal_document(unit, journal)
     if not document.found:
-        yield f"nothing is remembered of {unit}"
+        yield f"no journal for {unit}"
         return
-    yield f"unit   {unit}"
-    yield f"plan   {document.plan}"
-    yield f"begun  {document.begun}"
-    yield f"done   {'yes' if document.done else 'no'}"
+    yield f"unit      {unit}"
+    yield f"plan      {document.plan}"
+    yield f"started   {document.started}"
+    yield f"complete  {'yes' if document.complete else 'no'}"
     yield ""
     width = max([len("object"), *(len(str(item.ref)) for item in document.objects)])
     yield f"{'object':{width}}  gate"
@@ -97,8 +97,8 @@ class RebuiltJournalDocument(msgspec.Struct, frozen=True):
 def rebuilt_journal_lines(document: RebuiltJournalDocument) -> Iterator[str]:
     """Yield the objects of a rebuilt journal, and what may be missing."""
     count = len(document.objects)
-    yield f"{document.unit}: {count} object{'' if count == 1 else 's'} remembered again"
+    yield f"{document.unit}: {count} object{'' if count == 1 else 's'} found"
     yield from (f"  {item.ref}" for item in document.objects)
     if document.unseen:
-        yield f"  could not look for {', '.join(document.unseen)}: what is there is not remembered"
-    yield "which hooks ran and which gates opened is forgotten"
+        yield f"  no permission to list {', '.join(document.unseen)}: objects of these kinds are not in the journal"
+    yield "the next rollout runs hooks and evaluates gates again"

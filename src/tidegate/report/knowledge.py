@@ -24,7 +24,7 @@ _PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")
 UNTIL_TEXTS = {
     RequiredState.EXISTS: "",
     RequiredState.READY: ", ready",
-    RequiredState.SERVING: ", answering",
+    RequiredState.SERVING: ", serving",
 }
 TABLE_BORDER = "|"
 BUILTIN_GROUPS = frozenset({"batch", "networking.k8s.io"})
@@ -43,8 +43,8 @@ class KindDocument(msgspec.Struct, frozen=True, omit_defaults=True, rename="came
     checked: str
     source: str
     needs: tuple[str, ...] = ()
-    makes: tuple[str, ...] = ()
-    well: tuple[str, ...] = ()
+    creates: tuple[str, ...] = ()
+    ready_when: tuple[str, ...] = ()
 
 
 def kind_document(kind: str, row: KindRow, operators: Iterable[Operator]) -> KindDocument:
@@ -59,26 +59,26 @@ def kind_document(kind: str, row: KindRow, operators: Iterable[Operator]) -> Kin
         checked=row.checked.value,
         source=row.source,
         needs=tuple(dict.fromkeys(needs)),
-        makes=tuple(dict.fromkeys(_product_texts(row))),
-        well=_ready_conditions(row),
+        creates=tuple(dict.fromkeys(_product_texts(row))),
+        ready_when=_ready_conditions(row),
     )
 
 
 def kind_lines(document: KindDocument) -> Iterator[str]:
     """Yield the document of a kind as text."""
-    scope = "in no namespace" if document.cluster_wide else "in a namespace"
+    scope = "cluster-scoped" if document.cluster_wide else "namespaced"
     yield f"{document.kind} ({', '.join(document.versions)}), {scope}"
     parts = (
         ("served by", (document.served_by,)),
         ("needs", document.needs),
-        ("makes", document.makes),
-        ("well", (" and ".join(document.well) or "as soon as it is there",)),
-        ("takes", (format_limit(document.takes) if document.takes else "no time",)),
+        ("creates", document.creates),
+        ("ready when", (" and ".join(document.ready_when) or "it exists",)),
+        ("takes", (format_limit(document.takes) if document.takes else "0s",)),
         ("checked", (f"{document.checked}: {document.source}",)),
     )
     for title, values in parts:
         for index, line in enumerate(values):
-            yield f"  {title if not index else '':<10} {line}"
+            yield f"  {title if not index else '':<11} {line}"
 
 
 def operator_lines(knowledge: Knowledge) -> Iterator[str]:
@@ -100,7 +100,7 @@ def operator_lines(knowledge: Knowledge) -> Iterator[str]:
 
 def catalog_page_lines(knowledge: Knowledge) -> Iterator[str]:
     """Yield the page of all kinds as Markdown."""
-    yield "| kind | operator | needs | makes | well | takes | checked |"
+    yield "| kind | operator | needs | creates | ready when | takes | checked |"
     yield "|---|---|---|---|---|---|---|"
     for row in sorted(knowledge.rows, key=lambda item: (item.group, item.kinds)):
         kinds = ", ".join(f"`{kind}`" for kind in row.kinds)
@@ -109,8 +109,8 @@ def catalog_page_lines(knowledge: Knowledge) -> Iterator[str]:
             f"{kinds} of `{row.group}`",
             row.operator or "",
             "; ".join(document.needs),
-            "; ".join(document.makes),
-            " and ".join(document.well),
+            "; ".join(document.creates),
+            " and ".join(document.ready_when),
             format_limit(document.takes) if document.takes else "",
             f"{document.checked}: {document.source}",
         )
@@ -119,7 +119,7 @@ def catalog_page_lines(knowledge: Knowledge) -> Iterator[str]:
 
 def _ready_conditions(row: KindRow) -> tuple[str, ...]:
     if row.group in BUILTIN_GROUPS:
-        return ("Kubernetes' own rules say so",)
+        return ("the rules of Kubernetes apply",)
     return tuple(map(_check_text, row.ready_when))
 
 
@@ -131,7 +131,7 @@ def _join_kinds(kinds: list[str], limit: int = 6) -> str:
 def _served_by(row: KindRow, operators: dict[str, Operator]) -> str:
     server = row.served_by
     if server.outside:
-        return "somebody outside of the cluster"
+        return "a service outside the cluster"
     operator = operators.get(row.operator)
     if operator is not None:
         return f"{operator.name}, usually in `{operator.namespace}`"
@@ -141,9 +141,9 @@ def _served_by(row: KindRow, operators: dict[str, Operator]) -> str:
         *(f"{key}={label[key]}" for label in server.labels for key in label),
     ]
     return (
-        f"a workload known by {' or '.join(identifiers)}"
+        f"a workload with {' or '.join(identifiers)}"
         if identifiers
-        else "a workload that sounds like it"
+        else "a workload with a similar name"
     )
 
 
@@ -153,7 +153,7 @@ def _need_text(need: Need) -> str:
         if "$" not in need.group
         else readable_template(need.kind)
     )
-    loop_text = f", for each of {need.each}" if need.each else ""
+    loop_text = f", for each {need.each}" if need.each else ""
     condition = f", if {' and '.join(map(_check_text, need.when))}" if need.when else ""
     return f"{name} {readable_template(need.name)}{UNTIL_TEXTS[need.until]}{loop_text}{condition}"
 
@@ -169,14 +169,14 @@ def _product_text(product: Product) -> str:
     template = product.makes
     metadata = template.get("metadata")
     name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
-    loop_text = f", for each of {product.each}" if product.each else ""
+    loop_text = f", for each {product.each}" if product.each else ""
     return f"{template.get('kind')} {readable_template(name)}{loop_text}"
 
 
 def _check_text(check: Check) -> str:
     subject = f"condition {check.condition}" if check.condition else check.target_path
     if check.absent:
-        condition = "is not there"
+        condition = "is not set"
     elif check.expected_values:
         condition = f"is {' or '.join(map(str, check.expected_values))}"
     elif check.equals:
@@ -184,9 +184,9 @@ def _check_text(check: Check) -> str:
     elif check.at_least:
         condition = f"is at least {check.at_least}"
     elif check.matches:
-        condition = f"fits {check.matches}"
+        condition = f"matches {check.matches}"
     else:
-        condition = "is there"
+        condition = "is set"
     return f"not ({subject} {condition})" if check.negated else f"{subject} {condition}"
 
 

@@ -65,16 +65,13 @@ def plan_rows(
         yield from _unit_rows(plan, builder)
     yield ()
     if differences or not unknown_count:
-        suffix = ", as far as it is known" if is_incomplete and not differences else ""
+        suffix = " (incomplete)" if is_incomplete and not differences else ""
         yield (Span(f"{summary_line(differences)}{suffix}", Style.STRONG),)
     if unknown_count:
-        message = (
-            f"what {count_noun(unknown_count, 'unit')}"
-            f" {'brings' if unknown_count == 1 else 'bring'} is not known"
-        )
+        message = f"the objects of {count_noun(unknown_count, 'unit')} are unknown"
         yield (Span(message, Style.BAD),)
     if refused_count:
-        yield (Span(f"the cluster would refuse {count_noun(refused_count, 'object')}", Style.BAD),)
+        yield (Span(f"the cluster would reject {count_noun(refused_count, 'object')}", Style.BAD),)
 
 
 class _RowBuilder(NamedTuple):
@@ -155,9 +152,7 @@ def _order_reason(edge: Edge, before: Step) -> _OrderReason:
     """Return why a unit waits for another, by an edge to its first step."""
     if edge.reason is EdgeReason.PARENT:
         return _OrderReason(f"{'in' if before.is_placeholder else 'after'} {step_title(before)} of")
-    file, _, _ = location_text(edge.location).partition(
-        " ("
-    )  # the field is what the reason is called after
+    file, _, _ = location_text(edge.location).partition(" (")  # the reason already names the field
     file_text = f", {file}" if file else ""
     return _OrderReason("after", f" ({edge.reason}{file_text})")
 
@@ -186,7 +181,7 @@ def _item_line(item: PlanItem, difference: Difference | None) -> str:
     note = (
         " (hook)"
         if item.hook is not None
-        else " (asks for confirmation)"
+        else " (needs confirmation)"
         if needs_confirmation
         else ""
     )
@@ -200,7 +195,7 @@ def _field_lines(difference: Difference | None, indent: str) -> Iterator[str]:
         before, after = change.before or "-", change.after or "-"
         yield f"{indent}          {change.path}: {before} → {after}"
     for path in difference.immutable_fields:
-        yield f"{indent}          {path} cannot be changed"
+        yield f"{indent}          {path} is immutable"
 
 
 def summary_line(differences: dict[ClusterRef, Difference]) -> str:
@@ -208,7 +203,7 @@ def summary_line(differences: dict[ClusterRef, Difference]) -> str:
     for difference in differences.values():
         counts[difference.action] += 1
     parts = [f"{amount} to {action.value}" for action, amount in counts.items() if amount]
-    return ", ".join(parts) or "there is nothing to do"
+    return ", ".join(parts) or "no changes"
 
 
 JSON_NULL = msgspec.Raw(b"null")
@@ -360,5 +355,5 @@ def deletion_lines(
             yield f"  {name:{width}}  {action:6}  {item.ref}"
             name = ""
     for ref in retained:
-        reason = "asks for confirmation" if ref in unconfirmed else "is not to be deleted"
+        reason = "needs confirmation" if ref in unconfirmed else "Delete=false"
         yield f"  {'':{width}}  keep    {ref} ({reason})"

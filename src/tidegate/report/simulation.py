@@ -12,7 +12,7 @@ from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.drift import Drift
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.documents import ObjectIdentity
-from tidegate.model.rollouts.event import Event, EventType
+from tidegate.model.rollouts.event import Event, EventType, RolloutOutcome
 from tidegate.model.rollouts.evidence import Evidence
 from tidegate.model.rollouts.names import join_refs
 from tidegate.model.rollouts.rollout_progress import RolloutProgress
@@ -162,10 +162,13 @@ def _retry_lines(run: EngineRun) -> Iterator[str]:
         if event.type is EventType.RETRY_SCHEDULED and event.step in steps:
             retries_by_step.setdefault(event.step, []).append(event)
     for name, retries in retries_by_step.items():
-        last, repeat_text = retries[-1], f"{len(retries)} times, last " if len(retries) > 1 else ""
+        last, repeat_text = (
+            retries[-1],
+            f"{len(retries)} times, last at " if len(retries) > 1 else "at ",
+        )
         at = format_time(Ms((last.until or last.at) - start))
         step = step_title(steps[name], with_unit=with_unit)
-        yield f"  {step}: tried again {repeat_text}at {at}: {last.message}"
+        yield f"  {step}: retried {repeat_text}{at}: {last.message}"
 
 
 def _wait_lines(run: EngineRun) -> Iterator[str]:
@@ -178,15 +181,15 @@ def _wait_lines(run: EngineRun) -> Iterator[str]:
             for wait in [*step.waits.values()][:MAX_NAMED]:
                 since = format_time(Ms(wait.since - progress.start))
                 yield (
-                    f"  {progress.step_title(step)} waits for {wait.ref} since {since}:"
+                    f"  {progress.step_title(step)} is waiting for {wait.ref} since {since}:"
                     f" {wait.message}"
                 )
             if len(step.waits) > MAX_NAMED:
                 yield (
-                    f"  {progress.step_title(step)} waits for {len(step.waits) - MAX_NAMED:,} more"
+                    f"  {progress.step_title(step)} is waiting for {len(step.waits) - MAX_NAMED:,} more"
                 )
     for ref, failure in run.failures_after_end:
-        yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {failure}"
+        yield f"  {run.name} does not wait for the last wave; {ref} failed after the sync: {failure}"
 
 
 def drift_from_start(drift: Drift, start: Ms) -> Drift:
@@ -221,15 +224,15 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
     for double_sync in (resync for resync in double_syncs if resync.finished_at is not None):
         result = "passed" if double_sync.passed else "failed"
         yield (
-            f"  {double_sync.unit} is synced again at {format_time(double_sync.at)}: its sync began"
-            f" in the very second of its turn; {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
+            f"  {double_sync.unit} is synced twice, again at {format_time(double_sync.at)}: its first sync"
+            f" started in the second of its step; {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
             f" {result} at {format_time(double_sync.finished_at or double_sync.at)}"
         )
     if unchanged := [
         double_sync.unit for double_sync in double_syncs if double_sync.finished_at is None
     ]:
         names = join_limited(map(str, unchanged), len(unchanged), MAX_NAMED)
-        yield f"  synced again, which changes nothing (begun in the second of its turn): {names}"
+        yield f"  synced twice without changes (the first sync started in the second of its step): {names}"
 
 
 def _release_lines(run: EngineRun) -> Iterator[str]:
@@ -238,8 +241,7 @@ def _release_lines(run: EngineRun) -> Iterator[str]:
         revisions = [f"{revision.number} {revision.status}" for revision in release.revisions]
         if revisions and revisions != [f"{release.revisions[0].number} {DEPLOYED}"]:
             yield (
-                f"  the release {release.namespace}/{release.name} has the revisions"
-                f" {', '.join(revisions)}"
+                f"  release {release.namespace}/{release.name} has revisions {', '.join(revisions)}"
             )
 
 
@@ -250,30 +252,30 @@ def _revision_sync_lines(run: EngineRun) -> Iterator[str]:
     ):
         step = f" (step {revision_sync.step})" if revision_sync.step else ""
         summary = (
-            f"{revision_sync.unit}{step} sees at {format_time(revision_sync.detected_at)} what came"
-            f" at {format_time(revision_sync.committed_at)}"
+            f"{revision_sync.unit}{step} detects at {format_time(revision_sync.detected_at)} the commit"
+            f" of {format_time(revision_sync.committed_at)}"
         )
         if revision_sync.started_at is None:
-            yield f"  {summary}, and is not synced: {revision_sync.not_synced_reason}"
+            yield f"  {summary} and is not synced: {revision_sync.not_synced_reason}"
             continue
         result = (
-            f"well at {format_time(revision_sync.finished_at)}"
+            f"healthy at {format_time(revision_sync.finished_at)}"
             if revision_sync.finished_at is not None
             else revision_sync.not_synced_reason
         )
         yield f"  {summary}; synced at {format_time(revision_sync.started_at)}, {result}"
         if revision_sync.outdated_predecessors:
             names = ", ".join(map(str, revision_sync.outdated_predecessors[:MAX_NAMED]))
-            yield f"    it overtakes {names}, of an earlier step and well by the old revision"
+            yield f"    it starts before {names} of an earlier step, which is healthy at the old revision"
 
 
 def _drift_lines(run: EngineRun) -> Iterator[str]:
     """Yield the changes by other clients, and how the engine reacted."""
     for drift in (drift_from_start(item, run.events[0].at) for item in run.drifts):
         attempt_text = f", attempt {drift.attempts}" if drift.attempts > 1 else ""
-        result = f"it stays so: {drift.not_healed_reason}"
+        result = f"not corrected: {drift.not_healed_reason}"
         if drift.healed_at is not None:
-            result = f"it is as wanted again at {format_time(drift.healed_at)}{attempt_text}"
+            result = f"in sync again at {format_time(drift.healed_at)}{attempt_text}"
         yield (
             f"  {drift.unit} is OutOfSync at {format_time(drift.detected_at)}: {drift.ref}"
             f" {drift.message}; {result}"
@@ -287,9 +289,9 @@ def _reason_lines(run: EngineRun) -> Iterator[str]:
         yield from map(plain_text, evidence_rows(progress, evidence, brief=True))
     if run.without_health_check:
         names = join_refs(run.without_health_check, MAX_NAMED)
-        yield f"  {run.name} has no health check for {names}, and does not wait for it"
+        yield f"  {run.name} has no health check for {names} and does not wait for it"
     for kind in dict.fromkeys(ref.kind.name for ref in run.not_simulated):
-        yield f"  Argo CD has a health script for {kind}; what its operator writes is not played"
+        yield f"  Argo CD has a health script for {kind}; the status of its operator is not simulated"
 
 
 def format_time(time: Ms | None) -> str:
@@ -309,12 +311,14 @@ def _outcome_text(run: EngineRun) -> str:
     last, reason = events[-1], failure_message(events)
     if last.reason == INVALID:
         return f"nothing was applied: {reason}" if reason else "nothing was applied"
-    suffix = ", as far as it is known" if run.incomplete_message and last.reason == PASSED else ""
-    if run.faulty_units and last.reason == PASSED:
-        names = join_refs(run.faulty_units, MAX_NAMED)
-        suffix = f", without {names}: at fault{suffix}"
     duration = format_time(Ms(last.at - events[0].at))
-    return f"{last.reason} after {duration}{f': {reason}' if reason else suffix}"
+    suffix = " (incomplete)" if run.incomplete_message and last.reason == PASSED else ""
+    if run.faulty_units and last.reason == PASSED:
+        skipped = count_noun(len(run.faulty_units), "unit")
+        names = join_refs(run.faulty_units, MAX_NAMED)
+        return f"{skipped} with errors skipped: {names}; the rest passed after {duration}{suffix}"
+    outcome = "timed out" if last.reason == RolloutOutcome.TIMED_OUT else last.reason
+    return f"{outcome} after {duration}{f': {reason}' if reason else suffix}"
 
 
 def failure_message(events: Sequence[Event]) -> str:
@@ -325,12 +329,12 @@ def failure_message(events: Sequence[Event]) -> str:
     messages = [event.message for event in events if event.type is EventType.STEP_FAILED]
     if events[-1].reason == INVALID:
         refused = {event.ref for event in events if event.type is EventType.OBJECT_REFUSED}
-        return f"the cluster would refuse {count_noun(len(refused), 'object')}"
+        return f"the cluster would reject {count_noun(len(refused), 'object')}"
     if events[-1].reason == "stopped" and not messages:
         retry_messages = [
             event.message for event in events if event.type is EventType.RETRY_SCHEDULED
         ]
-        messages = [f"it still tries: {message}" for message in retry_messages[-1:]]
+        messages = [f"still retrying: {message}" for message in retry_messages[-1:]]
     return messages[0] if messages else ""
 
 

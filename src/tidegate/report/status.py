@@ -16,7 +16,7 @@ MESSAGE_INDENT = " " * 9
 
 
 def status_lines(rows: Sequence[StatusRow], max_width: int | None = None) -> Iterator[str]:
-    """Yield a line for each object, and how many are not in sync or not healthy."""
+    """Yield a line for each object, and how many are not in sync or unhealthy."""
     width = max([len("object"), *(len(str(ref)) for ref, *_ in rows)])
     yield f"{'wave':>5}  {'object':{width}}  {'sync':9}  health"
     for ref, wave, is_synced, verdict in rows:
@@ -36,7 +36,7 @@ def status_lines(rows: Sequence[StatusRow], max_width: int | None = None) -> Ite
     differing = sum(not is_synced for _, _, is_synced, _ in rows)
     unhealthy = sum(verdict.health != "Healthy" for *_, verdict in rows)
     yield ""
-    yield f"{count_noun(len(rows), 'object')}, {differing} not as wanted, {unhealthy} not healthy"
+    yield f"{count_noun(len(rows), 'object')}, {differing} out of sync, {unhealthy} unhealthy"
 
 
 def verdict_document(ref: Ref, verdict: Verdict) -> dict[str, Json]:

@@ -39,7 +39,7 @@ def table_lines(
     if dropped:
         *first_dropped, last = sorted(dropped, key=list(headers).index)
         names = f"{', '.join(first_dropped)} and {last}" if first_dropped else last
-        yield _truncate(f"(no room for {names})", max_width)
+        yield _truncate(f"({names} hidden; widen the terminal)", max_width)
 
 
 def message_table_lines(

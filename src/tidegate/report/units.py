@@ -37,7 +37,7 @@ def _unit_cells(row: UnitRow) -> tuple[str, ...]:
 
 
 def _state_text(row: UnitRow) -> str:
-    flags = ["at fault"] * row.is_faulty + ["suspended"] * row.unit.is_suspended
+    flags = ["invalid"] * row.is_faulty + ["suspended"] * row.unit.is_suspended
     counts = [] if row.object_count is None else [count_noun(row.object_count, "object")]
     return ", ".join((*counts, *flags)) or "-"
 

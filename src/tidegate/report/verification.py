@@ -37,13 +37,13 @@ def verification_lines(
     for pair in verification.pairs_in_state(PairState.VIOLATED):
         yield from wrap_lines(f"broken: {formatter.describe(pair)}", max_width)
     for cluster_ref in verification.missing[:MAX_NAMED]:
-        yield from wrap_lines(f"missing: {cluster_ref.ref} is not there", max_width)
+        yield from wrap_lines(f"missing: {cluster_ref.ref} does not exist", max_width)
     unproven = verification.pairs_in_state(PairState.UNPROVEN)
     for pair in unproven[:MAX_NAMED]:
         yield from wrap_lines(f"unproven: {formatter.describe(pair)}", max_width)
     remaining = max(0, len(unproven) - MAX_NAMED) + max(0, len(verification.missing) - MAX_NAMED)
     if remaining:
-        yield f"and {remaining:,} more: `-o json` tells all"
+        yield f"and {remaining:,} more; `-o json` prints all"
     yield from wrap_lines(_summary(verification), max_width)
 
 
@@ -90,17 +90,16 @@ class _PairFormatter:
                 else f"passed at {self._seconds_from_start(passed)}"
             )
             return (
-                f"{self._step_title(pair.after)} began at {started}, and"
+                f"{self._step_title(pair.after)} started at {started}, but"
                 f" {self._step_title(pair.before)} {result}"
             )
         if first is None or second is None:
             return (
-                f"{self._step_title(pair.after)} behind {self._step_title(pair.before)}:"
+                f"{self._step_title(pair.after)} after {self._step_title(pair.before)}:"
                 f" {pair.explanation}"
             )
         message = (
-            f"{self._describe_evidence(second)}, and {self._describe_evidence(first)}, which it"
-            " waits for"
+            f"{self._describe_evidence(second)}, but it depends on {self._describe_evidence(first)}"
         )
         return f"{message}: {pair.explanation}" if pair.explanation else message
 
@@ -110,7 +109,7 @@ class _PairFormatter:
     def _describe_evidence(self, evidence: OrderEvidence) -> str:
         writer = f" by {evidence.created_by}" if evidence.created_by else ""
         return (
-            f"{evidence.object.ref} ({self._step_title(evidence.step)}) was {evidence.event} at"
+            f"{evidence.object.ref} ({self._step_title(evidence.step)}), {evidence.event} at"
             f" {display_timestamp(evidence.at)}{writer}"
         )
 
@@ -121,11 +120,11 @@ class _PairFormatter:
 
 def _summary(verification: OrderVerification) -> str:
     if not verification.pairs:
-        return "there is nothing to prove: no step waits for another"
+        return "no order to verify: no step waits for another"
     result = {
         "broken": "the order was not kept",
-        "missing": "not all of it is there",
-        "unproven": "nothing speaks against the order",
+        "missing": "objects are missing",
+        "unproven": "no violation found",
         "kept": "the order was kept",
     }[verification.verdict]
     parts = [count_noun(len(verification.pairs), "pair")]

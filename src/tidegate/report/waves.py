@@ -44,7 +44,7 @@ def waves_lines(inventory: WaveInventory, max_width: int | None = None) -> Itera
             is_first = False
             yield from _aligned_lines(headers, rows, max_width)
     if is_first:
-        yield "there are no units here"
+        yield "no units found"
 
 
 def _phase_cells(row: PhaseRow) -> tuple[str, ...]:

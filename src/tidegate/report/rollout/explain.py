@@ -90,7 +90,7 @@ def explain_timeout(progress: RolloutProgress, evidence: Iterable[Evidence]) -> 
     evidence_by_object = {ClusterRef(item.cluster, item.ref): item for item in evidence}
     rows: list[Row] = []
     for step, wait in pending_waits(progress):
-        prefix = f"  {progress.step_title(step)} still waits for {wait.ref}: "
+        prefix = f"  {progress.step_title(step)} is still waiting for {wait.ref}: "
         rows.append((Span(prefix), Span(shorten_wait_message(wait.message))))
         item_evidence = evidence_by_object.get(ClusterRef(step.cluster, wait.ref))
         rows += evidence_rows(progress, item_evidence) if item_evidence else ()
@@ -120,11 +120,13 @@ def _refusal_rows(progress: RolloutProgress, symbols: Symbols) -> Iterator[Row]:
     if progress.failed_steps():
         return
     extent = (
-        "not all" if any(step.object_results for step in progress.steps.values()) else "nothing"
+        "rollout incomplete"
+        if any(step.object_results for step in progress.steps.values())
+        else "nothing was written"
     )
-    title = Span(f"{symbols.failed} {extent} was written: ", Style.BAD)
+    title = Span(f"{symbols.failed} {extent}: ", Style.BAD)
     if not progress.refused:
-        message = progress.message or "the rollout ended before its first step"
+        message = progress.message or "the rollout stopped before its first step"
         yield (title, Span(message))
         return
     yield (title, Span(refusal_summary(progress)))
@@ -133,7 +135,7 @@ def _refusal_rows(progress: RolloutProgress, symbols: Symbols) -> Iterator[Row]:
 def refusal_summary(progress: RolloutProgress) -> str:
     """Return how many objects the cluster would refuse."""
     return (
-        "the cluster would refuse"
+        "the cluster would reject"
         f" {count_noun(len({note.ref for note in progress.refused}), 'object')}"
     )
 
@@ -171,7 +173,7 @@ def _next_rows(progress: RolloutProgress, commands: NextCommands) -> Iterator[Ro
         )
     if commands.repeat:
         can_resume = commands.can_resume and progress.result_counts.total() > 0
-        lines.append(commands.repeat + ("   # goes on where this ended" if can_resume else ""))
+        lines.append(commands.repeat + ("   # resumes from here" if can_resume else ""))
     yield from labelled_rows("next", lines, Style.STRONG)
 
 
@@ -203,7 +205,7 @@ class RolloutExplanation(
 class WaitExplanation(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="wait.explained"
 ):
-    """Last line of the JSON output of `app wait`: why waiting failed."""
+    """Last line of the JSON output of `argocd app wait`: why waiting failed."""
 
     outcome: RolloutOutcome
     message: str
@@ -241,7 +243,7 @@ def wait_rows(plan: Plan, evidence: Iterable[Evidence]) -> Iterator[Row]:
     """Yield the diagnosis of the objects that are not healthy."""
     progress = _progress_from_plan(plan)
     for item in evidence:
-        yield (Span(f"  {item.ref} is not well"),)
+        yield (Span(f"  {item.ref} is not healthy"),)
         yield from evidence_rows(progress, item)
 
 

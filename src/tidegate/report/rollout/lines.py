@@ -109,11 +109,7 @@ class RolloutLog:
     def _report(self, step: StepProgress, report: _StepReport) -> list[str]:
         at = report.next_at
         waits = report.waits_to_report(step)
-        messages = list(
-            _wait_messages(waits, self.progress.start)
-            if step.waits
-            else _activity_messages(step, at)
-        )
+        messages = list(_wait_messages(waits, at) if step.waits else _activity_messages(step, at))
         if messages or report.last_at is None:
             report.last_at = at
         repeat_at = Ms(report.last_at + REPEAT_UNCHANGED)
@@ -145,7 +141,7 @@ class RolloutLog:
                 self._skipped.append(step)
             case EventType.RETRY_SCHEDULED:
                 delay = format_limit(event.until - event.at)
-                yield self._line(event.at, step, f"tries again in {delay}: {step.message}")
+                yield self._line(event.at, step, f"retries in {delay}: {step.message}")
             case EventType.STEP_WAITING if event.until or is_blocked(event):
                 yield self._line(event.at, step, _waiting_message(event))
             case event_type if event_type in NOTE_PREFIXES and not self._is_omitted(event):
@@ -173,17 +169,17 @@ class RolloutLog:
             objects = sum(step.size for step in steps)
             if steps:
                 message = (
-                    f"begins: {count_noun(len(steps), 'step')}, {count_noun(objects, 'object')}"
+                    f"starts: {count_noun(len(steps), 'step')}, {count_noun(objects, 'object')}"
                 )
                 yield self._line(event.at, None, message)
         elif event.type is EventType.UNIT_WAITING:
             yield self._line(
-                event.at, None, f"waits for unit {event.unit}: {_event_message(event)}"
+                event.at, None, f"waiting for unit {event.unit}: {_event_message(event)}"
             )
         elif event.type is EventType.UNIT_ACQUIRED:
-            yield self._line(event.at, None, f"goes on with unit {event.unit}")
+            yield self._line(event.at, None, f"continues with unit {event.unit}")
         elif event.type is EventType.ROLLOUT_SUPERSEDED:
-            yield self._line(event.at, None, "goes on with a newer plan")
+            yield self._line(event.at, None, "continues with a newer plan")
         elif event.type is EventType.ROLLOUT_FINISHED:
             yield self._line(event.at, None, headline(self.progress))
 
@@ -198,7 +194,7 @@ class RolloutLog:
         steps, self._skipped = self._skipped, []
         names = join_limited(map(self.progress.step_title, steps), len(steps), MAX_STEPS)
         objects = sum(step.size for step in steps)
-        label = "given up" if steps[0].state is StepState.SUPERSEDED else "skipped"
+        label = "superseded" if steps[0].state is StepState.SUPERSEDED else "skipped"
         message = f"{label} {names} ({count_noun(objects, 'object')})"
         return [self._line(steps[0].state_since, None, message)]
 
@@ -215,9 +211,9 @@ class RolloutLog:
 
 NOTE_PREFIXES = {
     EventType.OBJECT_REFUSED: "refused",
-    EventType.OBJECT_ADOPTED: "takes over",
-    EventType.OBJECT_DRIFTED: "drifted, and left so:",
-    EventType.GATE_UNPROVEN: "not proven:",
+    EventType.OBJECT_ADOPTED: "adopted",
+    EventType.OBJECT_DRIFTED: "drifted, not corrected:",
+    EventType.GATE_UNPROVEN: "unverified:",
     EventType.GATE_EXPLAINED: "not ready:",
 }
 
@@ -227,7 +223,7 @@ def _waiting_message(event: Event) -> str:
     if event.until:
         return f"held until {format_timestamp(event.until)}: {_event_message(event)}"
     hint = f": `tidegate approve {event.unit}`" if event.reason == APPROVAL else ""
-    return f"waits: {_event_message(event)}{hint}"
+    return f"waiting: {_event_message(event)}{hint}"
 
 
 def _event_message(event: Event) -> str:
@@ -270,20 +266,20 @@ def _activity_messages(step: StepProgress, now: Ms) -> Iterator[str]:
     elapsed = format_seconds(step.elapsed(now))
     if step.state is StepState.APPLYING:
         yield (
-            f"applies, {len(step.object_results):,} of {count_noun(step.size, 'object')} after"
+            f"applying, {len(step.object_results):,} of {count_noun(step.size, 'object')} after"
             f" {elapsed}"
         )
     elif step.state is StepState.CHECKING:
-        yield f"looks at {count_noun(step.size, 'object')}, for {elapsed} now"
+        yield f"checking {count_noun(step.size, 'object')} ({elapsed})"
 
 
-def _wait_messages(waits: list[GateWait], start: Ms) -> Iterator[str]:
-    yield from (_wait_message(wait, start) for wait in waits[:MAX_WAITS])
+def _wait_messages(waits: list[GateWait], now: Ms) -> Iterator[str]:
+    yield from (_wait_message(wait, now) for wait in waits[:MAX_WAITS])
     if len(waits) > MAX_WAITS:
-        yield f"waits for {count_noun(len(waits) - MAX_WAITS, 'object')} more"
+        yield f"waiting for {count_noun(len(waits) - MAX_WAITS, 'object')} more"
 
 
-def _wait_message(wait: GateWait, start: Ms) -> str:
-    since = f"since {format_seconds(wait.since - start)}"
-    until = f", at most until {format_seconds(wait.deadline - start)}" if wait.deadline else ""
-    return f"waits for {wait.ref}: {shorten_wait_message(wait.message)} ({since}{until})"
+def _wait_message(wait: GateWait, now: Ms) -> str:
+    timeout = f", timeout {format_limit(wait.deadline - wait.since)}" if wait.deadline else ""
+    duration = f"{format_limit(now - wait.since)}{timeout}"
+    return f"waiting for {wait.ref}: {shorten_wait_message(wait.message)} ({duration})"

@@ -138,7 +138,7 @@ def _waiting_unit_rows(progress: RolloutProgress, view: ViewOptions, now: Ms) ->
         _message_row(
             view,
             (symbol,),
-            f"waits for unit {unit}: {wait.message}",
+            f"waiting for unit {unit}: {wait.message}",
             format_running(now - wait.since),
         )
         for unit, wait in islice(progress.waiting_units.items(), MAX_WAITS)
@@ -167,8 +167,8 @@ def _step_rows(
     if len(active) > max_rows - reserved:
         shown = active[: max(0, max_rows - reserved - 1)]
         remaining = (
-            f"{view.symbols.waiting} and {count_noun(len(active) - len(shown), 'step')} more at"
-            " work"
+            f"{view.symbols.waiting} and {count_noun(len(active) - len(shown), 'step')} more"
+            " running"
         )
         return [
             *(_step_row(progress, step, view, now, name_width) for step in shown),
@@ -187,7 +187,7 @@ def _step_rows(
 
 def _preparing_rows(progress: RolloutProgress, view: ViewOptions) -> list[Row]:
     objects = count_noun(sum(step.size for step in progress.counted_steps), "object")
-    message = f"looks at {objects} before the first write"
+    message = f"checking {objects} before the first write"
     symbol = Span(f"{_spinner(view)} ", Style.BUSY)
     return [(symbol, Span(truncate(message, max(0, view.width - STEP_INDENT), view.symbols.dots)))]
 
@@ -220,15 +220,15 @@ def _elapsed_text(step: StepProgress, now: Ms) -> str:
 def _activity(step: StepProgress, now: Ms) -> str:
     match step.state:
         case StepState.CHECKING:
-            return f"looks at {count_noun(step.size, 'object')}"
+            return f"checking {count_noun(step.size, 'object')}"
         case StepState.APPLYING:
-            return f"applies {len(step.object_results):,} of {count_noun(step.size, 'object')}"
+            return f"applying {len(step.object_results):,} of {count_noun(step.size, 'object')}"
         case StepState.GATING if step.waits:
-            return f"waits for {_count_of(len(step.waits), step.size)}"
+            return f"waiting for {_count_of(len(step.waits), step.size)}"
         case StepState.GATING:
-            return f"applied {count_noun(step.size, 'object')}, looks at the gate soon"
+            return f"applied {count_noun(step.size, 'object')}, checking the gate soon"
         case _ if step.retry_at is not None:
-            return f"tries again in {format_running(step.retry_at - now)}: {step.message}"
+            return f"retries in {format_running(step.retry_at - now)}: {step.message}"
         case _:
             return step.message
 
@@ -321,7 +321,7 @@ def _outcome(step: StepProgress, *, is_wide: bool) -> str:
         case StepState.SKIPPED:
             return f"skipped, {count_noun(step.size, 'object')}"
         case StepState.SUPERSEDED:
-            return "given up for a newer plan"
+            return "superseded by a newer plan"
         case _:
             names = (
                 f": {join_refs(step.object_results, MAX_NAMED)}"

@@ -38,19 +38,19 @@ def headline(progress: RolloutProgress) -> str:
     steps = progress.counted_steps
     if progress.outcome == STOPPED:
         passed = sum(step.state is StepState.PASSED for step in steps)
-        reason = f" ({progress.message})" if progress.message else ""
+        verb = "timed out" if progress.has_timed_out else "stopped"
+        reason = f" ({progress.message})" if progress.message and not progress.has_timed_out else ""
         return (
-            f"stopped after {elapsed}{reason}: {passed:,} of {count_noun(len(steps), 'step')}"
-            " passed"
+            f"{verb} after {elapsed}{reason}: {passed:,} of {count_noun(len(steps), 'step')} passed"
         )
     if progress.outcome == INVALID:
-        return "ended before the first write"
+        return "refused before the first write"
     if progress.outcome != PASSED:
         return f"{progress.outcome} after {elapsed}"
     if has_changed(progress):
         return f"passed in {elapsed}: {result_summary(progress)}"
     objects = progress.result_counts[EventType.OBJECT_UNCHANGED] or sum(step.size for step in steps)
-    return f"nothing changed: looked at {count_noun(objects, 'object')} in {elapsed}, wrote nothing"
+    return f"no changes: checked {count_noun(objects, 'object')} in {elapsed}, wrote nothing"
 
 
 def summary_rows(progress: RolloutProgress, *, symbols: Symbols = UNICODE_SYMBOLS) -> list[Row]:
@@ -63,9 +63,7 @@ def stopped_rows(progress: RolloutProgress, commands: NextCommands) -> list[Row]
     """Return what a stopped rollout has applied, and how to resume it."""
     applied = sum(progress.result_counts.values())
     objects = sum(step.size for step in progress.counted_steps)
-    consequence = (
-        "they stay as they are" if commands.can_resume else "they are gone with their cluster"
-    )
+    consequence = "they are kept" if commands.can_resume else "the simulated cluster is gone"
     summary = f"  applied {applied:,} of {count_noun(objects, 'object')}; {consequence}"
     hint = Span(f"  {_resume_hint(commands)}", Style.STRONG)
     return [(Span(summary),), *([(hint,)] if commands.repeat else [])]
@@ -74,11 +72,11 @@ def stopped_rows(progress: RolloutProgress, commands: NextCommands) -> list[Row]
 def killed_message(commands: NextCommands) -> str:
     """Return the message of a rollout that was killed before it could stop cleanly."""
     hint = f"; {_resume_hint(commands)}" if commands.repeat else ""
-    return f"stopped at once: what was under way is not finished{hint}"
+    return f"killed before the current writes finished{hint}"
 
 
 def _resume_hint(commands: NextCommands) -> str:
-    label = "go on" if commands.can_resume else "begin again"
+    label = "resume" if commands.can_resume else "start again"
     return f"{label} with:  {commands.repeat}"
 
 
@@ -111,10 +109,10 @@ def _outcome_symbol(progress: RolloutProgress, symbols: Symbols) -> tuple[str, S
 
 def _unproven_rows(progress: RolloutProgress) -> list[Row]:
     rows: list[Row] = [
-        (Span("  not proven: ", Style.NOTICE), Span(f"{note.ref}: {note.message}"))
+        (Span("  unverified: ", Style.NOTICE), Span(f"{note.ref}: {note.message}"))
         for note in progress.unproven[:MAX_UNPROVEN]
     ]
     remaining = len(progress.unproven) - len(rows)
     if remaining > 0:
-        rows.append((Span(f"  not proven: {count_noun(remaining, 'gate')} more", Style.NOTICE),))
+        rows.append((Span(f"  unverified: {count_noun(remaining, 'gate')} more", Style.NOTICE),))
     return rows
