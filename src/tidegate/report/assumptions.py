@@ -53,7 +53,7 @@ class MissingDocument(
 ):
     """JSON document of a missing dependency."""
 
-    lacking: DependencyType
+    type: DependencyType
     name: str
     cluster: str = ""
     kinds: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def missing_documents(
         if dependency.type in NEVER_ASSUMED or not given:
             has_kinds = dependency.type is DependencyType.OPERATOR
             yield MissingDocument(
-                lacking=dependency.type,
+                type=dependency.type,
                 name=dependency.ref.name
                 if has_kinds and dependency.ref.name
                 else missing_title(dependency),

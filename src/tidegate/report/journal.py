@@ -100,5 +100,6 @@ def rebuilt_journal_lines(document: RebuiltJournalDocument) -> Iterator[str]:
     yield f"{document.unit}: {count} object{'' if count == 1 else 's'} found"
     yield from (f"  {item.ref}" for item in document.objects)
     if document.unseen:
-        yield f"  no permission to list {', '.join(document.unseen)}: objects of these kinds are not in the journal"
+        kinds = ", ".join(document.unseen)
+        yield f"  no permission to list {kinds}: the journal does not contain them"
     yield "the next rollout runs hooks and evaluates gates again"

@@ -185,11 +185,10 @@ def _wait_lines(run: EngineRun) -> Iterator[str]:
                     f" {wait.message}"
                 )
             if len(step.waits) > MAX_NAMED:
-                yield (
-                    f"  {progress.step_title(step)} is waiting for {len(step.waits) - MAX_NAMED:,} more"
-                )
+                remaining = len(step.waits) - MAX_NAMED
+                yield f"  {progress.step_title(step)} is waiting for {remaining:,} more"
     for ref, failure in run.failures_after_end:
-        yield f"  {run.name} does not wait for the last wave; {ref} failed after the sync: {failure}"
+        yield f"  {run.name} does not wait for the last wave; {ref} failed later: {failure}"
 
 
 def drift_from_start(drift: Drift, start: Ms) -> Drift:
@@ -224,15 +223,17 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
     for double_sync in (resync for resync in double_syncs if resync.finished_at is not None):
         result = "passed" if double_sync.passed else "failed"
         yield (
-            f"  {double_sync.unit} is synced twice, again at {format_time(double_sync.at)}: its first sync"
-            f" started in the second of its step; {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
+            f"  {double_sync.unit} is synced twice, again at {format_time(double_sync.at)}: its first"
+            " sync started in the second of its step;"
+            f" {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
             f" {result} at {format_time(double_sync.finished_at or double_sync.at)}"
         )
     if unchanged := [
         double_sync.unit for double_sync in double_syncs if double_sync.finished_at is None
     ]:
         names = join_limited(map(str, unchanged), len(unchanged), MAX_NAMED)
-        yield f"  synced twice without changes (the first sync started in the second of its step): {names}"
+        reason = "the first sync started in the second of its step"
+        yield f"  synced twice without changes ({reason}): {names}"
 
 
 def _release_lines(run: EngineRun) -> Iterator[str]:
@@ -252,8 +253,8 @@ def _revision_sync_lines(run: EngineRun) -> Iterator[str]:
     ):
         step = f" (step {revision_sync.step})" if revision_sync.step else ""
         summary = (
-            f"{revision_sync.unit}{step} detects at {format_time(revision_sync.detected_at)} the commit"
-            f" of {format_time(revision_sync.committed_at)}"
+            f"{revision_sync.unit}{step} detects at {format_time(revision_sync.detected_at)} the"
+            f" commit of {format_time(revision_sync.committed_at)}"
         )
         if revision_sync.started_at is None:
             yield f"  {summary} and is not synced: {revision_sync.not_synced_reason}"
@@ -266,7 +267,7 @@ def _revision_sync_lines(run: EngineRun) -> Iterator[str]:
         yield f"  {summary}; synced at {format_time(revision_sync.started_at)}, {result}"
         if revision_sync.outdated_predecessors:
             names = ", ".join(map(str, revision_sync.outdated_predecessors[:MAX_NAMED]))
-            yield f"    it starts before {names} of an earlier step, which is healthy at the old revision"
+            yield f"    it starts before {names} of an earlier step, healthy at the old revision"
 
 
 def _drift_lines(run: EngineRun) -> Iterator[str]:
@@ -291,7 +292,7 @@ def _reason_lines(run: EngineRun) -> Iterator[str]:
         names = join_refs(run.without_health_check, MAX_NAMED)
         yield f"  {run.name} has no health check for {names} and does not wait for it"
     for kind in dict.fromkeys(ref.kind.name for ref in run.not_simulated):
-        yield f"  Argo CD has a health script for {kind}; the status of its operator is not simulated"
+        yield f"  Argo CD has a health script for {kind}; its status is not simulated"
 
 
 def format_time(time: Ms | None) -> str:
