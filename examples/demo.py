@@ -1,8 +1,7 @@
-"""What works today, shown: `make demo`.
+"""`make demo`: lint finds a deadlock, a simulation shows it, and a repaired shop is rolled out.
 
-One small shop is rolled out twice on a simulated cluster: in its waves, and all at once. Then the
-same waves by other rules, and a whole platform. On a terminal it is played so that one can follow;
-in a pipe nothing waits.
+Everything runs on a simulated cluster. On a terminal the rollout is slowed down so that people can
+follow; in a pipe nothing waits.
 """
 
 from __future__ import annotations
@@ -18,68 +17,64 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACE = ("--speed", "8")
-"""Two minutes of the simulated cluster in a quarter of one."""
-TO_READ = 2.5
-"""Seconds for a few words, where somebody is watching."""
-GATE_STAYED_SHUT = 4
-FIRST_DAY = "examples/homelab/scenarios/first-day.yaml"
+SPEED = ("--speed", "8")
+"""Two simulated minutes take a quarter of a real one."""
+READING_TIME = 2.5
+"""Seconds to read the text of a scene on a terminal."""
+INPUT_ERROR, GATE_CLOSED = 3, 4
+"""Exit codes that scenes expect."""
+BROKEN = "examples/broken/hook-before-secret"
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A few words, and the command that shows what they say."""
+    """A short text, and a command that shows what it says."""
 
-    words: str
+    text: str
     command: tuple[str, ...]
     code: int = 0
-    moves: bool = False
-    """It is a picture that changes, so its time can be played slower."""
+    is_rollout: bool = False
+    """Whether the output changes over time, so that it can be slowed down."""
 
 
 SCENES = (
     Scene(
-        "A shop: a slow database, a migration that dials it, an app.\n"
-        "Its waves say in which order. A gate opens when what was applied is healthy.",
+        "1. A migration runs as a PreSync hook, before its Secret exists. lint finds the deadlock:",
+        ("lint", BROKEN, "--severity", "warning"),
+        code=INPUT_ERROR,
+    ),
+    Scene(
+        "2. A simulated cluster shows what Argo CD would do with it:",
+        ("simulate", BROKEN),
+        code=GATE_CLOSED,
+    ),
+    Scene(
+        "3. A shop with correct waves: a slow database, a migration, an app. Each wave starts\n"
+        "   when the previous one is healthy:",
         ("sync", "examples/first", "--sandbox"),
-        moves=True,
+        is_rollout=True,
     ),
     Scene(
-        "The same without its waves: the migration meets a database that is not ready.",
-        ("sync", "examples/first", "--sandbox", "--ignore-waves"),
-        code=GATE_STAYED_SHUT,
-        moves=True,
-    ),
-    Scene(
-        "When would each gate open, by our rules and by Argo CD's?",
+        "4. When each gate opens, with Tidegate's and with Argo CD's semantics:",
         ("simulate", "examples/first", "--engine", "tidegate,argocd"),
     ),
-    Scene(
-        "A whole platform, written for Argo CD: one root, nine Applications in waves, and three\n"
-        "ApplicationSets behind them. Two secrets and a network were there before.",
-        ("sync", "examples/homelab", "--sandbox", "--scenario", FIRST_DAY),
-        moves=True,
-    ),
-    Scene(
-        "By Argo CD's rules a set is healthy as soon as its Applications are generated: look when\n"
-        "loki-stack (wave 5) begins, and when gateway (wave 4) is done.",
-        ("simulate", "examples/homelab", "--engine", "tidegate,argocd", "--scenario", FIRST_DAY),
-    ),
 )
-LAST_WORDS = """\
-No cluster was needed. On a real one: `tidegate sync DIR --context NAME`.
-How: docs/getting-started.md"""
+LAST_TEXT = """\
+No cluster was needed. Next:
+  tidegate lint PATH          check your own repository
+  tidegate simulate PATH      preview it
+  docs/getting-started.md     the tutorial, and how to roll out to a real cluster"""
 
 
 def show(scene: Scene, *, watched: bool) -> int:
-    """Tell it, run it, and hand on its exit code."""
-    command = [*scene.command, *(PACE if watched and scene.moves else ())]
-    print(scene.words)
+    """Print the text of a scene, run its command and return its exit code."""
+    command = [*scene.command, *(SPEED if watched and scene.is_rollout else ())]
+    print(scene.text)
     print()
     print("$ tidegate", *command, flush=True)
     if watched:
-        time.sleep(TO_READ)  # noqa: TID251  # people's own time, not a world's
-    with _interruptions_left_to_the_command():
+        time.sleep(READING_TIME)  # noqa: TID251  # real time for people, not simulated time
+    with _ignore_interrupts():
         code = subprocess.run(
             [sys.executable, "-m", "tidegate", *command], cwd=ROOT, check=False
         ).returncode
@@ -88,8 +83,8 @@ def show(scene: Scene, *, watched: bool) -> int:
 
 
 @contextmanager
-def _interruptions_left_to_the_command() -> Iterator[None]:
-    """Ctrl-C reaches both of us; the command must be able to put the terminal in order."""
+def _ignore_interrupts() -> Iterator[None]:
+    """Leave Ctrl-C to the command, which restores the terminal."""
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield
@@ -103,7 +98,7 @@ def main() -> int:
         code = show(scene, watched=watched)
         if code != scene.code:
             return code or 1
-    print(LAST_WORDS)
+    print(LAST_TEXT)
     return 0
 
 

@@ -162,10 +162,8 @@ def _retry_lines(run: EngineRun) -> Iterator[str]:
         if event.type is EventType.RETRY_SCHEDULED and event.step in steps:
             retries_by_step.setdefault(event.step, []).append(event)
     for name, retries in retries_by_step.items():
-        last, repeat_text = (
-            retries[-1],
-            f"{len(retries)} times, last at " if len(retries) > 1 else "at ",
-        )
+        last = retries[-1]
+        repeat_text = f"{len(retries)} times, last at " if len(retries) > 1 else "at "
         at = format_time(Ms((last.until or last.at) - start))
         step = step_title(steps[name], with_unit=with_unit)
         yield f"  {step}: retried {repeat_text}{at}: {last.message}"
@@ -223,7 +221,7 @@ def _double_sync_lines(run: EngineRun) -> Iterator[str]:
     for double_sync in (resync for resync in double_syncs if resync.finished_at is not None):
         result = "passed" if double_sync.passed else "failed"
         yield (
-            f"  {double_sync.unit} is synced twice, again at {format_time(double_sync.at)}: its first"
+            f"  {double_sync.unit} is synced again at {format_time(double_sync.at)}: its first"
             " sync started in the second of its step;"
             f" {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
             f" {result} at {format_time(double_sync.finished_at or double_sync.at)}"

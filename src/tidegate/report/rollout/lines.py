@@ -40,7 +40,7 @@ REPEAT_UNCHANGED = Ms(1 * MINUTE)
 APPROVAL = "Approval"
 """Reason of a step that waits for approval."""
 MAX_WAITS = 3
-MAX_NAMED = 6
+MAX_NAMED = 3
 MAX_STEPS = 3
 
 
