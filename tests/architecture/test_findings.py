@@ -15,7 +15,7 @@ PACKAGES = (
     *("releases", "removal", "rollout", "simulation", "workspace"),
 )
 """Packages that make findings."""
-OURS = re.compile(r"^(argo|flux|schema|units|config|lint|preflight|simulate)\.[a-z-]+$")
+OURS = re.compile(r"^(appset|argo|flux|schema|units|config|lint|preflight|simulate)\.[a-z-]+$")
 ROW = re.compile(r"^\| `([a-z.-]+)` \| ([a-z, ]+) \| .+ \| .+ \|$", re.MULTILINE)
 ERRORS = frozenset({"config.none", "config.context"})
 """Codes of errors that have the form of a finding code."""
