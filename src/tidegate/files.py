@@ -20,10 +20,10 @@ from tidegate.errors import FileError, Location
 class PathViolation(Enum):
     """Why a path is rejected."""
 
-    INVALID = "is no path"
+    INVALID = "is not a path"
     ABSOLUTE = "is an absolute path"
-    OUTSIDE = "leads out"
-    LINK_LOOP = "goes through links that lead in a circle"
+    OUTSIDE = "is outside the allowed directory"
+    LINK_LOOP = "contains links that point to each other"
 
 
 VIOLATIONS_BY_ERRNO = {
@@ -129,8 +129,8 @@ def read_user_file(path: Path) -> bytes:
     try:
         return read_regular_file(path)
     except OSError as error:
-        problem = f"this file cannot be read: {error.strerror}"
-        hint = "name a regular file that you may read"
+        problem = f"cannot read the file: {error.strerror}"
+        hint = "use a regular, readable file"
         raise FileError(
             "file.unreadable", problem, location=Location(str(path)), hint=hint
         ) from None

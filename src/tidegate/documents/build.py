@@ -97,7 +97,7 @@ class _Parser:
         self._next()
         trailing = self._next()
         if not isinstance(trailing, StreamEndEvent):
-            problem = "text stands behind `...`, and Kubernetes never reads it"
+            problem = "Kubernetes ignores text after `...`"
             hint = "separate documents by a line `---`"
             raise self._error("documents.separator", problem, trailing, hint)
         return ParsedDocument(value, self._location(root), self._suspicious)
@@ -182,7 +182,7 @@ class _Parser:
         for source in sources:
             if not isinstance(source, dict):
                 problem = "the merge key `<<` takes a mapping or a list of mappings"
-                hint = "put `<<` in quotes if it is meant as a plain key"
+                hint = "put `<<` in quotes to use it as a plain key"
                 raise self._error("documents.merge", problem, event, hint)
             body.update(source)
 
@@ -190,7 +190,9 @@ class _Parser:
         name = event.anchor if isinstance(event, NodeEvent) else None
         anchor = self._anchors.get(name)
         if anchor is None:
-            problem = "a value that begins with `*` is an alias, and no such anchor comes before"
+            problem = (
+                "a value that starts with `*` is an alias, but its anchor is not defined before"
+            )
             hint = "put a value that starts with `*` in quotes"
             raise self._error("documents.alias.unknown", problem, event, hint)
         if not anchor.size:
@@ -200,7 +202,7 @@ class _Parser:
         self._nodes += 1 + anchor.size
         self._aliased += anchor.size
         if self._is_bomb():
-            problem = "aliases repeat so much that Kubernetes refuses the document"
+            problem = "aliases expand to so much that Kubernetes rejects the document"
             raise self._error("documents.alias.excess", problem, event, "write the values out")
         return anchor
 

@@ -97,10 +97,10 @@ def _decode_single(
 ) -> tuple[_T, DocumentText | None]:
     decoded = _decode(text, name, into, noun, check)
     if len(decoded) > 1:
-        problem = f"a {noun} is one document, and here begins another"
+        problem = f"a {noun} has one document, but another one starts here"
         location, hint = (
             build_outline(decoded[1][1]).find_location(()),
-            "put them into files of their own",
+            "move them to separate files",
         )
         error = FileError("file.documents", problem, location=location, hint=hint)
         raise ExceptionGroup(f"{noun} {name} cannot be used", [error])
@@ -136,7 +136,7 @@ def _decode(
 def format_suggestion(word: str, known: Sequence[str]) -> str:
     """Return a hint for an unknown word: the closest known word, and all known words."""
     matches = get_close_matches(word, known, n=1)
-    listed = "there are " + ", ".join(f"`{name}`" for name in known)
+    listed = "known keys: " + ", ".join(f"`{name}`" for name in known)
     return f"did you mean `{matches[0]}`? {listed}" if matches else listed
 
 
@@ -148,7 +148,7 @@ def _located_errors(
         yield error
     for duplicate in document_outline.duplicates:
         key = sanitize(str(duplicate.path[-1]))
-        problem = f"`{key}` is written twice, first in line {duplicate.first.line}"
+        problem = f"`{key}` is duplicated, first in line {duplicate.first.line}"
         hint = "remove one of the two"
         yield FileError("file.duplicate", problem, location=duplicate.last, hint=hint)
 
@@ -269,7 +269,7 @@ class _Decoder(msgspec.Struct):
             )
             return 0
         if duration < 0:
-            problem = f"{name} is `{sanitize(str(value))}`, and time does not run backwards"
+            problem = f"{name} is `{sanitize(str(value))}`, which is negative"
             self._report_value(problem, path, "remove the minus sign")
         elif duration < least:
             problem = f"{name} must be {format_duration(Ms(least))} or more"
@@ -293,7 +293,7 @@ class _Decoder(msgspec.Struct):
     def _report_unknown_word(self, word: str, known: tuple[str, ...], path: FieldPath) -> None:
         key = next(step for step in reversed(path) if isinstance(step, str))
         self._report_value(
-            f"there is no {key} `{sanitize(word)}`", path, format_suggestion(word, known)
+            f"unknown {key} `{sanitize(word)}`", path, format_suggestion(word, known)
         )
 
     def _report_value(self, problem: str, path: FieldPath, hint: str) -> None:

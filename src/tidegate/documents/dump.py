@@ -69,7 +69,9 @@ def _format_number(number: float) -> str:
     except OverflowError:
         finite = False
     if not finite:
-        raise DocumentError("documents.number", "a number is too large, or none, for JSON")
+        raise DocumentError(
+            "documents.number", "a number is infinite, not a number or too large for JSON"
+        )
     return numbers.format_json(number)
 
 

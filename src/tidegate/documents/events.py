@@ -11,7 +11,7 @@ try:
 except ImportError:
     raise TidegateError(
         "documents.libyaml",
-        "PyYAML is installed without libyaml, so YAML cannot be read",
+        "PyYAML is installed without libyaml, which is required to read YAML",
         hint="install a wheel: `pip install --only-binary :all: --force-reinstall PyYAML`",
     ) from None
 

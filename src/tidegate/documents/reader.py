@@ -51,7 +51,7 @@ def duplicate_errors(document: Document) -> Iterator[DocumentError]:
         lines = f": in line {first} and in line {last}" if first != last else f" in line {last}"
         yield DocumentError(
             "documents.duplicate",
-            f"the key `{field}` is written twice{lines}, and Kubernetes drops the first",
+            f"the key `{field}` is duplicated{lines}; Kubernetes drops the first",
             location=Location(
                 duplicate.last.name, duplicate.last.line, duplicate.last.column, field
             ),

@@ -63,7 +63,7 @@ def read_scalar(event: ScalarEvent) -> Scalar:
         value = _read_tagged(event.tag, event.value)
     if value.__class__ is int or value.__class__ is float:
         if not math.isfinite(value):
-            problem = "infinity and not-a-number have no form in JSON, so Kubernetes refuses them"
+            problem = "JSON has no infinity and no not-a-number, so Kubernetes rejects the value"
             raise ScalarError("documents.number", problem, "put the value in quotes")
         return numbers.to_json_number(value)
     return value
@@ -121,16 +121,18 @@ def _read_tagged(tag: str, text: str) -> Scalar:
 
 
 def _reject_tag(name: str) -> str:
-    problem = f"the value is not what its tag `!!{name}` says"
-    raise ScalarError("documents.tag", problem, "remove the tag, or mend the value")
+    problem = f"the value does not match its tag `!!{name}`"
+    raise ScalarError("documents.tag", problem, "remove the tag, or correct the value")
 
 
 def _decode_binary(text: str) -> str:
     try:
         raw = base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
-        problem = "the value is not base64, as its tag `!!binary` says"
-        raise ScalarError("documents.tag", problem, "remove the tag, or mend the value") from None
+        problem = "the value has the tag `!!binary` but is not base64"
+        raise ScalarError(
+            "documents.tag", problem, "remove the tag, or correct the value"
+        ) from None
     return replace_invalid_bytes(raw.decode("utf-8", "surrogateescape"))
 
 

@@ -104,9 +104,9 @@ def _yaml_spans(text: str, name: str) -> list[tuple[int, int]]:
     for match in _SEPARATOR.finditer(text):
         trailing = match[1].strip()
         if trailing and not trailing.startswith("#"):
-            problem = "text stands behind the `---` that separates documents"
+            problem = "text after the `---` that separates documents"
             location = location_after(text[: match.start()], DocumentText(name, 0, 0, ""))
-            hint = "start a new line behind `---`"
+            hint = "start a new line after `---`"
             raise DocumentError("documents.separator", problem, location=location, hint=hint)
         spans.append((start, match.start()))
         start = match.end()

@@ -41,7 +41,7 @@ def explain_syntax_error(error: YAMLError, part: DocumentText) -> DocumentError:
         before = part.text.encode()[: int(error.position)].decode("utf-8", "replace")
         return DocumentError(
             "documents.character",
-            f"the character U+{int(error.character):04X} cannot stand in YAML",
+            f"the character U+{int(error.character):04X} is not allowed in YAML",
             location=location_after(before, part),
             hint='remove it, or write it as an escape in double quotes, such as `"\\x07"`',
         )
@@ -57,8 +57,8 @@ def explain_syntax_error(error: YAMLError, part: DocumentText) -> DocumentError:
         return directive
     character = part.line_text(line)[column : column + 1]
     if character == "\t" or "tab character" in problem:
-        problem = "a tab is used for indentation, and YAML takes only spaces"
-        location, hint = part.location(line, column), "replace it by spaces"
+        problem = "a tab is used for indentation; YAML allows only spaces"
+        location, hint = part.location(line, column), "replace it with spaces"
         return DocumentError("documents.tab", problem, location=location, hint=hint)
     message = _message_for(problem, character)
     location = (
@@ -78,9 +78,9 @@ def template_error(part: DocumentText, line: int) -> DocumentError:
     """Return the error for a template that is not rendered yet."""
     return DocumentError(
         "documents.template",
-        "the file is a template, as Helm uses them, and not YAML before it is rendered",
+        "the file is a Helm template, not YAML",
         location=part.location(line, 0),
-        hint="render it first, or leave the directory of templates out",
+        hint="render it first, or exclude the directory of templates",
     )
 
 
@@ -101,6 +101,6 @@ def _directive_error(part: DocumentText, line: int, problem: str) -> DocumentErr
         line = next((n for n, text in enumerate(lines) if text.startswith("%")), line)
     if not part.line_text(line).startswith("%"):
         return None
-    problem = "a line starts with `%`, and Kubernetes does not read YAML directives"
+    problem = "a line starts with `%`; Kubernetes does not support YAML directives"
     location, hint = part.location(line, 0), "remove the line"
     return DocumentError("documents.directive", problem, location=location, hint=hint)

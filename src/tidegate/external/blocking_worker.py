@@ -80,7 +80,7 @@ class BlockingWorker:
             lifeline.sendall(request)
             self._receive(channel)
         except OSError:
-            raise ProcessError("external.worker.start", "the worker cannot be started") from None
+            raise ProcessError("external.worker.start", "cannot start the worker") from None
         self._channel = channel
         return channel
 

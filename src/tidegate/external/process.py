@@ -98,8 +98,8 @@ async def run(command: Command, *, limits: Limits | None = None) -> ProcessResul
             await process.send(request)
             await process.ended.wait()
     except TimeoutError:
-        problem = f"`{command.name}` did not end within {limits.time / SECOND:g} s"
-        hint = "run it by hand to see what it waits for"
+        problem = f"`{command.name}` timed out after {limits.time / SECOND:g}s"
+        hint = "run it manually to see what it waits for"
         raise ProcessError("external.timeout", problem, hint=hint) from None
     finally:
         await process.kill()
@@ -219,7 +219,7 @@ def encode_request(command: Command, limits: Limits) -> bytes:
     for name, value in environment.items():
         texts += (name, value)
     if any("\0" in text for text in texts):
-        problem = f"`{command.name}` cannot be started: an argument or variable holds a NUL byte"
+        problem = f"`{command.name}` cannot be started: an argument or variable contains a NUL byte"
         raise ProcessError("external.start", problem)
     request = b"\0".join(os.fsencode(text) for text in texts)
     return len(request).to_bytes(8, "big") + request
@@ -229,13 +229,13 @@ def describe_exit(exit_status: str) -> str:
     """Describe how a program ended, from the exit status of its supervisor."""
     match exit_status.split():
         case ["exit", number]:
-            return f"ended with exit code {number}"
+            return f"exited with code {number}"
         case ["signal", number]:
-            return f"was ended by {signal.Signals(int(number)).name}"
+            return f"was terminated by {signal.Signals(int(number)).name}"
         case ["errno", number]:
             return f"cannot be started: {os.strerror(int(number))}"
         case _:
-            return "was ended from outside"
+            return "was terminated"
 
 
 def _check_result(command: Command, limits: Limits, process: _CapturedProcess) -> ProcessResult:
@@ -245,12 +245,12 @@ def _check_result(command: Command, limits: Limits, process: _CapturedProcess) -
         return ProcessResult(int(number), bytes(process.stdout), bytes(process.stderr))
     problem = f"`{command.name}` {describe_exit(exit_status)}"
     if kind == "errno":
-        hint = "check that it is made for this system, and that the interpreter it names is there"
+        hint = "check that it is built for this system and that its interpreter exists"
         raise ProcessError("external.start", problem, hint=hint)
     message = _last_lines(process.stderr)
     problem += f": {message}" if message else ""
     if any(phrase in process.stderr.lower() for phrase in OUT_OF_MEMORY_MESSAGES):
-        hint = f"it may use {limits.memory // MIB} MiB of memory"
+        hint = f"the memory limit is {limits.memory // MIB} MiB"
         raise ProcessError("external.memory", problem, hint=hint)
     raise ProcessError("external.failed", problem)
 

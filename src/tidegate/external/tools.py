@@ -18,10 +18,10 @@ def find_program(name: str, *, path: str, cwd: Path | None = None, hint: str = "
     for candidate in _candidates(name, path, cwd or Path.cwd()):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
-    reason, advice = "is not on PATH", f"install `{name}`, or add the directory it is in to PATH"
+    reason, advice = "is not on PATH", f"install `{name}`, or add its directory to PATH"
     if os.sep in name:
-        reason = "is not a file that can be run"
-        advice = "check the path, and that the file may be executed"
+        reason = "is not an executable file"
+        advice = "check the path and the permissions of the file"
     raise ProcessError("external.missing", f"program `{name}` {reason}", hint=hint or advice)
 
 

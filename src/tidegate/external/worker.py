@@ -108,7 +108,7 @@ class _Worker(SupervisedProcess):
                 await self.send(request)
                 await self._response_ready.wait()
         except TimeoutError:
-            raise self._start_error(f"is not ready after {START_LIMIT // SECOND} s") from None
+            raise self._start_error(f"is not ready after {START_LIMIT // SECOND}s") from None
         if self._pop_response() is None:
             raise self._start_error(await self._describe_end())
 
@@ -179,7 +179,7 @@ class _Worker(SupervisedProcess):
     def _crash_error(self, reason: str) -> ProcessError:
         problem = f"the worker {reason}"
         if any(phrase in self._stderr.lower() for phrase in OUT_OF_MEMORY_MESSAGES):
-            hint = f"it may use {self._limits.memory // MIB} MiB of memory"
+            hint = f"the memory limit is {self._limits.memory // MIB} MiB"
             return ProcessError("external.worker.memory", problem, hint=hint)
         return ProcessError("external.worker.crash", problem)
 
@@ -188,10 +188,10 @@ class _Worker(SupervisedProcess):
 
 
 def timeout_error(limits: Limits) -> ProcessError:
-    problem = f"the worker did not answer within {limits.time / SECOND:g} s"
+    problem = f"the worker timed out after {limits.time / SECOND:g}s"
     return ProcessError("external.worker.timeout", problem)
 
 
 def output_error(limits: Limits) -> ProcessError:
-    problem = f"the worker's answer is larger than {limits.output} bytes"
+    problem = f"the response of the worker is larger than {limits.output} bytes"
     return ProcessError("external.worker.output", problem)

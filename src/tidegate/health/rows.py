@@ -147,7 +147,7 @@ def _judge_table(body: JsonObject, table: HealthCase, generation: int) -> Verdic
 
 
 def _unobserved_verdict(observed: int) -> Verdict:
-    message = "its controller has not seen the last change yet"
+    message = "the controller has not observed the last change yet"
     return Verdict(
         Health.PROGRESSING, "GenerationNotObserved", message, observed_generation=observed
     )
@@ -190,10 +190,10 @@ def _default_message(body: JsonObject, case: HealthCase) -> str:
     checks = (check for check in case.when if not (check.absent or check.at_least))
     check = next(checks, None)
     if check is None:
-        return "it has not given a status yet"
+        return "waiting for a status"
     value = find_value(body, check.target_path)
     name = f"condition {check.condition}" if check.condition else check.target_path
-    return f"{name} is not there" if value is None else f"{name} is {value}"
+    return f"{name} is not set" if value is None else f"{name} is {value}"
 
 
 class _HealthRowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -38,11 +38,11 @@ def parse_field_pattern(text: str) -> FieldPattern:
     """Parse a pattern. Raises ValueError if it is invalid."""
     start, separator, pattern = text.partition(ANY_DEPTH)
     if separator and (not pattern or "." in pattern):
-        raise ValueError(f"`{text}` is no path: behind `**` comes the pattern of one key")
+        raise ValueError(f"`{text}` is not a path: `**` must be followed by the pattern of one key")
     pieces = start.split("[*]")
     parts = [parse_path(piece.removeprefix(".")) if piece.strip(".") else () for piece in pieces]
     if not parts[0]:
-        raise ValueError(f"`{text}` is no path")
+        raise ValueError(f"`{text}` is not a path")
     return FieldPattern(tuple(parts), pattern)
 
 

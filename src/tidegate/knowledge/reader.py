@@ -108,7 +108,7 @@ def _template_problems(path: FieldPath, template: object) -> Iterator[FileProble
 
 def _stage_problems(row: KindRow) -> Iterator[FileProblem]:
     if not row.source.strip():
-        problem = "a row must say where its facts come from"
+        problem = "a row needs a `source`"
         yield ("source",), KnowledgeError("operators.value", problem)
     if not row.stages:
         yield ("stages",), KnowledgeError("operators.value", "a row needs at least one stage")
@@ -116,8 +116,8 @@ def _stage_problems(row: KindRow) -> Iterator[FileProblem]:
         for later in row.stages[index + 1 :]:
             if status_matches(cast("Json", stage.writes), cast("Json", later.writes)):
                 names = f"`{sanitize(stage.name)}` and `{sanitize(later.name)}`"
-                problem = f"the stages {names} write the same status"
-                hint = "let them differ: only the status tells how far an object has come"
+                problem = f"the stages {names} set the same status"
+                hint = "make them differ: the status is the only sign of progress"
                 yield ("stages", index), KnowledgeError("operators.stages", problem, hint=hint)
 
 

@@ -150,7 +150,7 @@ def _parse_option(text: str) -> TemplateOption:
         return TemplateOption(None, parse_path(text))
     if call[1] not in FUNCTIONS:
         known = ", ".join(sorted(FUNCTIONS))
-        raise ValueError(f"there is no function `{call[1]}`, only {known}")
+        raise ValueError(f"unknown function `{call[1]}`; use {known}")
     return TemplateOption(None, parse_path(call[2]), call[1], call[3] or "")
 
 

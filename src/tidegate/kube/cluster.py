@@ -192,7 +192,7 @@ def _unreadable_error(status: int, error: Exception) -> messages.ServerError:
     """
     reason = "too deeply nested" if isinstance(error, RecursionError) else str(error)
     return messages.ServerError(
-        status, "Unreadable", f"this is not an API server's answer: {reason}"
+        status, "Unreadable", f"the response is not from an API server: {reason}"
     )
 
 

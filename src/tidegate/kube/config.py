@@ -60,7 +60,7 @@ def _resolve_target(
 ) -> KubeTarget:
     cluster = _find_referenced_entry(context, "cluster", files)
     if cluster is None:
-        problem = f"{context.title} names no cluster"
+        problem = f"{context.title} has no cluster"
         hint = "add `cluster: <name>` to it"
         raise ConfigError("config.reference", problem, location=context.locate(), hint=hint)
     server = read_server(cluster, environ)
@@ -107,8 +107,8 @@ def _read_file(path: Path) -> ConfigFile:
     try:
         text = read_regular_file(path)
     except OSError as error:
-        problem = f"kubeconfig `{path}` cannot be read: {error.strerror}"
-        hint = "check the path and who may read the file"
+        problem = f"cannot read kubeconfig `{path}`: {error.strerror}"
+        hint = "check the path and the permissions of the file"
         raise ConfigError(
             "config.file", problem, location=Location(str(path)), hint=hint
         ) from error
@@ -129,7 +129,7 @@ def _check_kind(file: ConfigFile) -> None:
     kind, version = body.get("kind") or "Config", body.get("apiVersion") or "v1"
     if (kind, version) != ("Config", "v1"):
         problem = f"this is `{sanitize(f'{version} {kind}')}`, not a kubeconfig"
-        hint = "a kubeconfig says `apiVersion: v1` and `kind: Config`"
+        hint = "a kubeconfig has `apiVersion: v1` and `kind: Config`"
         raise ConfigError("config.kind", problem, location=file.locate("kind"), hint=hint)
 
 
@@ -154,8 +154,8 @@ def _entries_by_name(file: ConfigFile, kind: str) -> dict[str, ConfigEntry]:
         name = entry.get_text("name")
         title = f"{kind} `{sanitize(name)}`"
         if name in entries:
-            problem = f"{title} is there twice"
-            hint = "remove one of the two; kubectl takes no such file either"
+            problem = f"{title} is defined twice"
+            hint = "remove one of the two; kubectl rejects such a file, too"
             raise ConfigError("config.duplicate", problem, location=entry.locate("name"), hint=hint)
         inner = entry.get_entry(kind)
         entries[name] = ConfigEntry(title, file, inner.path, inner.body)
@@ -170,14 +170,14 @@ def _find_referenced_entry(
         return None
     entry = _find_entry(files, kind, name)
     if entry is None:
-        problem = f"{context.title} names {kind} `{sanitize(name)}`, which is not there"
+        problem = f"{context.title} refers to {kind} `{sanitize(name)}`, which does not exist"
         hint = _describe_choices(files, kind)
         raise ConfigError("config.reference", problem, location=context.locate(kind), hint=hint)
     return entry
 
 
 def _unknown_context(files: tuple[ConfigFile, ...], name: str) -> ConfigError:
-    problem = f"there is no context `{sanitize(name)}`"
+    problem = f"context `{sanitize(name)}` not found"
     location = None
     for file in files[:1]:
         has_current = _root_entry(file).has("current-context")
@@ -193,20 +193,18 @@ def _missing_context(files: tuple[ConfigFile, ...], environ: Mapping[str, str]) 
         searched = (
             ", ".join(f"`{path}`" for path in _default_paths(environ)) or "HOME, which is not set"
         )
-        hint = "give one with --kubeconfig, or set KUBECONFIG"
-        return ConfigError(
-            "config.none", f"there is no kubeconfig; looked for {searched}", hint=hint
-        )
-    hint = f"choose one with --context; {_describe_choices(files, 'context')}"
+        hint = "use --kubeconfig, or set KUBECONFIG"
+        return ConfigError("config.none", f"no kubeconfig found; searched {searched}", hint=hint)
+    hint = f"use --context; {_describe_choices(files, 'context')}"
     location = files[0].locate("current-context")
-    return ConfigError("config.context", "no context is chosen", location=location, hint=hint)
+    return ConfigError("config.context", "no context is set", location=location, hint=hint)
 
 
 def _describe_choices(files: tuple[ConfigFile, ...], kind: str) -> str:
     names = sorted({name for file in files for name in _entries_by_name(file, kind)})
     shown = ", ".join(f"`{sanitize(name)}`" for name in names[:MAX_SHOWN_NAMES])
     more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
-    return f"{kind}s there are: {shown}{more}" if names else f"there is no {kind} at all"
+    return f"known {kind}s: {shown}{more}" if names else f"no {kind} is defined"
 
 
 def _is_in_cluster(environ: Mapping[str, str], directory: Path) -> bool:

@@ -246,7 +246,7 @@ def _bearer(token: SecretValue) -> Header:
 def _read_token(file: TokenFile, title: str) -> SecretValue:
     token = read_file(file.path, file.location).decode(errors="replace").strip()
     if problem := check_token(token, title):
-        hint = f"look at `{file.path}`"
+        hint = f"check `{file.path}`"
         raise ConfigError("config.token", problem, location=file.location, hint=hint)
     return SecretValue(token)
 

@@ -247,7 +247,7 @@ def read_event(
     if event.type == "BOOKMARK":
         return Bookmark(request_id, live.resource_version)
     if event.type not in WatchEventType.__members__:
-        raise ValueError("nobody knows an event of this type")
+        raise ValueError("unknown event type")
     return WatchEvent(request_id, WatchEventType[event.type], live)
 
 

@@ -76,7 +76,7 @@ def _load_authorities(context: ssl.SSLContext, target: KubeTarget, pem: bytes) -
         authorities = b"".join(_certificates(pem))
         context.load_verify_locations(cadata=authorities)
     except (ValueError, ssl.SSLError) as error:
-        problem = "the certificate authority holds no certificate that can be read"
+        problem = "the certificate authority contains no valid certificate"
         hint = "it must be PEM, and start with `-----BEGIN CERTIFICATE-----`"
         raise ConfigError("config.ca", problem, location=target.ca_location, hint=hint) from error
 
@@ -87,7 +87,7 @@ def _load_client_certificate(
     key = certificate.key.reveal().encode("latin-1")
     if b"ENCRYPTED" in key:
         raise _certificate_error(
-            certificate, user, "has a passphrase on its key", "remove the passphrase"
+            certificate, user, "has a key with a passphrase", "remove the passphrase"
         )
     try:
         with _temporary_path(certificate.certificate + b"\n" + key) as path:
@@ -96,7 +96,7 @@ def _load_client_certificate(
         if error.reason == "KEY_VALUES_MISMATCH":
             reason, hint = "does not belong to its key", "take both from the same source"
         else:
-            reason, hint = "or its key cannot be read", "both must be PEM"
+            reason, hint = "or its key cannot be parsed", "both must be PEM"
         raise _certificate_error(certificate, user, reason, hint) from error
 
 

@@ -232,7 +232,7 @@ async def _read_response(
         if len(body) > limit:
             response.close()
             return HttpResponse(
-                TOO_LARGE, f"the answer is larger than {limit // 1024**2} MiB".encode()
+                TOO_LARGE, f"the response is larger than {limit // 1024**2} MiB".encode()
             )
     return HttpResponse(
         response.status,

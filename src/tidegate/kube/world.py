@@ -140,7 +140,7 @@ class KubeWorld:
     async def _run_worker(self, request: RunWorker) -> Outcome:
         worker = self._workers.get(request.name)
         if worker is None:
-            return NotServed(f"nobody does `{request.name}` here")
+            return NotServed(f"unsupported request `{request.name}`")
         try:
             return RawResponse(await asyncio.to_thread(worker, request.argument))
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work

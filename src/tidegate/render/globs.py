@@ -58,7 +58,7 @@ def _expand_segments(root: Path, paths: list[str], names: list[str]) -> Iterator
                 f"{path}{unescaped}/" for path in paths if os.path.lexists(root / path / unescaped)
             ]
         if len(paths) > MAX_DIRECTORIES:
-            raise ValueError("it fits too many paths")
+            raise ValueError("it matches too many paths")
     yield from (path.rstrip("/") for path in paths)
 
 
@@ -74,7 +74,7 @@ def _directories(root: Path, path: str) -> Iterator[str]:
         current = pending.pop()
         count += 1
         if count > MAX_DIRECTORIES:
-            raise ValueError("it reaches too many directories")
+            raise ValueError("it searches too many directories")
         yield current
         paths = [root / current / name for name in _names(root, current)]
         subdirectories = [path.name for path in paths if path.is_dir() and not path.is_symlink()]

@@ -30,9 +30,9 @@ class StatLevel(Enum):
 
     __hash__ = object.__hash__  # fast; each member exists once
 
-    CONTENT = "what is in it, behind all links"
-    IDENTITY = "which one it is, behind all links"
-    LINK = "what is in it, or in the link itself; of a directory, which one it is"
+    CONTENT = "its content, with links resolved"
+    IDENTITY = "its path, with links resolved"
+    LINK = "its content or link target; for a directory, its path"
 
 
 class CacheInputs(msgspec.Struct):

@@ -77,11 +77,11 @@ def _start_directory(directory: Directory, rooted_files: RootedFiles) -> str:
         start = rooted_files.resolve_directory(directory.path)
     except PathEscapeError as error:
         if error.violation is PathViolation.OUTSIDE:
-            problem = f"`{sanitize(directory.path)}` leads out of the source"
+            problem = f"`{sanitize(directory.path)}` points outside the source"
             raise RenderError("render.directory.outside", problem, location=location) from None
         start = ""
     if not os.path.isdir(start):  # noqa: PTH112  (it is hot)
-        problem = f"there is no directory `{sanitize(directory.path)}`"
+        problem = f"directory `{sanitize(directory.path)}` not found"
         raise RenderError("render.directory.missing", problem, location=location)
     return start
 
@@ -124,7 +124,7 @@ def _list_reversed(directory: str) -> list[os.DirEntry[str]]:
 def _is_manifest_file(entry: os.DirEntry[str], name: str, root: str) -> bool:
     """Whether an entry is a file, or a link to one in the tree.
 
-    Raises RenderError for a link that leads out of the tree.
+    Raises RenderError for a link that points outside the tree.
     """
     if not entry.is_symlink():
         return entry.is_file()
@@ -132,11 +132,11 @@ def _is_manifest_file(entry: os.DirEntry[str], name: str, root: str) -> bool:
         return resolve_within(Path(entry.path), Path(root)).is_file()
     except PathEscapeError as error:
         if error.violation is PathViolation.OUTSIDE:
-            code, problem = "render.directory.outside", "is a link that leads out of the source"
-            hint = "keep manifests, and what they link to, inside one source"
+            code, problem = "render.directory.outside", "is a link that points outside the source"
+            hint = "keep manifests and the targets of links inside one source"
         else:
-            code, problem = "render.directory.file", "is a link that leads in a circle"
-            hint = "remove the link, or let it lead to a file"
+            code, problem = "render.directory.file", "is a link that points to itself"
+            hint = "remove the link, or point it to a file"
         problem = f"`{sanitize(name)}` {problem}"
         raise RenderError(code, problem, location=Location(name), hint=hint) from None
 
@@ -145,7 +145,7 @@ def _compile_glob(directory: Directory, field: str, pattern: str) -> re.Pattern[
     try:
         return compile_glob(pattern) if pattern else None
     except ValueError as error:
-        problem = f"`{sanitize(pattern)}` is no pattern: {error}"
+        problem = f"`{sanitize(pattern)}` is not a valid pattern: {error}"
         location = Location(directory.path, field=field)
         raise RenderError("render.directory.pattern", problem, location=location) from None
 
@@ -159,8 +159,8 @@ def _read(rooted_files: RootedFiles, name: str, remaining: int) -> bytes:
         problem = f"`{sanitize(name)}` cannot be read: {sanitize(reason or 'it changed')}"
         raise RenderError("render.directory.file", problem, location=Location(name)) from None
     if len(content) > remaining:
-        problem = "the manifests of the directory are larger than they may be together"
-        hint = "exclude what is no manifest, or raise the limit"
+        problem = "the manifests of the directory exceed the size limit"
+        hint = "exclude files that are not manifests, or raise the limit"
         raise RenderError("render.directory.size", problem, location=Location(name), hint=hint)
     return content
 
@@ -169,14 +169,14 @@ def _read_jsonnet(directory: Directory, name: str, evaluated: str | None) -> tup
     if not directory.jsonnet:
         return ()
     if evaluated is None:
-        problem = f"`{sanitize(name)}` is Jsonnet, which cannot be rendered here"
-        hint = "exclude it, or commit what it renders to"
+        problem = f"`{sanitize(name)}` is Jsonnet, which is not supported here"
+        hint = "exclude it, or commit the rendered manifests"
         raise RenderError("render.directory.jsonnet", problem, location=Location(name), hint=hint)
     result: Json = msgspec.json.decode(evaluated)
     documents: list[Document] = []
     for number, body in enumerate(result if isinstance(result, list) else [result]):
         if not isinstance(body, dict) or not _has_kind(Document(body, Location(name))):
-            problem = "the file comes to something that is no Kubernetes object"
+            problem = "the file does not evaluate to a Kubernetes object"
             hint = "it must be an object, or a list of objects, each with a `kind`"
             raise RenderError(
                 "render.directory.manifest", problem, location=Location(name), hint=hint
@@ -206,14 +206,14 @@ def _read_manifest(
     if without_kind is None:
         return documents
     if is_required:
-        problem = "a document has no `kind`: it is no Kubernetes object"
-        hint = "add the kind, or name another file"
+        problem = "a document has no `kind` and is not a Kubernetes object"
+        hint = "add the kind, or use another file"
         raise RenderError(
             "render.directory.manifest", problem, location=without_kind.location, hint=hint
         )
     if without_kind is not documents[0] or _looks_like_a_manifest(content):
-        problem = "a document has no `kind`, and others in the file look like manifests"
-        hint = "add the kind, or move what is no manifest to another file"
+        problem = "a document has no `kind`, but other documents of the file are manifests"
+        hint = "add the kind, or move the document to another file"
         raise RenderError(
             "render.directory.manifest", problem, location=without_kind.location, hint=hint
         )
@@ -225,11 +225,11 @@ def _read_json(content: bytes, name: str) -> tuple[Document, ...]:
     documents = read_documents(content, name)
     parts = {document.document_index for document in documents}
     if len(parts) > 1:
-        problem = "the JSON file holds more than one object"
-        hint = "make it a List, or a file for each"
+        problem = "the JSON file contains more than one object"
+        hint = "use a List, or one file per object"
         raise RenderError("render.directory.manifest", problem, location=Location(name), hint=hint)
     if not documents or not all(_has_kind(document) for document in documents):
-        problem = "the JSON file holds no Kubernetes object"
+        problem = "the JSON file contains no Kubernetes object"
         hint = "exclude it"
         raise RenderError("render.directory.manifest", problem, location=Location(name), hint=hint)
     return documents

@@ -62,15 +62,15 @@ def collect_variables(
     collected: dict[str, str] = {}
     for source in sources:
         if source.values is None and not source.optional:
-            problem = f"there is no {source.kind} `{source.name}` to take variables from"
-            hint = "create it, or set `optional: true` on the entry of `substituteFrom`"
+            problem = f"{source.kind} `{source.name}` for variables not found"
+            hint = "create it, or set `optional: true` in `substituteFrom`"
             raise RenderError("render.substitute.source", problem, location=location, hint=hint)
         collected |= source.values or {}
     collected |= inline or {}
     for name in sorted(collected):
         if not _NAME.fullmatch(name):
-            problem = f"`{sanitize(name)}` cannot be the name of a variable"
-            hint = "use letters, digits and `_`; Flux refuses such a name even if nothing uses it"
+            problem = f"`{sanitize(name)}` is not a valid variable name"
+            hint = "use letters, digits and `_`; Flux rejects such a name even if it is unused"
             raise RenderError("render.substitute.name", problem, location=location, hint=hint)
     return Variables({name: value.replace("\n", "") for name, value in collected.items()})
 
@@ -157,6 +157,6 @@ def _read_again(text: bytes, document: Document) -> dict[str, Json]:
         documents = ()
     if len(documents) == 1:
         return documents[0].body
-    problem = "with its variables put in, the object is no longer a YAML mapping"
-    hint = 'a value with special signs needs quotes: `${quote}${name}${quote}` where `quote` is `"`'
+    problem = "after substitution the object is not a YAML mapping"
+    hint = 'quote values with special characters: `${quote}${name}${quote}` where `quote` is `"`'
     raise RenderError("render.substitute.result", problem, location=document.location, hint=hint)

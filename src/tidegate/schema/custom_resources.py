@@ -68,7 +68,7 @@ def check_custom_resource(body: dict[str, Json]) -> tuple[SchemaProblem, ...]:
         return ()
     if kind.version not in versions:
         served = ", ".join(f"`{kind.group}/{version}`" for version in versions)
-        return (SchemaProblem(("apiVersion",), f"{kind.name} is not served so, but as {served}"),)
+        return (SchemaProblem(("apiVersion",), f"{kind.name} is served as {served} only"),)
     shape, source = _shape_and_source(kind)
     rejected = _find_rejected(kind, body, shape, source)
     dropped = _find_dropped(body, shape, source)

@@ -51,12 +51,12 @@ class Unpacker:
         """Return where an entry goes; None for a directory that `strip` removes."""
         self._entries += 1
         if self._entries > self._limits.files:
-            raise self.entry_error(entry, f"is one of more than {self._limits.files}")
+            raise self.entry_error(entry, f"exceeds the limit of {self._limits.files} entries")
         try:
             path = PurePosixPath(*archive_entry_path(entry).parts[self._strip :])
         except PathEscapeError as error:
             is_outside = error.violation is PathViolation.OUTSIDE
-            reason = "leads out of" if is_outside else "has no path that could be inside"
+            reason = "points outside" if is_outside else "has an invalid path in"
             raise self.entry_error(entry, f"{reason} the archive") from None
         # The files in `.git` are not part of a tree.
         return path if path.parts and ".git" not in path.parts else None
@@ -89,7 +89,7 @@ class Unpacker:
         target = self.target_path(original)
         original_path = self._target / target if target else None
         if target in self._links or original_path is None or not original_path.is_file():
-            raise self.entry_error(entry, "is a link to what is not in the archive")
+            raise self.entry_error(entry, "is a link to an entry that is not in the archive")
         with original_path.open("rb") as content:
             self.add_file(entry, content, executable=os.access(original_path, os.X_OK))
 
@@ -98,7 +98,7 @@ class Unpacker:
         for target, link_target in self._links.items():
             path = self._target / target
             if path.is_dir():
-                raise self.entry_error(str(target), "is a link and a directory")
+                raise self.entry_error(str(target), "is both a link and a directory")
             path.symlink_to(link_target)
         check_links(self._target, walk_tree(self._target), self._name)
 
@@ -111,18 +111,18 @@ class Unpacker:
         self._make_directory(entry, target.parent)
         path = self._target / target
         if path.is_dir():
-            raise self.entry_error(entry, "is a file and a directory")
+            raise self.entry_error(entry, "is both a file and a directory")
         self._links.pop(target, None)
         path.unlink(missing_ok=True)  # of two entries with one name, the last counts
         return path
 
     def _make_directory(self, entry: str, target: PurePosixPath) -> None:
         if target in self._links or any(parent in self._links for parent in target.parents):
-            raise self.entry_error(entry, "lies behind a link")
+            raise self.entry_error(entry, "is below a link")
         try:
             (self._target / target).mkdir(parents=True, exist_ok=True)
         except OSError:
-            raise self.entry_error(entry, "has a path that cannot be made") from None
+            raise self.entry_error(entry, "has a path that cannot be created") from None
 
     def _copy(self, entry: str, content: Readable, file: IO[bytes]) -> None:
         size = 0
@@ -165,13 +165,13 @@ def unpack(
                     _unpack_tar(unpacker, tar)
         unpacker.finish()
     except (*unpack_errors, NotImplementedError, RuntimeError) as error:
-        problem = "the archive cannot be unpacked: " + sanitize(str(error) or "it ends too early")
+        problem = "cannot unpack the archive: " + sanitize(str(error) or "it is truncated")
         raise SourceError("source.archive.broken", problem, location=Location(name)) from error
 
 
 def size_error(name: str, limit: int) -> SourceError:
     """Return the error for an archive that unpacks to more than the limit."""
-    problem = f"what is in it is larger than {limit // MIB} MiB, or suspiciously well compressed"
+    problem = f"its content exceeds {limit // MIB} MiB or its compression ratio is suspicious"
     return SourceError("source.archive.size", problem, location=Location(name))
 
 

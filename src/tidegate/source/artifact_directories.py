@@ -32,13 +32,11 @@ def find_artifact_directory(
         lowered = {key: value.lower() for key, value in values.items()}
         name = fill_placeholders(discovery.name, lowered)
         if not all(map(LABEL.fullmatch, lowered.values())) or not NAME.fullmatch(name):
-            reason = (
-                f"the directory `{sanitize(directory)}` cannot be a label, or the name of an object"
-            )
+            reason = f"the directory `{sanitize(directory)}` is not a valid label or object name"
             raise _generator_error(discovery, reason)
         if name in directory_by_name:
             directories = f"`{sanitize(directory_by_name[name][0])}` and `{sanitize(directory)}`"
-            raise _generator_error(discovery, f"the directories {directories} both make `{name}`")
+            raise _generator_error(discovery, f"the directories {directories} both create `{name}`")
         directory_by_name[name] = directory, values
     return directory_by_name[artifact_name][1] if artifact_name in directory_by_name else None
 
@@ -64,5 +62,5 @@ def list_parent_directories(files: Iterable[str]) -> set[str]:
 
 
 def _generator_error(discovery: ArtifactDiscovery, reason: str) -> SourceError:
-    problem = f"its generator makes nothing: {reason}"
+    problem = f"the generator creates nothing: {reason}"
     return SourceError("source.copy", problem, location=discovery.location)

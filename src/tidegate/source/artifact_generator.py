@@ -50,7 +50,7 @@ async def select_directories(
     index = TreeIndex(snapshot.files)
     for directory in directories:
         if posixpath.normpath(directory) not in index.all:
-            problem = f"there is no directory `{sanitize(directory)}` in the repository"
+            problem = f"directory `{sanitize(directory)}` not found in the repository"
             raise SourceError("source.copy", problem, location=location)
     prefixes = tuple(directories)
     return await select_files(
@@ -135,7 +135,9 @@ def _copy_to(artifact_copy: ArtifactCopy, file: Path, directory: Path, path: str
             should_merge=artifact_copy.strategy is CopyStrategy.MERGE,
         )
     except (PathEscapeError, FileExistsError, IsADirectoryError, NotADirectoryError):
-        raise _copy_error(artifact_copy, f"`{sanitize(path)}` is no place for a file") from None
+        raise _copy_error(
+            artifact_copy, f"`{sanitize(path)}` is not a valid path for a file"
+        ) from None
 
 
 def _extract(artifact_copy: ArtifactCopy, archive: Path, directory: Path) -> None:
@@ -157,7 +159,7 @@ def _archives(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator[str]:
         _require_path(artifact_copy, path, entries)
         if path in entries.directories or not path.lower().endswith(ARCHIVES):
             raise _copy_error(
-                artifact_copy, f"`{sanitize(path)}` is no archive: {' or '.join(ARCHIVES)}"
+                artifact_copy, f"`{sanitize(path)}` is not an archive: {' or '.join(ARCHIVES)}"
             )
         yield from () if _exclude_filter(artifact_copy, ".")(path) else (path,)
         return
@@ -219,9 +221,7 @@ def _select_whole(
     _require_path(artifact_copy, path, entries)
     target = directory / artifact_copy.destination
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise _copy_error(
-            artifact_copy, f"there is something at `{sanitize(artifact_copy.destination)}` already"
-        )
+        raise _copy_error(artifact_copy, f"`{sanitize(artifact_copy.destination)}` already exists")
     if path in entries.directories:
         for file in entries.below(path):
             yield file, posixpath.join(artifact_copy.destination, posixpath.relpath(file, path))
@@ -265,7 +265,9 @@ def _select_pattern(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator
     segments = [compile_segment(name) for name in artifact_copy.pattern.split("/")]
     depth = len(segments)
     if None in segments:
-        raise _copy_error(artifact_copy, f"`{sanitize(artifact_copy.pattern)}` is no pattern")
+        raise _copy_error(
+            artifact_copy, f"`{sanitize(artifact_copy.pattern)}` is not a valid pattern"
+        )
     matches = sorted(
         path
         for path in entries.all - {"."}
@@ -352,17 +354,17 @@ def _matches_name(pattern: str, name: str) -> bool:
 def _require_path(artifact_copy: ArtifactCopy, path: str, entries: TreeIndex) -> None:
     if path not in entries.all:
         raise _copy_error(
-            artifact_copy, f"there is no `{sanitize(artifact_copy.pattern)}` in its tree"
+            artifact_copy, f"`{sanitize(artifact_copy.pattern)}` not found in the source"
         )
 
 
 def _empty_selection_error(artifact_copy: ArtifactCopy, *, is_excluded: bool) -> SourceError:
-    reason = "all that fits it is left out" if is_excluded else "nothing fits it"
+    reason = "all matches are excluded" if is_excluded else "no match"
     return _copy_error(
-        artifact_copy, f"of `{sanitize(artifact_copy.pattern)}` nothing is taken: {reason}"
+        artifact_copy, f"`{sanitize(artifact_copy.pattern)}` copies nothing: {reason}"
     )
 
 
 def _copy_error(artifact_copy: ArtifactCopy, reason: str) -> SourceError:
-    problem = f"files of `{artifact_copy.source}` cannot be put into it: {reason}"
+    problem = f"cannot copy files of `{artifact_copy.source}`: {reason}"
     return SourceError("source.copy", problem, location=artifact_copy.location)

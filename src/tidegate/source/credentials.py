@@ -86,7 +86,7 @@ class DockerConfigFile(msgspec.Struct, frozen=True):
         try:
             content = read_regular_file(self.path)
         except OSError:
-            problem = "the file of logins cannot be read"
+            problem = "cannot read the login file"
             raise SourceError("source.login", problem, location=Location(str(self.path))) from None
         return read_docker_logins(content, str(self.path)).find(origin)
 
@@ -148,7 +148,7 @@ def read_docker_logins(text: bytes, name: str) -> DockerLogins:
             for host, login in logins_with_credentials.items()
         }
     except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError):
-        problem = "the Docker configuration cannot be read"
+        problem = "cannot read the Docker configuration"
         raise SourceError("source.login", problem, location=Location(name)) from None
     return DockerLogins(logins)
 
@@ -200,7 +200,7 @@ def credentials_from_secret(
         return read_docker_logins(entries[DOCKER_CONFIG_ENTRY], name)
     fields = {field: _read_entry(entries, names, name) for field, names in SECRET_ENTRIES.items()}
     if not any(fields.values()):
-        problem = "the Secret has no entry that opens a source"
+        problem = "the Secret has no credentials for a source"
         supported = (
             "username",
             "password",
@@ -209,7 +209,7 @@ def credentials_from_secret(
             "tls.crt",
             DOCKER_CONFIG_ENTRY,
         )
-        hint = "there may be " + ", ".join(f"`{entry}`" for entry in supported)
+        hint = "supported entries: " + ", ".join(f"`{entry}`" for entry in supported)
         raise SourceError("source.login", problem, location=Location(name), hint=hint)
     credentials = Credentials(
         username=fields["username"],

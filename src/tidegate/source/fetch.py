@@ -126,7 +126,7 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, options: FetchOpt
             directory = checkout.path / normalize_path(chart_path)
         except PathEscapeError:
             problem, location = (
-                f"there is no chart `{sanitize(chart_path)}`",
+                f"chart `{sanitize(chart_path)}` not found",
                 Location(redact_url(checkout.url)),
             )
             raise SourceError("source.chart.missing", problem, location=location) from None

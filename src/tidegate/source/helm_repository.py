@@ -58,7 +58,7 @@ def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEnt
     """Return the entry of exactly the version, else of the highest version in the range."""
     location = Location(redact_url(source.repository))
     if not entries:
-        problem = f"there is no chart `{sanitize(source.chart)}`"
+        problem = f"chart `{sanitize(source.chart)}` not found"
         raise SourceError("source.chart.missing", problem, location=location)
     by_version = {entry.version: entry for entry in reversed(entries)}
     if source.version in by_version:
@@ -66,9 +66,9 @@ def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEnt
     highest = pick_highest(require_range(source.version or "*"), by_version)
     if highest is None:
         name, version_range = sanitize(source.chart), sanitize(source.version or "*")
-        problem = f"chart `{name}` has no version in `{version_range}`"
+        problem = f"chart `{name}` has no version that matches `{version_range}`"
         newest = pick_highest(require_range(">=0-0"), by_version)
-        hint = f"the newest is `{sanitize(newest.text)}`" if newest else ""
+        hint = f"the newest version is `{sanitize(newest.text)}`" if newest else ""
         raise SourceError("source.chart.version", problem, location=location, hint=hint)
     return by_version[highest.text]
 
@@ -78,7 +78,7 @@ def read_index(text: bytes, name: str) -> Index:
     try:
         entries = _index_entries(text, name)
     except DocumentError as error:
-        problem = "the repository's index cannot be read"
+        problem = "cannot read the index of the repository"
         raise SourceError("source.chart.index", problem, location=Location(name)) from error
     return {
         chart: tuple(entry for item in versions if (entry := _read_entry(item)))
@@ -125,7 +125,7 @@ async def _fetch_entry(
     options: FetchOptions,
 ) -> Snapshot:
     if not entry.urls:
-        problem = f"version `{sanitize(entry.version)}` has no address"
+        problem = f"version `{sanitize(entry.version)}` has no URL"
         raise SourceError(
             "source.chart.index", problem, location=Location(redact_url(source.repository))
         )
@@ -204,7 +204,7 @@ def _index_entries(text: bytes, name: str) -> dict[str, object]:
         index = documents[0].body if documents else {}
     entries = index.get("entries") if isinstance(index, dict) else None
     if not isinstance(entries, dict):
-        problem = "the repository's index has no `entries`"
+        problem = "the index of the repository has no `entries`"
         raise SourceError("source.chart.index", problem, location=Location(name))
     return {str(chart): versions for chart, versions in entries.items()}
 

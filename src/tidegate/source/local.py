@@ -41,7 +41,7 @@ async def fetch_local(source: LocalSource, options: FetchOptions, *, strip: int 
     if path.is_file() and path.name.endswith(ARCHIVES):
         return await _fetch_archive(source, path, options, strip)
     if not path.is_dir():
-        reason = "is not a directory or an archive" if path.exists() else "is not there"
+        reason = "is not a directory or an archive" if path.exists() else "does not exist"
         problem = f"`{sanitize(source.path)}` {reason}"
         raise SourceError("source.local", problem, location=Location(sanitize(str(path))))
     if options.known_snapshot is not None and options.known_snapshot.root == path:
@@ -71,7 +71,7 @@ async def list_entries(path: Path, options: FetchOptions) -> list[TreeEntry]:
             return await asyncio.to_thread(read_entries, path, sorted(set(paths)))
         return await asyncio.to_thread(walk_tree, path)
     except OSError as error:
-        problem = f"the directory cannot be read: {sanitize(error.strerror or '')}"
+        problem = f"cannot read the directory: {sanitize(error.strerror or '')}"
         location = Location(sanitize(str(error.filename or path)))
         raise SourceError("source.local", problem, location=location) from error
 
@@ -124,7 +124,7 @@ def read_repository_map(text: str) -> Checkout:
     """Read `URL=PATH`, a repository and the directory that replaces it."""
     url, separator, path = text.rpartition("=")
     if not separator or not url or not path:
-        problem = f"`{sanitize(text)}` does not map an address to a directory"
+        problem = f"`{sanitize(text)}` does not map a URL to a directory"
         raise SourceError("source.map", problem, hint="write `URL=PATH`")
     return Checkout(url, _absolute_path(path), is_override=True)
 

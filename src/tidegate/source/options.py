@@ -94,7 +94,7 @@ def offline_error(display_name: str) -> SourceError:
     """Return the error for something that is not cached in offline mode."""
     return SourceError(
         "source.offline",
-        "it is not in the cache, and the network is not to be used",
+        "not in the cache, and network access is disabled",
         location=Location(redact_password(display_name)),
-        hint="fetch it once without offline mode, or map the address to a directory",
+        hint="fetch it once without `--offline`, or map the URL to a directory",
     )

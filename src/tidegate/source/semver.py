@@ -193,8 +193,8 @@ def require_range(text: str) -> Range:
     if version_range is None:
         raise SourceError(
             "source.version.range",
-            f"`{sanitize(text)}` is not a version or a range of versions",
-            hint="ranges are written as `^1.2`, `~1.2.3`, `>=1.0 <2.0`, `1.x` or `1.0 - 1.4`",
+            f"`{sanitize(text)}` is not a version or version range",
+            hint="write ranges like `^1.2`, `~1.2.3`, `>=1.0 <2.0`, `1.x` or `1.0 - 1.4`",
         )
     return version_range
 

@@ -74,15 +74,15 @@ def split_escaping_links(
 def check_links(root: Path, entries: Iterable[TreeEntry], name: str) -> tuple[str, ...]:
     """Return the files of an untrusted tree.
 
-    Raises SourceError if a link leads out of the tree.
+    Raises SourceError if a link points outside the tree.
     """
     files, escaping = split_escaping_links(root, entries)
     if escaping:
         raise SourceError(
             "source.link",
-            f"the link `{sanitize(escaping[0])}` leads out of its source",
+            f"the link `{sanitize(escaping[0])}` points outside its source",
             location=Location(name),
-            hint="make it point to a file in the same source, or remove it",
+            hint="point it to a file in the same source, or remove it",
         )
     return files
 
@@ -129,7 +129,7 @@ def _list_directory(directory: Path) -> list[os.DirEntry[str]]:
 
 def _read_error(path: Path, error: OSError) -> SourceError:
     """Return the error for a file that is not readable, or was removed meanwhile."""
-    problem = f"it cannot be read: {error.strerror}"
+    problem = f"cannot be read: {error.strerror}"
     return SourceError("source.local", problem, location=Location(str(path)))
 
 
@@ -165,12 +165,12 @@ def check_digest(actual: str, expected_digest: str, name: str) -> None:
     """Raise SourceError if a digest is not the expected one. None may be expected."""
     expected = expected_digest.rpartition(":")[2].lower()
     if expected and expected != actual.rpartition(":")[2]:
-        problem = f"its digest is `{actual}`, and should be `{sanitize(expected_digest)}`"
+        problem = f"its digest is `{actual}`, expected `{sanitize(expected_digest)}`"
         raise SourceError("source.digest", problem, location=Location(name))
 
 
 def check_chart(directory: Path, name: str) -> None:
     """Raise SourceError if a directory is no chart."""
     if not (directory / "Chart.yaml").is_file():
-        problem = "there is no `Chart.yaml` in it"
+        problem = "it has no `Chart.yaml`"
         raise SourceError("source.chart.archive", problem, location=Location(name))

@@ -59,16 +59,16 @@ def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
     """
     is_plain = text.isprintable() and " " not in text and len(text) <= MAX_LENGTH
     if not text or text.startswith("-") or not is_plain:
-        raise _url_error(text, "is not an address that git may be given")
+        raise _url_error(text, "is not a valid git URL")
     if "::" in text.partition("/")[0]:
-        raise _url_error(text, "names a program for git to run")
+        raise _url_error(text, "would make git run a program")
     url = _read_url(text) if "://" in text else _read_scp(text)
     if url.scheme not in schemes:
         allowed = ", ".join(f"`{scheme}`" for scheme in sorted(schemes))
         raise SourceError(
             "source.url.scheme",
             f"`{redact_password(text)}` uses `{sanitize(url.scheme)}`, which is not allowed",
-            hint=f"these are: {allowed}",
+            hint=f"use {allowed}",
         )
     return url
 
@@ -92,14 +92,14 @@ def _read_url(text: str) -> GitUrl:
         parts = urlsplit(text)
         port, host, password = parts.port, (parts.hostname or ""), parts.password
     except ValueError:
-        raise _url_error(text, "is not an address") from None
+        raise _url_error(text, "is not a URL") from None
     scheme = parts.scheme.removeprefix("git+")
     if password is not None:
         raise SourceError(
             "source.url.password",
-            f"`{redact_password(text)}` is written with a password in it",
+            f"`{redact_password(text)}` contains a password",
             location=Location(redact_password(text)),
-            hint="give it through the environment, a credential helper of git, or a Secret",
+            hint="provide it through the environment, a git credential helper or a Secret",
         )
     if scheme == "file":
         return _file_url(text, parts.netloc, unquote(parts.path))
@@ -107,7 +107,7 @@ def _read_url(text: str) -> GitUrl:
     _check_user_and_host(text, user, f"[{host}]" if ":" in host else host)
     path = parts.path
     if path.strip("/") == "" or parts.query or parts.fragment:
-        raise _url_error(text, "does not name a repository")
+        raise _url_error(text, "does not contain a repository")
     return GitUrl(scheme, host, port or DEFAULT_PORTS.get(scheme, 0), path, user, text)
 
 
@@ -120,7 +120,7 @@ def _file_url(text: str, host: str, path: str) -> GitUrl:
 def _read_scp(text: str) -> GitUrl:
     match = _SCP.fullmatch(text)
     if match is None:
-        raise _url_error(text, "is not an address of a repository")
+        raise _url_error(text, "is not a repository URL")
     user, host = match["user"] or "", match["host"]
     _check_user_and_host(text, user, host)
     if match["path"].startswith("-"):
@@ -130,9 +130,9 @@ def _read_scp(text: str) -> GitUrl:
 
 def _check_user_and_host(text: str, user: str, host: str) -> None:
     if not _HOST.fullmatch(host):
-        raise _url_error(text, "has no host that could be one")
+        raise _url_error(text, "has an invalid host")
     if user and not _USER.fullmatch(user):
-        raise _url_error(text, "has no user name that could be one")
+        raise _url_error(text, "has an invalid user name")
 
 
 def _url_error(text: str, reason: str) -> SourceError:

@@ -98,12 +98,12 @@ class HttpClient(msgspec.Struct, frozen=True):
             if url_origin(redirect) != url_origin(url) and not request.shares_credentials:
                 authorization = ""
             if url.startswith("https:") and not redirect.startswith("https:"):
-                problem = "the server redirects to an address without TLS"
+                problem = "the server redirects to a URL without TLS"
                 raise SourceError(
                     "source.http.redirect", problem, location=Location(redact_url(url))
                 )
             url = redirect
-        problem = f"there are more than {MAX_REDIRECTS} redirects"
+        problem = f"more than {MAX_REDIRECTS} redirects"
         raise SourceError(
             "source.http.redirect", problem, location=Location(redact_url(request.url))
         )
@@ -146,12 +146,12 @@ def check_http_url(url: str) -> None:
     if not is_valid:
         raise SourceError(
             "source.url",
-            f"`{redact_url(url)}` is not an address of a web server",
+            f"`{redact_url(url)}` is not an HTTP URL",
             hint="write it as `https://host/path`",
         )
     if parts.password is not None:
-        problem = f"`{redact_url(url)}` is written with a password in it"
-        raise SourceError("source.url.password", problem, hint="give it as a Secret instead")
+        problem = f"`{redact_url(url)}` contains a password"
+        raise SourceError("source.url.password", problem, hint="use a Secret instead")
 
 
 def redact_url(url: str) -> str:
@@ -173,7 +173,7 @@ async def _read_response(response: ClientResponse, request: DownloadRequest) -> 
         async for chunk in response.content.iter_chunked(CHUNK):
             size += len(chunk)
             if size > request.limit:
-                problem = f"the answer is larger than {request.limit // MIB} MiB"
+                problem = f"the response is larger than {request.limit // MIB} MiB"
                 raise SourceError(
                     "source.http.size", problem, location=Location(redact_url(request.url))
                 )
@@ -194,20 +194,22 @@ def _status_error(status: int, url: str) -> SourceError:
     if status in (UNAUTHORIZED, FORBIDDEN):
         return SourceError(
             "source.http.credentials",
-            f"the server says no, with status {status}",
+            f"the server refused access with status {status}",
             location=location,
-            hint="set TIDEGATE_TOKEN_<HOST>, or give a Secret",
+            hint="set TIDEGATE_TOKEN_<HOST>, or provide a Secret",
         )
     if status == NOT_FOUND:
-        return SourceError("source.http.missing", "there is no such file", location=location)
-    return SourceError("source.http.failed", f"the server answers with {status}", location=location)
+        return SourceError("source.http.missing", "file not found", location=location)
+    return SourceError(
+        "source.http.failed", f"the server responded with status {status}", location=location
+    )
 
 
 def _server_error(code: str, url: str, error: Exception) -> SourceError:
     system_error = _connection_error(error)
-    reason = sanitize(system_error or str(error)) or "no answer in time"
+    reason = sanitize(system_error or str(error)) or "timed out"
     return SourceError(
-        code, f"the server cannot be asked: {reason}", location=Location(redact_url(url))
+        code, f"cannot reach the server: {reason}", location=Location(redact_url(url))
     )
 
 
@@ -231,7 +233,7 @@ def _tls_context(credentials: Credentials) -> ssl.SSLContext:
                 pem_file.flush()
                 context.load_cert_chain(pem_file.name)
     except (ssl.SSLError, ValueError) as error:
-        problem = "the certificate, its key or the certificate authority cannot be used"
+        problem = "the certificate, its key or the certificate authority is invalid"
         raise SourceError("source.certificate", problem) from error
     return context
 

@@ -53,7 +53,7 @@ class Jq:
         if isinstance(reply, ProcessError):
             raise self._limit_error(expression, reply)
         if reply.error:
-            problem = f"`{sanitize(expression)}` is no path: {sanitize(reply.error)}"
+            problem = f"`{sanitize(expression)}` is not a jq path: {sanitize(reply.error)}"
             hint = "write it like `.spec.replicas` or `.webhooks[]?.clientConfig.caBundle`"
             raise DialectError("dialect.jq.expression", problem, hint=hint)
 
@@ -88,7 +88,7 @@ class Jq:
 
     def _send(self, payload: bytes) -> JqReply | ProcessError:
         if not self._replies and find_spec("jq") is None:
-            problem = "expressions of jq's cannot be used: jq is not installed"
+            problem = "cannot use jq expressions: jq is not installed"
             raise DialectError("dialect.jq.missing", problem, hint="install `tidegate[jq]`")
         try:
             return _decode_reply(self._worker.request(payload))
@@ -100,9 +100,9 @@ class Jq:
     def _limit_error(
         self, expression: str, error: ProcessError, location: Location | None = None
     ) -> DialectError:
-        shown, hint = f"`{sanitize(expression)}`", "ask for less of the object"
+        shown, hint = f"`{sanitize(expression)}`", "select fewer fields"
         if error.code == TIMEOUT_CODE:
-            problem = f"{shown} does not end within {self._limits.time / SECOND:g} s"
+            problem = f"{shown} timed out after {self._limits.time / SECOND:g}s"
             return DialectError("dialect.jq.timeout", problem, location=location, hint=hint)
         problem = f"{shown} needs more than {self._limits.memory // MIB} MiB of memory"
         return DialectError("dialect.jq.memory", problem, location=location, hint=hint)

@@ -26,7 +26,7 @@ MAX_DESCRIPTORS = 4
 """The three standard streams and the channel that `serve` makes of one: none is left for a file."""
 NO_PATH_PREFIX = "Invalid path expression"
 """How jq's message starts for an expression that makes values instead of naming paths."""
-NOT_A_PATH_MESSAGE = "it makes values, and names no place where one stands"
+NOT_A_PATH_MESSAGE = "it computes values instead of selecting fields"
 CONDITIONAL = lazy_regex(r"//|\b(?:if|catch)\b")
 """Operators of expressions that make a value for one object and name a path in another."""
 

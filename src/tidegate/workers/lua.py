@@ -37,7 +37,7 @@ async def lua_workers(
 
 
 def lua_missing_error() -> KnowledgeError:
-    problem = "health rules in Lua cannot be used: Lua is not installed"
+    problem = "cannot use Lua health checks: Lua is not installed"
     return KnowledgeError("health.lua.missing", problem, hint="install `tidegate[lua]`")
 
 

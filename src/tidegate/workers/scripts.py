@@ -104,10 +104,10 @@ def failure_reason(error: ProcessError | str, noun: str) -> str:
         return error
     match error.code:
         case "external.worker.timeout":
-            return f"the {noun} did not end in time"
+            return f"the {noun} timed out"
         case "external.worker.memory":
-            return f"the object and its {noun} take too much memory"
+            return f"the {noun} needs too much memory"
         case _ if "not enough memory" in error.problem:  # Lua's last words
-            return f"the object and its {noun} take too much memory"
+            return f"the {noun} needs too much memory"
         case _:
-            return f"the {noun} cannot be run: {error.problem}"
+            return f"cannot run the {noun}: {error.problem}"

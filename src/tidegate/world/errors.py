@@ -33,14 +33,16 @@ UNAUTHORIZED_INFO = ErrorInfo(
     "cluster.unauthorized", "sign in again, or choose another context or user"
 )
 OUTCOME_INFO: dict[type[ErrorOutcome], ErrorInfo] = {
-    Conflict: ErrorInfo("cluster.conflict", "read it again: somebody else changed it"),
-    AlreadyExists: ErrorInfo("cluster.exists", "choose another name, or change what is there"),
-    Expired: ErrorInfo("cluster.expired", "list again"),
-    ServerError: ErrorInfo("cluster.failed", "the API server's log says more"),
-    Forbidden: ErrorInfo(
-        "cluster.forbidden", "ask for the right, or choose another context or user"
+    Conflict: ErrorInfo("cluster.conflict", "read the object again: another client changed it"),
+    AlreadyExists: ErrorInfo(
+        "cluster.exists", "choose another name, or change the existing object"
     ),
-    Invalid: ErrorInfo("cluster.invalid", "correct the field that is named"),
+    Expired: ErrorInfo("cluster.expired", "list again"),
+    ServerError: ErrorInfo("cluster.failed", "see the log of the API server"),
+    Forbidden: ErrorInfo(
+        "cluster.forbidden", "request the permission, or choose another context or user"
+    ),
+    Invalid: ErrorInfo("cluster.invalid", "correct the field"),
     NotFound: ErrorInfo("cluster.missing", "check name and namespace"),
     NotServed: ErrorInfo(
         "cluster.not-served", "install the CRD first, or check apiVersion and kind"
@@ -48,28 +50,30 @@ OUTCOME_INFO: dict[type[ErrorOutcome], ErrorInfo] = {
     TooManyRequests: ErrorInfo("cluster.throttled", "try again later"),
 }
 LOSS_INFO = {
-    LossReason.CREDENTIALS: ErrorInfo("cluster.credentials", "mend the credentials of this user"),
+    LossReason.CREDENTIALS: ErrorInfo(
+        "cluster.credentials", "correct the credentials of this user"
+    ),
     LossReason.DISCONNECTED: ErrorInfo(
-        "cluster.disconnected", "is this the address of an API server?"
+        "cluster.disconnected", "check that this is the URL of an API server"
     ),
     LossReason.CREDENTIALS_TIMEOUT: ErrorInfo(
-        "cluster.login-timeout", "run the plugin by hand and see what it waits for"
+        "cluster.login-timeout", "run the plugin manually to see what it waits for"
     ),
-    LossReason.DEADLINE_PASSED: ErrorInfo("cluster.timeout", "try again, or allow more time"),
+    LossReason.DEADLINE_PASSED: ErrorInfo("cluster.timeout", "try again, or raise the timeout"),
     LossReason.PROXY: ErrorInfo("cluster.proxy", "check `proxy-url` of this cluster"),
     LossReason.CONNECTION_REFUSED: ErrorInfo(
-        "cluster.unreachable", "is the server running, and its address right?"
+        "cluster.unreachable", "check that the server is running and its URL is correct"
     ),
     LossReason.TIMEOUT: ErrorInfo(
-        "cluster.timeout", "is the server reachable from here (VPN, firewall)?"
+        "cluster.timeout", "check that the server is reachable (VPN, firewall)"
     ),
     LossReason.UNKNOWN_HOST: ErrorInfo(
-        "cluster.unknown-host", "check the server's name, your DNS and VPN"
+        "cluster.unknown-host", "check the server name, DNS and VPN"
     ),
     LossReason.UNTRUSTED: ErrorInfo(
         "cluster.untrusted", "check `certificate-authority` and `tls-server-name` of this cluster"
     ),
-    LossReason.CANCELLED: ErrorInfo("cluster.timeout", "try again, or allow more time"),
+    LossReason.CANCELLED: ErrorInfo("cluster.timeout", "try again, or raise the timeout"),
 }
 
 

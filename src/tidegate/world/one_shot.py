@@ -35,5 +35,5 @@ async def send_requests(
     finally:
         for request_id, index in pending.items():
             delivery = Delivery.NOT_SENT if client.cancel(request_id) else Delivery.MAYBE_SENT
-            outcomes[index] = NoResponse(delivery, LossReason.CANCELLED, "no answer in time")
+            outcomes[index] = NoResponse(delivery, LossReason.CANCELLED, "timed out")
     return tuple(outcomes[index] for index in range(len(requests)))

@@ -112,7 +112,7 @@ class RequestScheduler:
         """Return the calls that `pop_ready` dropped because their deadline had passed."""
         expired, self._expired = self._expired, []
         outcome = NoResponse(
-            Delivery.NOT_SENT, LossReason.DEADLINE_PASSED, "its time was up before it was sent"
+            Delivery.NOT_SENT, LossReason.DEADLINE_PASSED, "timed out before it was sent"
         )
         return [(pending.call.request_id, _final_outcome(pending, outcome)) for pending in expired]
 

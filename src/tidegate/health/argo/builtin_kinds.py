@@ -46,12 +46,12 @@ def judge_load_balancer(body: JsonObject) -> Verdict:
     """Return the health of an Ingress or a load balancer: healthy when it has an address."""
     if not get_list(body, "status", "loadBalancer", "ingress"):
         return make_verdict(
-            body, PROGRESSING, "AddressPending", "no load balancer has given an address yet"
+            body, PROGRESSING, "AddressPending", "waiting for the address of the load balancer"
         )
     ingresses = get_mappings(body, "status", "loadBalancer", "ingress")
     addresses = [get_text(ingress, "ip") or get_text(ingress, "hostname") for ingress in ingresses]
     listed = ", ".join(address for address in addresses if address) or "an address"
-    return make_verdict(body, HEALTHY, "AddressAssigned", f"the load balancer gave {listed}")
+    return make_verdict(body, HEALTHY, "AddressAssigned", f"load balancer address: {listed}")
 
 
 def judge_pvc(body: JsonObject) -> Verdict:
@@ -61,12 +61,14 @@ def judge_pvc(body: JsonObject) -> Verdict:
             volume = get_text(body, "spec", "volumeName", default="a volume")
             return make_verdict(body, HEALTHY, "Bound", f"bound to {volume}")
         case "Pending":
-            return make_verdict(body, PROGRESSING, "Pending", "no volume is bound to it yet")
+            return make_verdict(body, PROGRESSING, "Pending", "waiting for a volume")
         case "Lost":
             volume = get_text(body, "spec", "volumeName", default="the volume")
-            return make_verdict(body, DEGRADED, "Lost", f"{volume} that it was bound to is gone")
+            return make_verdict(
+                body, DEGRADED, "Lost", f"the bound {volume} does not exist any more"
+            )
         case _:
-            return make_verdict(body, UNKNOWN, "PhaseUnknown", "its phase is not known")
+            return make_verdict(body, UNKNOWN, "PhaseUnknown", "unknown phase")
 
 
 def judge_api_service(body: JsonObject) -> Verdict:
@@ -151,7 +153,7 @@ def _judge_conditions(body: JsonObject, conditions: list[JsonObject]) -> Verdict
             return make_verdict(body, DEGRADED, reason, get_text(condition, "message") or reason)
     for condition in conditions:
         if is_true(condition) and condition.get("type") in ("AbleToScale", "ScalingLimited"):
-            message = get_text(condition, "message") or "the autoscaler works"
+            message = get_text(condition, "message") or "the autoscaler is active"
             return make_verdict(
                 body, HEALTHY, get_text(condition, "reason", default="AbleToScale"), message
             )

@@ -184,18 +184,16 @@ def judge_workflow(body: JsonObject) -> Verdict:
     status_message = get_text(body, "status", "message")
     match phase:
         case "" | "Pending" | "Running":
-            message = status_message or "the workflow has not ended yet"
+            message = status_message or "the workflow is running"
             return make_verdict(body, PROGRESSING, phase or "Pending", message)
         case "Succeeded":
-            message = status_message or "the workflow has succeeded"
+            message = status_message or "the workflow succeeded"
             return make_verdict(body, HEALTHY, phase, message, final=True)
         case "Failed" | "Error":
-            message = status_message or "the workflow did not succeed"
+            message = status_message or "the workflow failed"
             return make_verdict(body, DEGRADED, phase, message, final=True)
         case _:
-            return make_verdict(
-                body, UNKNOWN, "PhaseUnknown", status_message or "its phase is not known"
-            )
+            return make_verdict(body, UNKNOWN, "PhaseUnknown", status_message or "unknown phase")
 
 
 def judge_rollout(body: JsonObject) -> Verdict:

@@ -70,7 +70,7 @@ def _judge_phase(body: JsonObject) -> Verdict:
                 body,
                 HEALTHY,
                 "Succeeded",
-                status_message or "every container ended well",
+                status_message or "all containers succeeded",
                 final=True,
             )
         case "Failed":
@@ -82,19 +82,17 @@ def _judge_phase(body: JsonObject) -> Verdict:
             return _judge_readiness(body, status_message)
         case "Running" if get_text(body, "spec", "restartPolicy") in ("OnFailure", "Never"):
             return make_verdict(
-                body, PROGRESSING, "Running", status_message or "its containers have not ended yet"
+                body, PROGRESSING, "Running", status_message or "containers are running"
             )
         case _:
-            return make_verdict(
-                body, UNKNOWN, "PhaseUnknown", status_message or "its phase is not known"
-            )
+            return make_verdict(body, UNKNOWN, "PhaseUnknown", status_message or "unknown phase")
 
 
 def _judge_readiness(body: JsonObject, status_message: str) -> Verdict:
     ready = find_condition(body, "Ready")
     if is_true(ready):
         return make_verdict(
-            body, HEALTHY, "Ready", status_message or "every container is ready", condition=ready
+            body, HEALTHY, "Ready", status_message or "all containers are ready", condition=ready
         )
     restarted = [
         status
@@ -102,7 +100,7 @@ def _judge_readiness(body: JsonObject, status_message: str) -> Verdict:
         if get_value(status, "lastState", "terminated") is not None
     ]
     if restarted:
-        default = f"container `{get_text(restarted[0], 'name')}` has ended and was started again"
+        default = f"container `{get_text(restarted[0], 'name')}` was restarted"
         message = status_message or _termination_message(restarted[0], "lastState") or default
         return make_verdict(body, DEGRADED, "ContainerRestarted", message, condition=ready)
     message = status_message or _progress_message(body)
@@ -138,11 +136,11 @@ def _progress_message(body: JsonObject) -> str:
             return _waiting_message(status)
     scheduled = find_condition(body, "PodScheduled")
     if scheduled and not is_true(scheduled):
-        return get_text(scheduled, "message") or "it is not scheduled yet"
+        return get_text(scheduled, "message") or "not scheduled yet"
     containers = _container_statuses(body)
     ready = sum(get_value(status, "ready") is True for status in containers)
     if not containers:
-        return "its containers have not been started yet"
+        return "containers are not started yet"
     return f"{ready} of {len(containers)} containers are ready"
 
 
@@ -155,7 +153,7 @@ def _waiting_message(container: JsonObject) -> str:
 
 def _failure_message(body: JsonObject) -> str:
     messages = (_termination_message(status, "state") for status in _all_container_statuses(body))
-    return next((message for message in messages if message), "it ended without saying why")
+    return next((message for message in messages if message), "ended without a reason")
 
 
 def _termination_message(container: JsonObject, state: str) -> str:

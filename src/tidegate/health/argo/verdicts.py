@@ -67,7 +67,9 @@ def is_true(condition: JsonObject) -> bool:
 
 def make_error_verdict(body: JsonObject, problem: str) -> Verdict:
     """Return Unknown: the Lua script of Argo CD fails for such an object."""
-    return make_verdict(body, UNKNOWN, "NotUnderstood", f"Argo CD cannot judge it: {problem}")
+    return make_verdict(
+        body, UNKNOWN, "NotUnderstood", f"Argo CD cannot evaluate its health: {problem}"
+    )
 
 
 def is_hook(body: JsonObject) -> bool:

@@ -71,7 +71,7 @@ class CelInterpreter:
                 return messages.CelCompileError(index, _error_message(error))
             kind = compiled.return_type().name()
             if request.checked and kind != "BOOL":
-                problem = f"it gives {_type_name(kind)}, and must give true or false"
+                problem = f"the result is {_type_name(kind)}, not true or false"
                 return messages.CelCompileError(index, problem)
             result = compiled.eval(data=variables)
             if result.type().name() == "ERROR":
@@ -103,7 +103,7 @@ def is_cel_installed() -> bool:
 
 
 def _type_name(kind: str) -> str:
-    return "something that only the object tells" if kind == "DYN" else f"`{kind.lower()}`"
+    return "a value that depends on the object" if kind == "DYN" else f"`{kind.lower()}`"
 
 
 def _error_message(problem: object) -> str:

@@ -69,12 +69,12 @@ def read_cel_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
 def _interpret_response(answer: CelResponse) -> tuple[Health, str, str]:
     match answer:
         case CelMatch(place) if place == CURRENT:
-            return Health.HEALTHY, "Current", "its expression `current` is true"
+            return Health.HEALTHY, "Current", "expression `current` is true"
         case CelMatch(place) if place == FAILED:
-            return Health.DEGRADED, "Failed", "its expression `failed` is true"
+            return Health.DEGRADED, "Failed", "expression `failed` is true"
         case CelMatch(place) if place == IN_PROGRESS:
-            return Health.PROGRESSING, "InProgress", "its expression `inProgress` is true"
+            return Health.PROGRESSING, "InProgress", "expression `inProgress` is true"
         case CelMatch():
-            return Health.PROGRESSING, "InProgress", "its expression `current` is not true yet"
+            return Health.PROGRESSING, "InProgress", "expression `current` is not true yet"
         case CelCompileError(_, problem) | CelEvaluationError(_, problem):
             return Health.UNKNOWN, "CELError", problem

@@ -97,10 +97,9 @@ def _settings(content: bytes, name: str) -> Iterator[tuple[str, Json, Location]]
     holders = [document for document in read_documents(content, name) if _has_settings(document)]
     if not holders:
         problem = (
-            f"there is no ConfigMap `{CONFIG_MAP_NAME}` in it, "
-            f"and no key that begins with `{LEGACY_KEY}`"
+            f"no ConfigMap `{CONFIG_MAP_NAME}` found, and no key that starts with `{LEGACY_KEY}`"
         )
-        hint = "docs/reference/health-rules.md says what a file of rules looks like"
+        hint = "see docs/reference/health-rules.md for the format"
         raise KnowledgeError("health.lua.none", problem, location=Location(name), hint=hint)
     for document in holders:
         parent = ("data",) if "kind" in document.body else ()
@@ -121,8 +120,8 @@ def _has_settings(document: Document) -> bool:
 
 def _require_text(key: str, value: Json, location: Location) -> str:
     if not isinstance(value, str):
-        problem = f"the value of `{sanitize(key)}` must be a text"
-        hint = "put it in quotes, as a ConfigMap has it"
+        problem = f"the value of `{sanitize(key)}` must be a string"
+        hint = "put it in quotes, as in a ConfigMap"
         raise KnowledgeError("health.lua.value", problem, location=location, hint=hint)
     return value
 
@@ -195,11 +194,11 @@ def _read_customization(
             raise KnowledgeError("health.lua.value", problem, location=location)
         return {target: replace(script, open_libs=GO_BOOLEANS[value])}
     if customization not in OTHER_CUSTOMIZATIONS:
-        problem = f"there are no customizations of the type `{sanitize(customization)}`"
+        problem = f"unknown customization `{sanitize(customization)}`"
         known_types = ", ".join(
             f"`{name}`" for name in (HEALTH, OPEN_LIBS, *sorted(OTHER_CUSTOMIZATIONS))
         )
-        hint = f"there are {known_types}"
+        hint = f"use one of {known_types}"
         raise KnowledgeError("health.lua.key", problem, location=location, hint=hint)
     return {}
 
@@ -216,4 +215,4 @@ def _target(group_kind: str, key: str, location: Location) -> str:
 
 
 def _error_group(name: str, errors: list[TidegateError]) -> ExceptionGroup[TidegateError]:
-    return ExceptionGroup(f"rules of {name} cannot be used", errors)
+    return ExceptionGroup(f"cannot use the rules of {name}", errors)

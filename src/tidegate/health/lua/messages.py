@@ -65,10 +65,10 @@ def read_lua_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
 def _interpret_response(answer: LuaResponse) -> tuple[Health, str, str]:
     match answer:
         case ScriptResult(status, message) if status in HEALTH_STATUSES:
-            return Health(status), status, message or f"its script says {status}"
+            return Health(status), status, message or f"its health script returns {status}"
         case ScriptResult():
             return Health.UNKNOWN, "InvalidStatus", INVALID_STATUS
         case NoScriptResult():
-            return Health.UNKNOWN, "NoStatus", "its script does not say how it is"
+            return Health.UNKNOWN, "NoStatus", "its health script returns no status"
         case ScriptFailed(problem):
             return Health.UNKNOWN, "LuaError", problem

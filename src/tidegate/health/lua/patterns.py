@@ -30,13 +30,13 @@ def compile_pattern(key: str) -> re.Pattern[str]:
     """Compile a pattern. Raises ValueError if it is invalid."""
     pieces = _PIECE.findall(key)
     if not {"[", "]", "\\"}.isdisjoint(pieces) or pieces.count("{") != pieces.count("}"):
-        raise ValueError("a bracket has no other half")
+        raise ValueError("a bracket is not closed")
     if any(
         range_match[1] > range_match[2]
         for piece in pieces
         if (range_match := _RANGE.fullmatch(piece))
     ):
-        raise ValueError("a range ends before it begins")
+        raise ValueError("a range is reversed")
     return compile_glob(key)
 
 
@@ -45,5 +45,5 @@ def check_key(key: str, location: Location | None = None) -> None:
     try:
         compile_pattern(key)
     except ValueError as error:
-        problem = f"`{sanitize(key)}` is no pattern: {error}"
+        problem = f"`{sanitize(key)}` is not a valid pattern: {error}"
         raise KnowledgeError("health.lua.key", problem, location=location) from None

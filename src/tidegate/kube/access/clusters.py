@@ -35,7 +35,7 @@ def check_proxy(url: str, location: Location) -> SecretValue:
         problem = f"proxies of type `{parts.scheme}` are not supported"
         hint = "use an http or https proxy, or a tunnel such as `ssh -L`"
     else:
-        problem = "the proxy's URL does not start with `http://` or `https://` and a host"
+        problem = "the proxy URL does not start with `http://` or `https://` and a host"
         hint = "write it as `http://proxy.example:3128`"
     raise ConfigError("config.proxy", problem, location=location, hint=hint)
 
@@ -183,9 +183,9 @@ def _read_url(cluster: ConfigEntry) -> tuple[str, str]:
     parts = _split(text if has_scheme else f"http://{text}")
     is_usable = parts is not None and parts.scheme in ("http", "https") and parts.hostname
     if parts is None or not is_usable or (not has_scheme and parts.path.strip("/")):
-        raise _server_error(cluster, "is not a URL of an API server")
+        raise _server_error(cluster, "is not the URL of an API server")
     if parts.username or parts.password:
-        raise _server_error(cluster, "holds a user name or password")
+        raise _server_error(cluster, "contains a user name or password")
     path = parts.path.rstrip("/")
     url = f"{parts.scheme}://{parts.netloc}{path}"
     return url, f"{parts.scheme}://{parts.netloc}{parts.path}" if path else text

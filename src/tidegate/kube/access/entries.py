@@ -93,9 +93,7 @@ class ConfigEntry:
 
     def _nested_entry(self, *path: str | int, item: Json) -> ConfigEntry:
         if not isinstance(item, dict):
-            raise self._type_error(
-                str(path[0]), "made of names and values", "look at its indentation"
-            )
+            raise self._type_error(str(path[0]), "a mapping", "check its indentation")
         return ConfigEntry(self.title, self.file, (*self.path, *path), item)
 
     def resolve_path(self, key: str) -> Path | None:
@@ -112,7 +110,7 @@ class ConfigEntry:
         path = self.resolve_path(key)
         if inline and path:
             problem = f"{self.title} has both `{key}` and `{key}-data`"
-            hint = "remove one of the two; kubectl takes no such file either"
+            hint = "remove one of the two; kubectl rejects such a file, too"
             raise ConfigError("config.conflict", problem, location=self.locate(key), hint=hint)
         if inline:
             return self._decode_base64(f"{key}-data", inline)
@@ -139,6 +137,6 @@ def read_file(path: Path, location: Location) -> bytes:
     try:
         return read_regular_file(path)
     except OSError as error:
-        problem = f"file `{path}` cannot be read: {error.strerror}"
-        hint = "paths in a kubeconfig are relative to the file they stand in"
+        problem = f"cannot read file `{path}`: {error.strerror}"
+        hint = "paths in a kubeconfig are relative to that kubeconfig"
         raise ConfigError("config.file", problem, location=location, hint=hint) from error

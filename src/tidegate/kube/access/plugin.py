@@ -24,7 +24,7 @@ INTERACTIVE_LIMITS = Limits(time=Ms(10 * MINUTE), output=MIB)
 """The user may have to find a phone and type a code."""
 MIN_REDACTED_LENGTH = 4
 """Minimum length of a value that is redacted: shorter ones are part of many words."""
-MANUAL_HINT = "see the manual of the plugin"
+MANUAL_HINT = "see the documentation of the plugin"
 
 
 class ExecCredential(NamedTuple):
@@ -55,8 +55,8 @@ async def run_plugin(plugin: ExecPlugin, *, has_terminal: bool) -> ExecCredentia
     Raises ConfigError if it fails, and WaitTimeoutError if it does not finish in time.
     """
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not has_terminal:
-        problem = f"exec plugin `{plugin.command}` wants to ask questions, and there is no terminal"
-        hint = "run this from a terminal, or log in by another way"
+        problem = f"exec plugin `{plugin.command}` needs a terminal to ask questions"
+        hint = "run this from a terminal, or use another login"
         raise ConfigError("config.exec.terminal", problem, location=plugin.location, hint=hint)
     interactive = has_terminal and plugin.interactive_mode is not InteractiveMode.NEVER
     return _read_credential(await _run_program(plugin, interactive=interactive), plugin)
@@ -112,17 +112,19 @@ def _read_credential(output: bytes, plugin: ExecPlugin) -> ExecCredential:
     if (response.api_version, response.kind) != (plugin.api_version, "ExecCredential"):
         actual = sanitize(f"{response.api_version} {response.kind}")
         raise _response_error(
-            plugin, f"answered with `{actual}`, not `{plugin.api_version} ExecCredential`"
+            plugin, f"returned `{actual}`, not `{plugin.api_version} ExecCredential`"
         )
     status = response.status
     if status is None:
-        raise _response_error(plugin, "gave no `status`")
+        raise _response_error(plugin, "returned no `status`")
     if not (status.token or status.client_certificate_data or status.client_key_data):
-        raise _response_error(plugin, "gave neither a token nor a certificate")
+        raise _response_error(plugin, "returned neither a token nor a certificate")
     if bool(status.client_certificate_data) != bool(status.client_key_data):
-        raise _response_error(plugin, "gave a certificate without its key, or a key alone")
+        raise _response_error(
+            plugin, "returned a certificate without a key, or a key without a certificate"
+        )
     if status.token and check_token(status.token, ""):
-        raise _response_error(plugin, "gave a token that holds a line break")
+        raise _response_error(plugin, "returned a token with a line break")
     expiry = status.expiration_timestamp
     return ExecCredential(
         SecretValue(status.token) if status.token else None,
@@ -143,7 +145,7 @@ def _decode(output: bytes, plugin: ExecPlugin) -> _PluginResponse:
     try:
         return msgspec.json.decode(output, type=_PluginResponse)
     except msgspec.ValidationError as error:
-        raise _response_error(plugin, f"gave a wrong answer: {error}") from None
+        raise _response_error(plugin, f"returned invalid output: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
@@ -151,7 +153,7 @@ def _decode(output: bytes, plugin: ExecPlugin) -> _PluginResponse:
         return msgspec.convert(documents[0].body if documents else {}, type=_PluginResponse)
     except (DocumentError, msgspec.ValidationError):
         # Not chained: a reader's complaint may quote what it read.
-        raise _response_error(plugin, "gave no JSON") from None
+        raise _response_error(plugin, "returned no JSON") from None
 
 
 def _response_error(plugin: ExecPlugin, reason: str) -> ConfigError:

@@ -105,7 +105,7 @@ def read_identity(user: ConfigEntry) -> ImpersonatedUser | None:
         return None
     texts = (identity.user, identity.uid, *identity.groups, *(text for _, text in identity.extra))
     if any(CONTROL_CHARACTER.search(text) for text in texts):
-        problem = f"{user.title} impersonates a name that holds a line break"
+        problem = f"{user.title} impersonates a name with a line break"
         raise ConfigError("config.impersonation", problem, location=user.locate("as"))
     return identity
 
@@ -115,11 +115,11 @@ def read_plugin(
 ) -> ExecPlugin:
     command = exec_entry.get_text("command")
     if not command:
-        raise _plugin_error(exec_entry, "command", "has no `command`", "name the program to run")
+        raise _plugin_error(exec_entry, "command", "has no `command`", "set the program to run")
     api_version = exec_entry.get_text("apiVersion")
     if api_version not in (V1, V1BETA1):
         reason = f"must have `apiVersion` {V1} or {V1BETA1}"
-        raise _plugin_error(exec_entry, "apiVersion", reason, "see the manual of the plugin")
+        raise _plugin_error(exec_entry, "apiVersion", reason, "see the documentation of the plugin")
     path = exec_entry.resolve_path("command") if "/" in command else None
     variables = _read_variables(exec_entry)
     return ExecPlugin(
@@ -140,7 +140,7 @@ def check_token(token: str, title: str) -> str:
     """Return what is wrong with a token. Returns an empty text if it is valid."""
     if not token:
         return f"the token of {title} is empty"
-    return f"the token of {title} holds a line break" if CONTROL_CHARACTER.search(token) else ""
+    return f"the token of {title} contains a line break" if CONTROL_CHARACTER.search(token) else ""
 
 
 def _read_token(user: ConfigEntry) -> BearerToken | TokenFile:
@@ -182,7 +182,7 @@ def _read_interactive(exec_entry: ConfigEntry, api_version: str) -> InteractiveM
     try:
         return InteractiveMode(text)
     except ValueError:
-        reason = "must say whether it may ask the user"
+        reason = "does not set whether it may ask the user"
         hint = "set `interactiveMode` to Never, IfAvailable or Always"
         raise _plugin_error(exec_entry, "interactiveMode", reason, hint) from None
 

@@ -50,8 +50,8 @@ class LocalKey:
         if not self._variable:
             return None
         if len(self._variable) < MIN_LENGTH:
-            problem = f"`{VARIABLE}` has fewer than {MIN_LENGTH} characters, and could be guessed"
-            hint = "take something random, such as what `openssl rand -hex 32` prints"
+            problem = f"`{VARIABLE}` has fewer than {MIN_LENGTH} characters and could be guessed"
+            hint = "use a random value, for example from `openssl rand -hex 32`"
             raise ConfigError("config.key", problem, hint=hint)
         return hashlib.blake2b(self._variable.encode(), digest_size=KEY_SIZE).digest()
 

@@ -57,7 +57,7 @@ def unpack(packed: bytes) -> bytes:
     decompressor = zlib.decompressobj()
     text = decompressor.decompress(packed, MAX_SIZE)
     if decompressor.unconsumed_tail or not decompressor.eof:
-        raise zlib.error("it is too large, or not whole")
+        raise zlib.error("it is too large or incomplete")
     return text
 
 

@@ -133,7 +133,7 @@ class _Parser:
         self._position += 1
         if not self._next().isascii():
             # Flux steps back by the bytes of the character and misses the position.
-            raise SubstitutionError("no offset stands behind the `:`")
+            raise SubstitutionError("no offset after `:`")
         offset = self._argument(":}")
         if not self._take(":", len(self._text)):
             return self._close(Expansion(name, ":", (offset,)))
@@ -142,7 +142,7 @@ class _Parser:
     def _replacement(self, name: str, operator: str) -> Expansion:
         old = self._argument("/", ("$$", "\\/", "\\\\"))
         if not self._take("/", len(self._text)):
-            raise SubstitutionError("a `/` must part what is replaced from what replaces it")
+            raise SubstitutionError("a `/` must separate the pattern from its replacement")
         if self._next() == "}":
             return self._close(Expansion(name, operator, (old,)))
         new = self._argument("}", ("$$", "\\/", "\\\\"))
@@ -155,7 +155,7 @@ class _Parser:
         start = self._position
         text = self._literal(stops, escapes)
         if self._position == start:
-            raise SubstitutionError("an argument is missing, or the closing `}`")
+            raise SubstitutionError("missing argument or closing `}`")
         return text
 
     def _name(self) -> str:
@@ -165,12 +165,12 @@ class _Parser:
         ):
             self._position += 1
         if self._position == start:
-            raise SubstitutionError("no variable name follows")
+            raise SubstitutionError("missing variable name")
         return self._text[start : self._position]
 
     def _close(self, expansion: Expansion) -> Expansion:
         if self._next() != "}":
-            raise SubstitutionError("no closing `}` stands where it must")
+            raise SubstitutionError("missing closing `}`")
         self._position += 1
         return expansion
 

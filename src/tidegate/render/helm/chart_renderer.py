@@ -58,7 +58,7 @@ async def helm_workers(
     Helm fetches the schemas that a chart's schema refers to, unless `offline` is set.
     """
     if find_spec("helm_python") is None:
-        problem = "Helm charts cannot be rendered: the Helm SDK is not installed"
+        problem = "cannot render Helm charts: the Helm SDK is not installed"
         hint = "install `tidegate[helm]`"
         raise RenderError("render.helm.missing", problem, hint=hint)
     environment = {
@@ -138,11 +138,11 @@ def read_rendered_text(text: str, path: str, number: int) -> Iterator[Document]:
         documents = read_documents(text, path)
     except DocumentError as error:
         line = (
-            f" in line {error.location.line} of it"
+            f" in line {error.location.line} of the output"
             if error.location and error.location.line
             else ""
         )
-        problem = f"object {number + 1} that the template comes to cannot be read{line}"
+        problem = f"cannot parse object {number + 1} of the rendered template{line}"
         location = Location(path)
         raise RenderError(
             "render.helm.yaml", f"{problem}: {error.problem}", location=location, hint=error.hint
@@ -171,10 +171,10 @@ def hook_events(document: Document) -> frozenset[str] | None:
 def _worker_error(error: ProcessError, release: ChartRequest) -> RenderError:
     """Return the error for a worker that died while it rendered the chart."""
     location = Location(release.chart)
-    problem = f"the chart for `{sanitize(release.name)}` cannot be rendered: {error.problem}"
+    problem = f"cannot render the chart of release `{sanitize(release.name)}`: {error.problem}"
     match error.code:
         case "external.worker.timeout":
-            hint = "look for a template that loops, or give it more time"
+            hint = "check for a template that loops, or raise the time limit"
             return RenderError("render.helm.timeout", problem, location=location, hint=hint)
         case "external.worker.memory":
             return RenderError("render.helm.memory", problem, location=location, hint=error.hint)

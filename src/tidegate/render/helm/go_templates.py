@@ -124,7 +124,7 @@ async def _request(request: GoTemplateRequest, originals: Sequence[str], workers
     try:
         reply = _decode(await workers.request(_encode(request)))
     except ProcessError as error:
-        problem = f"the templates cannot be rendered: {error.problem}"
+        problem = f"cannot render the templates: {error.problem}"
         raise RenderError("render.template", problem, hint=error.hint) from error
     if isinstance(reply, WorkerError):
         match = _TEMPLATE_PATH.fullmatch(reply.location.name) if reply.location else None
@@ -139,7 +139,7 @@ def _is_strict(options: Sequence[str]) -> bool:
     for option in options:
         if option != STRICT and option not in LENIENT:
             hint = format_suggestion(option, (STRICT, *LENIENT))
-            raise _template_error(f"there is no option `{sanitize(option)}` for templates", hint)
+            raise _template_error(f"unknown template option `{sanitize(option)}`", hint)
     return bool(options) and options[-1] == STRICT
 
 
@@ -199,8 +199,8 @@ def _translate_tokens(action: str) -> Iterator[str]:
             pending.append(False)
         name = token["name"] or ""
         if name in HELM_FUNCTIONS:
-            hint = "use one of sprig's, or one that Argo CD adds"
-            raise _template_error(f"Argo CD has no function `{name}` for templates", hint)
+            hint = "use a sprig function, or one that Argo CD adds"
+            raise _template_error(f"Argo CD has no template function `{name}`", hint)
         if name == SLUGIFY:
             pending[-1] = True
         yield "list" if name == SLUGIFY else TRANSLATED_FUNCTIONS.get(name, token[0])

@@ -84,8 +84,8 @@ class _Writer:
             return
         except _InvalidLineError as error:
             name = sanitize(self._line.partition("=")[0])
-            problem = f"the parameter `{name}` cannot be set: {error}"
-            hint = "names look like `image.tag`, `ports[0].name`; write `\\.` for a dot in a key"
+            problem = f"cannot set the parameter `{name}`: {error}"
+            hint = "write names like `image.tag` or `ports[0].name`; escape a dot in a key as `\\.`"
             raise RenderError("render.helm.parameter", problem, hint=hint) from None
 
     def _until(self, stops: str) -> tuple[str, str]:
@@ -152,7 +152,7 @@ class _Writer:
             raise _InvalidLineError(f"it is nested more than {MAX_LEVEL} deep")
         inner = values.get(key, {})
         if not isinstance(inner, dict):
-            raise _InvalidLineError(f"`{sanitize(key)}` is not a mapping in the values so far")
+            raise _InvalidLineError(f"`{sanitize(key)}` is not a mapping in the previous values")
         try:
             self._key(inner, level)
             if not inner:
@@ -165,7 +165,7 @@ class _Writer:
         index = self._number()
         items = values.get(key, [])
         if not isinstance(items, list):
-            raise _InvalidLineError(f"`{sanitize(key)}` is not a list in the values so far")
+            raise _InvalidLineError(f"`{sanitize(key)}` is not a list in the previous values")
         try:
             items = self._in_list(items, index, level)
         finally:
@@ -176,7 +176,7 @@ class _Writer:
         if not stop:
             raise _EndOfLineError
         if not _INTEGER.fullmatch(text) or int(text) not in INT64:
-            raise _InvalidLineError("an index must be a number in `[` and `]`")
+            raise _InvalidLineError("an index must be a number between `[` and `]`")
         if int(text) < 0:
             raise _InvalidLineError("an index must not be negative")
         return int(text)
@@ -184,14 +184,14 @@ class _Writer:
     def _in_list(self, items: list[Json], index: int, level: int) -> list[Json]:
         text, stop = self._until("[.=")
         if text:
-            raise _InvalidLineError("something stands behind `]` that is neither `.`, `[` nor `=`")
+            raise _InvalidLineError("only `.`, `[` or `=` may follow `]`")
         existing = items[index] if index < len(items) else None
         match stop:
             case "=":
                 return _set_item(items, index, self._item())
             case "[":
                 if not isinstance(existing, list | None):
-                    raise _InvalidLineError("an item is not a list in the values so far")
+                    raise _InvalidLineError("an item is not a list in the previous values")
                 return _set_item(items, index, self._in_list(existing or [], self._number(), level))
             case ".":
                 return self._in_mapping(items, index, level)
@@ -218,7 +218,7 @@ def _set_key(values: Values, key: str, value: Json) -> None:
 def _set_item(items: list[Json], index: int, value: Json) -> list[Json]:
     """Set an item in place; a list that must grow is copied, as in Go."""
     if index > MAX_INDEX:
-        raise _InvalidLineError(f"an index must not be above {MAX_INDEX}")
+        raise _InvalidLineError(f"an index must not exceed {MAX_INDEX}")
     if index >= len(items):
         items = items + [None] * (index + 1 - len(items))
     items[index] = value

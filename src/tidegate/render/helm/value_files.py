@@ -106,7 +106,7 @@ def find_file_parameter(name: str, path: str, value_files: ValueFiles) -> FilePa
     """Return the parameter of an entry of `fileParameters`, which names one file."""
     entry = _read(path, value_files)
     if entry.url:
-        problem = f"the parameter `{sanitize(name)}` must come from a file of a source"
+        problem = f"the parameter `{sanitize(name)}` must be read from a file of a source"
         raise RenderError("render.helm.file", problem, location=Location(sanitize(path)))
     return FileParameter(name, entry.path if entry.root else f"/{entry.path}", entry.root)
 
@@ -122,7 +122,7 @@ def _read(entry: str, value_files: ValueFiles) -> _ValueEntry:
     url = _URL.match(text)
     if url is not None:
         if url[1].lower() not in value_files.schemes:
-            problem = f"values are not fetched over `{sanitize(url[1])}`"
+            problem = f"fetching values over `{sanitize(url[1])}` is not allowed"
             hint = "allowed are " + ", ".join(
                 f"`{scheme}`" for scheme in sorted(value_files.schemes)
             )
@@ -139,9 +139,9 @@ def _check_reference(first: str, value_files: ValueFiles, entry: str) -> None:
     reference = _REFERENCE.fullmatch(first)
     if reference is None or reference[1] in value_files.variables:
         return
-    problem = f"`{sanitize(entry)}` starts at a source that is not there"
+    problem = f"`{sanitize(entry)}` refers to an unknown source"
     known_refs = ", ".join(f"`${name}`" for name in sorted(value_files.refs))
-    hint = f"there are {known_refs}" if known_refs else "no source of the Application has a `ref`"
+    hint = f"use one of {known_refs}" if known_refs else "no source of the Application has a `ref`"
     raise RenderError(
         "render.helm.reference", problem, location=Location(sanitize(entry)), hint=hint
     )
@@ -166,11 +166,11 @@ def _matching_files(entry: _ValueEntry, value_files: ValueFiles) -> Iterator[str
     except PathEscapeError as error:
         raise path_error(error.violation, entry.text) from None
     except ValueError as error:
-        problem = f"`{sanitize(entry.text)}` is no pattern: {error}"
+        problem = f"`{sanitize(entry.text)}` is not a valid pattern: {error}"
         raise RenderError("render.helm.pattern", problem, location=location) from None
     if not paths and not value_files.ignore_missing:
-        problem = f"no file fits `{sanitize(entry.text)}`"
-        hint = "set `ignoreMissingValueFiles` if that is fine"
+        problem = f"no file matches `{sanitize(entry.text)}`"
+        hint = "set `ignoreMissingValueFiles` to allow that"
         raise RenderError("render.helm.file", problem, location=location, hint=hint)
     yield from paths
 
@@ -190,7 +190,7 @@ def _require_fetched(entries: Iterable[_ValueEntry], value_files: ValueFiles) ->
         "render.helm.remote-values",
         f"the values at `{redact_query(urls[0])}`{more} must be fetched first",
         location=Location(redact_query(urls[0])),
-        hint="allow the network, or keep the values in a source",
+        hint="allow network access, or store the values in a source",
     )
     error.urls = urls
     raise error

@@ -51,8 +51,8 @@ class LookupsError(RenderError):
 
 def lookups_error(paths: Iterable[str], *, location: Location) -> LookupsError:
     """Return the error that names the API paths to read from a cluster."""
-    problem = "templates look up something else in the cluster each time that they are rendered"
-    hint = "look for a `lookup` with a name that is random"
+    problem = "templates look up different objects each time they are rendered"
+    hint = "check for a `lookup` with a random name"
     error = LookupsError("render.helm.lookup", problem, location=location, hint=hint)
     error.paths = tuple(paths)
     return error
@@ -69,7 +69,7 @@ def dependency_error(
         "render.helm.remote",
         f"the chart needs `{sanitize(str(first))}`{more}, which must be fetched first",
         location=location,
-        hint="allow the network, or put the chart into `charts`",
+        hint="allow network access, or add the chart to `charts`",
     )
     error.dependencies = missing
     return error

@@ -70,7 +70,7 @@ async def render_directory(
     files = list_manifest_files(directory, rooted_files)
     names = [name for name in files if directory.jsonnet and is_jsonnet(name)]
     if names and find_spec("_gojsonnet") is None:
-        problem = f"`{sanitize(names[0])}` is Jsonnet, and go-jsonnet is not installed"
+        problem = f"`{sanitize(names[0])}` is Jsonnet, but go-jsonnet is not installed"
         hint = "install `tidegate[jsonnet]`"
         raise RenderError("render.jsonnet.missing", problem, location=Location(names[0]), hint=hint)
     jsonnet_results = {name: await _evaluate(name, directory, workers) for name in names}

@@ -64,7 +64,7 @@ def evaluate(request: JsonnetRequest) -> str:
     importer = _Importer(request)
     source = importer.read(request.file)
     if source is None:
-        problem = f"`{sanitize(request.file)}` is not there"
+        problem = f"`{sanitize(request.file)}` not found"
         raise RenderError("render.jsonnet.import", problem, location=Location(request.file))
     library = cast("_Library", import_module("_gojsonnet"))
     try:
@@ -113,8 +113,8 @@ class _Importer:
             content = self.read(found_path)
             if content is not None:
                 return found_path, content
-        problem = f"`{sanitize(path)}` is imported, and is not there"
-        hint = "libraries are named by `libs`, from the root of the source on"
+        problem = f"`{sanitize(path)}` is imported but does not exist"
+        hint = "set library directories in `libs`, relative to the root of the source"
         location = Location(base.rstrip("/") or ".")
         raise RenderError("render.jsonnet.import", problem, location=location, hint=hint)
 
@@ -126,7 +126,7 @@ class _Importer:
         except PathEscapeError as error:
             if error.violation is not PathViolation.OUTSIDE:
                 return None
-            problem = f"`{sanitize(path)}` leads out of the source"
+            problem = f"`{sanitize(path)}` points outside the source"
             raise RenderError(
                 "render.directory.outside", problem, location=Location(path)
             ) from None

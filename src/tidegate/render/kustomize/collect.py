@@ -94,7 +94,7 @@ def collect_inputs(overlay: Overlay, cache_inputs: CacheInputs | None = None) ->
 
     resolved = tree.find(".", overlay.path or ".", find_location=find_location)
     if resolved.kind is not PathKind.DIRECTORY:
-        problem = f"there is no directory `{sanitize(overlay.path)}`"
+        problem = f"directory `{sanitize(overlay.path)}` not found"
         raise RenderError("render.kustomize.missing", problem, location=find_location())
     try:
         _collect_directory(inputs, KustomizationVisit(tree, resolved.path))
@@ -234,7 +234,9 @@ class OverlayCollector:
         is_root_only = self.inputs.overlay.restriction is LoadRestriction.ROOT_ONLY
         if (is_root_only or self.tree.label) and not is_below(path, self.directory):
             problem = f"the file `{sanitize(text)}` is outside the directory of its kustomization"
-            hint = "move it there, or give it a kustomization of its own and name its directory"
+            hint = (
+                "move the file there, or give it its own kustomization and reference that directory"
+            )
             location = self.location_finder(field_path)()
             raise RenderError("render.kustomize.restricted", problem, location=location, hint=hint)
 
@@ -277,8 +279,8 @@ class OverlayCollector:
         for ancestor in ancestors:
             is_same_tree = ancestor.tree.mount == visit.tree.mount
             if is_same_tree and is_below(ancestor.directory, visit.directory):
-                problem = f"`{visit.directory}` is, or contains, a directory that names it"
-                hint = "move what both need into a directory beside them"
+                problem = f"`{visit.directory}` includes itself"
+                hint = "move the shared files to a separate directory"
                 location = self.location_finder(field_path)()
                 raise RenderError("render.kustomize.cycle", problem, location=location, hint=hint)
         plugin_user = self if role is PathRole.PLUGIN else self.current.plugin_user
@@ -312,7 +314,7 @@ class OverlayCollector:
             )
             self.inputs.remote_charts[chart.reference] = chart
         else:
-            problem = f"there is no chart at `{sanitize(chart.directory)}`, and no `repo` to get it"
+            problem = f"no chart found at `{sanitize(chart.directory)}`, and no `repo` is set"
             raise RenderError(
                 "render.kustomize.missing", problem, location=self.location_finder(field_path)()
             )
@@ -358,7 +360,7 @@ class OverlayCollector:
         except PathEscapeError:
             return []
         except ValueError as error:
-            problem = f"`{sanitize(pattern)}` is no pattern: {error}"
+            problem = f"`{sanitize(pattern)}` is not a valid pattern: {error}"
             location = self.location_finder(("components",))()
             raise RenderError("render.kustomize.component", problem, location=location) from None
         return [posixpath.relpath(path, self.directory) for path in paths]
@@ -368,7 +370,7 @@ class OverlayCollector:
         extra_keys = sorted(set(body) - kustomization.PLAIN_LIST_FIELDS)
         if extra_keys:
             problem = f"a directory of transformers or generators may not use `{extra_keys[0]}`"
-            hint = "write the configurations as they are, and name their files"
+            hint = "reference the configuration files directly"
             location = self.location_finder((extra_keys[0],))()
             raise RenderError("render.kustomize.plugin", problem, location=location, hint=hint)
 
@@ -376,11 +378,11 @@ class OverlayCollector:
         self, role: PathRole, resolved: ResolvedPath, text: str, field_path: FieldPath
     ) -> RenderError:
         actual = (
-            "it is not there"
+            "it does not exist"
             if resolved.kind is PathKind.NOTHING
             else f"it is {resolved.kind.value}"
         )
-        problem = f"`{sanitize(text)}` should be {role.value}, and {actual}"
+        problem = f"`{sanitize(text)}` should be {role.value}, but {actual}"
         return RenderError(
             "render.kustomize.missing", problem, location=self.location_finder(field_path)()
         )

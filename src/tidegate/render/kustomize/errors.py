@@ -43,13 +43,13 @@ def kustomize_error(stderr: bytes, inputs: OverlayInputs) -> RenderError:
     text = output.removeprefix("error: ")
     location = _error_location(text, inputs)
     if match := _DUPLICATE.search(text):
-        problem = f"{match['kind']} `{sanitize(match['name'])}` is there twice"
-        hint = "two resources of the overlay have the same kind, namespace and name"
+        problem = f"{match['kind']} `{sanitize(match['name'])}` is defined twice"
+        hint = "give two resources of the overlay different names, or remove one"
         return RenderError("render.kustomize.duplicate", problem, location=location, hint=hint)
     if match := _NO_TARGET.search(text) or _NOTHING_TO_MERGE.search(text):
         target = f"{match['kind']} `{sanitize(match['name'])}`"
-        problem = f"a patch, generator or replacement needs {target}, which is not there"
-        hint = "compare kind, apiVersion, name and namespace with those of the resource"
+        problem = f"a patch, generator or replacement needs {target}, which does not exist"
+        hint = "compare kind, apiVersion, name and namespace with the resource"
         return RenderError("render.kustomize.target", problem, location=location, hint=hint)
     if match := _NOT_YAML.search(text):
         syntax_location = _syntax_error_location(location, inputs)
@@ -60,8 +60,8 @@ def kustomize_error(stderr: bytes, inputs: OverlayInputs) -> RenderError:
         )
         return RenderError("render.kustomize.resource", problem, location=location)
     if _NO_OBJECT.search(text):
-        problem = "a document is no Kubernetes object: it has no kind or no name"
-        hint = "name only files that hold objects, or exclude this one"
+        problem = "a document is not a Kubernetes object: kind or name is missing"
+        hint = "reference only files with objects, or remove this one"
         return RenderError("render.kustomize.resource", problem, location=location, hint=hint)
     return _rare_error(text, location)
 
@@ -69,19 +69,19 @@ def kustomize_error(stderr: bytes, inputs: OverlayInputs) -> RenderError:
 def _rare_error(text: str, location: Location) -> RenderError:
     if match := _WRONG_KIND.search(text):
         path = sanitize(_SCRATCH.sub("", match["path"]))
-        problem = f"`{path}` must be named below `components` if, and only if, it is a Component"
+        problem = f"`{path}` must be listed in `components` if, and only if, it is a Component"
         return RenderError("render.kustomize.component", problem, location=location)
     if _BAD_PATCH in text:
-        problem = "a patch is neither a part of an object nor a list of JSON operations"
+        problem = "a patch is neither a partial object nor a list of JSON patch operations"
         return RenderError("render.kustomize.patch", problem, location=location)
     if "literal source" in text:  # which it quotes, and it may be a password
-        problem = "a literal of a generator is not written as `key=value`"
+        problem = "a literal of a generator is not `key=value`"
         return RenderError("render.kustomize.literal", problem, location=location)
     if "kustomization.yaml is empty" in text:
-        problem = "the kustomization says nothing"
-        hint = "name at least one resource"
+        problem = "the kustomization is empty"
+        hint = "add at least one resource"
         return RenderError("render.kustomize.none", problem, location=location, hint=hint)
-    problem = f"kustomize refuses the overlay: {sanitize(_innermost(text))}"
+    problem = f"kustomize rejects the overlay: {sanitize(_innermost(text))}"
     return RenderError("render.kustomize.build", problem, location=location)
 
 

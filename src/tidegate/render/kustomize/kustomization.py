@@ -32,7 +32,7 @@ class PathRole(Enum):
     RESOURCE = "a file or a directory"
     COMPONENT = "a directory"
     PATCH = "a patch or a file with one"
-    PLUGIN = "generators, transformers or validators, or a file or directory with some"
+    PLUGIN = "generators, transformers or validators, or a file or directory with them"
 
 
 Visit: TypeAlias = Callable[[PathRole, str, FieldPath], str]
@@ -95,11 +95,11 @@ def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -
         if field is not None:
             body[field] = value
         elif keep_unknown:
-            problem = f"`{sanitize(key)}` is no field of a kustomization"
+            problem = f"`{sanitize(key)}` is not a field of a kustomization"
             location = find_location(source, document, (key,))
             raise RenderError("render.kustomize.field", problem, location=location)
     if body.get("helmChartInflationGenerator"):
-        problem = "`helmChartInflationGenerator` is not read any more"
+        problem = "`helmChartInflationGenerator` is not supported any more"
         location = find_location(source, document, ("helmChartInflationGenerator",))
         hint = "write `helmCharts` and `helmGlobals`"
         raise RenderError("render.kustomize.field", problem, location=location, hint=hint)
@@ -110,7 +110,7 @@ def _first_document(source: bytes, name: str) -> Document:
     try:
         documents = read_documents(source, name)
     except DocumentError as error:
-        problem = f"the kustomization cannot be read: {error.problem}"
+        problem = f"cannot read the kustomization: {error.problem}"
         raise RenderError(
             "render.kustomize.yaml", problem, location=error.location, hint=error.hint
         ) from error
@@ -271,7 +271,7 @@ def _text(entry: Json, key: str) -> str:
         return ""
     values = [value for name, value in entry.items() if name.casefold() == key.casefold()]
     if len(values) > 1:
-        problem = f"`{key}` of a chart is written more than once"
+        problem = f"`{key}` of a chart is set more than once"
         raise RenderError("render.kustomize.field", problem)
     return next((value for value in values if isinstance(value, str)), "")
 

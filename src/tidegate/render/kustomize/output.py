@@ -43,7 +43,7 @@ def read_objects(output: bytes, inputs: OverlayInputs) -> list[Document]:
             for document in read_documents(output, "kustomize")
         ]
     except DocumentError as error:
-        problem = f"what kustomize wrote cannot be read: {error.problem}"
+        problem = f"cannot parse the output of kustomize: {error.problem}"
         raise RenderError("render.kustomize.output", problem, location=location) from error
 
 

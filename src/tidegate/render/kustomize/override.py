@@ -123,7 +123,7 @@ def _argo_components(overrides: ArgoOverrides, directory: OverlayDirectory) -> I
             problem = (
                 f"the component `{sanitize(overrides.components[0])}` is not below the directory"
             )
-            hint = "with `ignoreMissingComponents`, Argo CD wants at least one that is"
+            hint = "with `ignoreMissingComponents`, at least one component must exist"
             raise RenderError("render.kustomize.component", problem, hint=hint)
     for path in present:
         yield from directory.list_matches(path) or [path]
@@ -203,7 +203,7 @@ def read_image(text: str) -> ImageOverride:
     elif is_renamed and target:
         name, tag, digest = target, "", ""
     else:
-        problem = f"`{sanitize(text)}` does not say what becomes of an image"
+        problem = f"`{sanitize(text)}` has no new name, tag or digest for the image"
         hint = "write `name:tag`, `name@digest` or `name=other`"
         raise RenderError("render.kustomize.image", problem, hint=hint)
     if is_renamed:
@@ -264,8 +264,8 @@ def _add_pairs(
     existing = get_mapping(existing_field)
     duplicates = sorted(set(existing) & set(pairs))
     if duplicates and not force:
-        problem = f"`{sanitize(duplicates[0])}` is in the `{field}` of the kustomization already"
-        hint = "remove it from one of the two, or force it"
+        problem = f"`{sanitize(duplicates[0])}` is already in `{field}` of the kustomization"
+        hint = "remove one of the two, or set `force`"
         raise RenderError("render.kustomize.label", problem, hint=hint)
     return {**existing, **pairs}
 
@@ -283,7 +283,7 @@ def _patch_body(patch: KustomizePatch) -> JsonObject:
 def _require_local(path: str) -> None:
     lower = path.lower()
     if lower.startswith((*_REMOTE_PREFIXES, "/", "file:///")):
-        problem = f"the component `{sanitize(path)}` must be a path from this directory on"
+        problem = f"the component `{sanitize(path)}` must be a path relative to this directory"
         raise RenderError("render.kustomize.component", problem)
 
 

@@ -1,7 +1,7 @@
 """A tree of files without a way out of it, and the copy that a build may read.
 
 Paths are resolved as kustomize does: joined to a directory, normalised as text, and only then
-followed through links. A path that leads out of the tree is rejected before anything is read.
+followed through links. A path that points outside the tree is rejected before anything is read.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _file_mode(path: str, text: str, find_location: FindLocation) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        problem = f"`{sanitize(text)}` cannot be looked at: {sanitize(error.strerror or '')}"
+        problem = f"`{sanitize(text)}` cannot be accessed: {sanitize(error.strerror or '')}"
         raise RenderError("render.kustomize.file", problem, location=find_location()) from None
 
 
@@ -136,11 +136,11 @@ def _path_kind(mode: int) -> PathKind:
 
 
 def _path_error(violation: PathViolation, text: str, find_location: FindLocation) -> RenderError:
-    reason = "leads out of the tree" if violation is PathViolation.OUTSIDE else violation.value
+    reason = "points outside the tree" if violation is PathViolation.OUTSIDE else violation.value
     problem = f"`{sanitize(text)}` {reason}"
     if violation is PathViolation.LINK_LOOP:
         return RenderError("render.kustomize.file", problem, location=find_location())
-    hint = "a build reads only files of its own source"
+    hint = "a build may read only files of its source"
     return RenderError("render.kustomize.outside", problem, location=find_location(), hint=hint)
 
 
@@ -149,12 +149,12 @@ def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
     names = [name for name in KUSTOMIZATION_NAMES if _is_file(tree, directory, name)]
     location = tree.location(directory)
     if len(names) > 1:
-        problem = f"there is more than one kustomization: `{names[0]}` and `{names[1]}`"
+        problem = f"found more than one kustomization: `{names[0]}` and `{names[1]}`"
         hint = "remove all but one"
         raise RenderError("render.kustomize.ambiguous", problem, location=location, hint=hint)
     if not names and not may_lack:
-        problem = "there is no kustomization.yaml in this directory"
-        hint = "add one, or name the files themselves"
+        problem = "no kustomization.yaml in this directory"
+        hint = "add one, or reference the files directly"
         raise RenderError("render.kustomize.none", problem, location=location, hint=hint)
     return names[0] if names else ""
 
@@ -224,7 +224,7 @@ class BuildCopy(msgspec.Struct):
         """Count bytes against the limit of one build. Raises RenderError above the limit."""
         self.remaining_bytes -= amount
         if self.remaining_bytes < 0 or len(self.files) >= MAX_FILES:
-            problem = "the overlay reaches more files, or more bytes, than a build may read"
+            problem = "the overlay reads more files or bytes than allowed"
             hint = "keep large files out of generators and charts"
             raise RenderError("render.kustomize.size", problem, location=find_location(), hint=hint)
 
@@ -235,7 +235,7 @@ class BuildCopy(msgspec.Struct):
                 (scratch / path).parent.mkdir(parents=True, exist_ok=True)
                 (scratch / path).write_bytes(content)
             except OSError as error:
-                problem = f"the file cannot be copied: {sanitize(error.strerror or '')}"
+                problem = f"cannot copy the file: {sanitize(error.strerror or '')}"
                 location = Location(path.partition("/")[2])
                 raise RenderError("render.kustomize.file", problem, location=location) from None
         for link, link_target in self.links.items():

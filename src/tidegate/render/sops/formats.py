@@ -97,7 +97,7 @@ def load(source: bytes, form: Format, location: Location) -> EncryptedFile:
             case Format.INI:
                 return _load_ini(source.decode())
     except (DocumentError, ValueError):
-        problem = f"the file is not {form.upper()}, as its name says"
+        problem = f"the file name says {form.upper()}, but the content is not {form.upper()}"
         raise RenderError("render.sops.format", problem, location=location) from None
 
 

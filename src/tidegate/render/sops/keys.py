@@ -156,7 +156,7 @@ def _recipient(identity: SecretValue) -> str:
     try:
         return str(pyrage.x25519.Identity.from_str(identity.reveal()).to_public())
     except pyrage.IdentityError:
-        return "a key of another kind, or a damaged one"
+        return "a key of another type, or a damaged key"
 
 
 def read_identities(text: str, location: Location) -> tuple[SecretValue, ...]:
@@ -207,8 +207,8 @@ def _read_file(path: Path) -> str:
     try:
         return read_regular_file(path).decode()
     except (OSError, UnicodeDecodeError):
-        problem = "the age key file cannot be read"
-        hint = "`SOPS_AGE_KEY_FILE` must name a text file that you may read"
+        problem = "cannot read the age key file"
+        hint = "set `SOPS_AGE_KEY_FILE` to a readable text file"
         location = Location(str(path))
         raise RenderError("render.sops.identity", problem, location=location, hint=hint) from None
 
@@ -226,7 +226,7 @@ def decrypt_data_key(metadata: Metadata, keys: Keys) -> bytes | None:
         identities = [pyrage.x25519.Identity.from_str(text) for text in native]
     except pyrage.IdentityError:
         problem = "one of the age identities is damaged"
-        hint = "copy it again; it is one line that starts with `AGE-SECRET-KEY-1`"
+        hint = "copy it again: one line that starts with `AGE-SECRET-KEY-1`"
         raise RenderError("render.sops.identity", problem, hint=hint) from None
     for entry in metadata.age:
         with suppress(pyrage.DecryptError):
@@ -256,11 +256,11 @@ def no_key_error(
     """Return the error for a file that no key decrypts."""
     recipients = _join_recipients(metadata.all_recipients)
     has_wrong_key = bool(keys.identities or keys.pgp)
-    reason_text = "none of the keys opens it" if has_wrong_key else "there is no key for it"
+    reason_text = "no available key can decrypt it" if has_wrong_key else "no decryption key found"
     problem = f"{reason_text}; it is encrypted for {recipients}" + (
         f" ({reason})" if reason else ""
     )
-    searched = f"; looked at {', '.join(keys.searched)}" if keys.searched else ""
+    searched = f"; searched {', '.join(keys.searched)}" if keys.searched else ""
     hint = _hint(metadata, keys) + searched
     if has_wrong_key:
         return RenderError("render.sops.wrong-key", problem, location=location, hint=hint)
@@ -270,8 +270,8 @@ def no_key_error(
 def offline_error(metadata: Metadata, location: Location) -> RenderError:
     """Return the error for a file that only a service on the network could decrypt."""
     services = _join_recipients(metadata.services)
-    problem = f"it is encrypted for {services}, and the network is not to be used"
-    hint = "do it without offline mode, or give an age key that it is encrypted for as well"
+    problem = f"it is encrypted for {services}, which needs network access"
+    hint = "run without `--offline`, or provide an age key that can decrypt it"
     return RenderError("render.sops.offline", problem, location=location, hint=hint)
 
 
@@ -284,9 +284,9 @@ def _join_recipients(recipients: tuple[str, ...]) -> str:
 def _hint(metadata: Metadata, keys: Keys) -> str:
     if keys.ignored_entries:
         names = ", ".join(f"`{name}`" for name in keys.ignored_entries)
-        return f"Flux reads entries that end in `.agekey` or `.asc`, and so passes over {names}"
+        return f"Flux reads only entries that end in `.agekey` or `.asc`, not {names}"
     if keys.is_isolated:
-        return "put a key of one of these into an entry `*.agekey` of the Secret"
+        return "add a key for one of these as an entry `*.agekey` of the Secret"
     if not metadata.age and not metadata.key_groups:
-        return "install `sops`, and give it the key as you do when you run it by hand"
-    return "give the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"
+        return "install `sops`, and provide the key as for running it by hand"
+    return "provide the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"

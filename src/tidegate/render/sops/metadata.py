@@ -96,19 +96,19 @@ def read_metadata(block: Json, location: Location) -> Metadata:
     Raises RenderError if SOPS would reject it.
     """
     if not block:
-        problem = "there is no `sops` block, so it is not encrypted"
+        problem = "the file has no `sops` block, so it is not encrypted"
         raise RenderError("render.sops.metadata", problem, location=location)
     try:
         metadata = msgspec.convert(block, Metadata, strict=False)
     except msgspec.ValidationError:
-        problem = "the `sops` block does not have the form that SOPS gives it"
+        problem = "the `sops` block is invalid"
         hint = "restore it from Git, or encrypt the file again"
         raise RenderError("render.sops.metadata", problem, location=location, hint=hint) from None
     if not metadata.all_recipients:
-        problem = "the `sops` block names nobody the file is encrypted for"
+        problem = "the `sops` block has no recipients"
         raise RenderError("render.sops.metadata", problem, location=location)
     if len(_selectors(metadata)) > 1:
-        problem = f"the `sops` block holds more than one of `{'`, `'.join(_selectors(metadata))}`"
+        problem = f"the `sops` block has more than one of `{'`, `'.join(_selectors(metadata))}`"
         raise RenderError("render.sops.metadata", problem, location=location)
     return metadata
 
@@ -151,5 +151,5 @@ def _compile(pattern: str, location: Location) -> re.Pattern[str]:
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
     except re.error:
-        problem = "the regular expression in the `sops` block cannot be read"
+        problem = "the regular expression in the `sops` block is invalid"
         raise RenderError("render.sops.metadata", problem, location=location) from None

@@ -126,8 +126,8 @@ def find_missing_metadata(document: Document) -> RenderError | None:
     fields = encrypted_fields(values)
     if not fields:
         return None
-    problem = "it is encrypted, and has no `sops` block that says for whom: no key can open it"
-    hint = "encrypt its plain text again; Flux would apply the encrypted text as if it were plain"
+    problem = "it is encrypted but has no `sops` block, so no key can decrypt it"
+    hint = "encrypt the plain text again; Flux would apply the encrypted text unchanged"
     location = document.location.with_field(format_path(fields[0]))
     return RenderError("render.sops.metadata", problem, location=location, hint=hint)
 
@@ -244,7 +244,7 @@ async def decrypt_file(
     try:
         content = write(source, decrypted.trees, key, forms, location)
     except CipherError:
-        problem = "an encrypted value was changed, or stands twice"
+        problem = "an encrypted value was changed or is duplicated"
         raise RenderError("render.sops.value", problem, location=location) from None
     return DecryptedFile(content, check_mac(decrypted, key, metadata))
 
@@ -253,8 +253,8 @@ def require_intact_mac(mac_status: MacStatus, location: Location) -> None:
     """Raise RenderError for a file that was changed after encryption."""
     if mac_status is MacStatus.INTACT:
         return
-    problem = "the file was changed after it was encrypted: its MAC does not fit"
+    problem = "the file was changed after it was encrypted: its MAC does not match"
     if mac_status is MacStatus.ABSENT:
-        problem = "the file has no MAC, so nothing shows whether it was changed"
-    hint = "look at the change, then write the file again with `sops edit`"
+        problem = "the file has no MAC, so changes cannot be detected"
+    hint = "review the change, then save the file again with `sops edit`"
     raise RenderError("render.sops.mac", problem, location=location, hint=hint)

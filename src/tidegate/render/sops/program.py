@@ -46,8 +46,8 @@ async def run_sops(
             source, forms, keys, location, metadata, "decrypt", "--ignore-mac"
         )
     if code != _SUCCESS:
-        problem = f"`{keys.program}` could not decrypt it and ended with exit code {code}"
-        hint = f"run `{keys.program} decrypt` on the file to see its own words"
+        problem = f"`{keys.program}` could not decrypt it: exit code {code}"
+        hint = f"run `{keys.program} decrypt` on the file to see its error"
         raise RenderError("render.sops.program", problem, location=location, hint=hint)
     return content, mac_status
 

@@ -55,8 +55,8 @@ def write(
                 return content.encode("utf-8", "surrogateescape")
         case _, Format.DOTENV if len(trees) == 1 and _has_no_nesting(trees[0]):
             return _join(_flat_lines(trees[0]))
-    problem = f"what is encrypted as {forms[0].upper()} cannot be written as {forms[1].upper()}"
-    hint = "the name says how it is written; give it the suffix of the file that was encrypted"
+    problem = f"a file encrypted as {forms[0].upper()} cannot be decrypted to {forms[1].upper()}"
+    hint = "use the suffix of the file that was encrypted"
     raise RenderError("render.sops.format", problem, location=location, hint=hint)
 
 

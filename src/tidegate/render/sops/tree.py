@@ -147,8 +147,8 @@ class _Decryptor:
             return value
         location = self._location.with_field(format_path(path))
         if not isinstance(value, str) or not encrypted_type(value):
-            problem = "a value that must be encrypted is not"
-            hint = "encrypt the file again; a patch cannot put plain text where SOPS expects none"
+            problem = "a value that must be encrypted is plain text"
+            hint = "encrypt the file again; a patch must not add plain text to encrypted fields"
             raise RenderError("render.sops.plain", problem, location=location, hint=hint)
         try:
             return decrypt_value(value, self._key, ":".join(keys) + ":")
@@ -225,6 +225,6 @@ def missing_extra_error(module: str) -> RenderError:
     """Return the error for a missing package: decryption is an optional extra."""
     return RenderError(
         "render.sops.extra",
-        f"SOPS files can only be read with the Python package `{module}`",
+        f"reading SOPS files needs the Python package `{module}`",
         hint="install it: `pip install 'tidegate[sops]'`",
     )

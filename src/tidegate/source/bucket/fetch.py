@@ -36,8 +36,8 @@ async def fetch_bucket(source: BucketSource, options: FetchOptions) -> Snapshot:
     """Return the tree of all objects that are not ignored."""
     location = Location(redact_url(source.url))
     if source.provider:
-        problem = f"objects of a bucket of `{source.provider}` are not fetched"
-        hint = f"`--repo-map {redact_url(source.url)}=PATH` puts a directory in its place"
+        problem = f"buckets of provider `{source.provider}` are not supported"
+        hint = f"use a directory instead: `--repo-map {redact_url(source.url)}=PATH`"
         raise SourceError("source.bucket.cloud", problem, location=location, hint=hint)
     check_http_url(source.url)
     credentials = options.credentials.find(url_origin(source.url))
@@ -128,7 +128,7 @@ async def _fill(
             for item in objects:
                 group.create_task(get(item.name))
     except* OSError:
-        problem = "an object of it has the name of a directory of others"
+        problem = "an object has the same name as a directory of other objects"
         raise SourceError("source.bucket.object", problem, location=bucket.location) from None
     except* SourceError as errors:
         raise errors.exceptions[0] from None
@@ -138,5 +138,5 @@ def _path(name: str, bucket: Bucket) -> str:
     try:
         return normalize_path(name)
     except PathEscapeError:
-        problem = f"the object `{sanitize(name)}` has no path that could be inside of a tree"
+        problem = f"the object `{sanitize(name)}` has an invalid path in of a tree"
         raise SourceError("source.bucket.object", problem, location=bucket.location) from None

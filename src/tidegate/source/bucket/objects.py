@@ -108,9 +108,9 @@ class Bucket:
 
     def _check(self, objects: list[BucketObject], limits: TreeLimits) -> None:
         if len(objects) > limits.files:
-            problem = f"there are more than {limits.files} objects in it"
+            problem = f"the bucket has more than {limits.files} objects"
         elif sum(item.size for item in objects) > limits.tree_size:
-            problem = f"what is in it is larger than {limits.tree_size // MIB} MiB"
+            problem = f"the bucket is larger than {limits.tree_size // MIB} MiB"
         else:
             return
         raise SourceError("source.bucket.size", problem, location=self.location)
@@ -123,10 +123,10 @@ class Bucket:
         )
         suffix = f": {sanitize(message)}" if message else ""
         if download.status == NOT_FOUND:
-            problem = f"there is no bucket `{sanitize(self._source.name)}`{suffix}"
+            problem = f"bucket not found: `{sanitize(self._source.name)}`{suffix}"
             return SourceError("source.bucket.missing", problem, location=self.location)
-        problem = f"the server says no, with status {download.status}{suffix}"
-        hint = "give a Secret with `accesskey` and `secretkey`, or map the address to a directory"
+        problem = f"the server refused access with status {download.status}{suffix}"
+        hint = "provide a Secret with `accesskey` and `secretkey`, or map the URL to a directory"
         return SourceError("source.bucket.credentials", problem, location=self.location, hint=hint)
 
 
@@ -140,7 +140,7 @@ def _endpoint_region(endpoint: str) -> str:
 
 def _parse_page(body: bytes, location: Location) -> ET.Element:
     error = SourceError(
-        "source.bucket.answer", "the answer is no list of objects", location=location
+        "source.bucket.answer", "the response is not a list of objects", location=location
     )
     if b"<!" in body:  # a list of objects declares no entities
         raise error

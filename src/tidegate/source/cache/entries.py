@@ -81,7 +81,7 @@ def list_directory(directory: Path) -> list[Path]:
 
 def cache_error(root: Path, error: OSError) -> SourceError:
     """Return the error for a cache directory that cannot be used."""
-    problem = f"the cache cannot be used: {sanitize(error.strerror or str(error))}"
+    problem = f"cannot use the cache: {sanitize(error.strerror or str(error))}"
     return SourceError("source.cache", problem, location=Location(str(root)))
 
 

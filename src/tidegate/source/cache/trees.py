@@ -126,7 +126,7 @@ class TreeStore:
             tree = self.acquire(digest)
             if tree is not None:
                 return tree
-        raise cache_error(self._directory, OSError("a tree in it cannot be replaced"))
+        raise cache_error(self._directory, OSError("cannot replace an entry"))
 
     def _tree_directory(self, digest: str) -> Path:
         return self._directory / digest.rpartition(":")[2]

@@ -98,7 +98,7 @@ async def _resolve_short_commit(
         commits = [name.decode() for name in objects if await _is_commit(name.decode(), git, cwd)]
     if len(commits) > 1:
         location = Location(redact_password(git.url.text))
-        problem = f"`{sanitize(ref.text)}` is the beginning of more than one commit"
+        problem = f"`{sanitize(ref.text)}` is an ambiguous commit prefix"
         raise SourceError("source.git.ref.ambiguous", problem, location=location)
     if not commits:
         return None
@@ -180,7 +180,7 @@ def check_sizes(output: bytes, limits: TreeLimits, url: GitUrl) -> None:
         total, count = total + size, count + 1
         if size > limits.file_size or total > limits.tree_size or count > limits.files:
             problem = (
-                f"the tree is too large: `{sanitize(path)}` is beyond {limits.files} files,"
+                f"the tree is too large: `{sanitize(path)}` exceeds {limits.files} files,"
                 f" {limits.file_size // MIB} MiB for one or {limits.tree_size // MIB} MiB for all"
             )
             raise SourceError("source.size", problem, location=Location(redact_password(url.text)))

@@ -65,7 +65,7 @@ ERROR_PATTERNS = (
             *("authentication failed", "could not read username", "could not read password"),
             *("permission denied", "returned error: 403", "returned error: 401"),
         ),
-        hint="set TIDEGATE_TOKEN_<HOST>, use a credential helper of git, or give a Secret",
+        hint="set TIDEGATE_TOKEN_<HOST>, use a git credential helper, or provide a Secret",
     ),
     GitErrorPattern(
         "source.git.host-key",
@@ -89,7 +89,7 @@ ERROR_PATTERNS = (
             *("repository not found", "not appear to be a git repository", "does not exist"),
             *("returned error: 404", "not found"),
         ),
-        hint="check the address; servers also say this when credentials are missing",
+        hint="check the URL; servers also answer this if credentials are missing",
     ),
 )
 
@@ -124,7 +124,7 @@ class Git(msgspec.Struct, frozen=True):
             if error.code != "external.timeout":
                 raise
             location = Location(redact_password(self.url.text))
-            problem = f"git had no answer within {self.limits.time // 1000} s"
+            problem = f"git timed out after {self.limits.time // 1000}s"
             raise SourceError("source.git.unreachable", problem, location=location) from error
 
 
@@ -187,9 +187,7 @@ def git_error(result: ProcessResult, url: GitUrl) -> SourceError:
         if any(phrase in lowered for phrase in pattern.phrases)
     )
     pattern = next(matches, GitErrorPattern("source.git.failed"))
-    problem = (
-        f"git could not read the repository: {sanitize(redact_password(reason) or 'no reason')}"
-    )
+    problem = f"git cannot read the repository: {sanitize(redact_password(reason) or 'no reason')}"
     location = Location(redact_password(url.text))
     return SourceError(pattern.code, problem, location=location, hint=pattern.hint)
 

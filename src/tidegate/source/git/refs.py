@@ -50,11 +50,11 @@ def check_ref(ref: GitRef) -> None:
         case GitRefKind.RANGE:
             require_range(text)
         case GitRefKind.COMMIT if not _COMMIT_PREFIX.fullmatch(text):
-            raise invalid_ref_error(text, "is not a commit: those are hexadecimal")
+            raise invalid_ref_error(text, "is not a hexadecimal commit hash")
         case GitRefKind.ANY if read_range(text) is not None or not text:
             return
         case _ if not text or _FORBIDDEN_IN_REF.search(text):
-            raise invalid_ref_error(text, "cannot be the name of a branch, a tag or a commit")
+            raise invalid_ref_error(text, "is not a valid branch, tag or commit")
         case _:
             return
 
@@ -127,9 +127,9 @@ def invalid_ref_error(ref: str, reason: str) -> SourceError:
 def missing_ref_error(ref: GitRef, url: str) -> SourceError:
     """Return the error for a ref that the repository does not have."""
     kind = "ref" if ref.kind is GitRefKind.ANY else ref.kind.value
-    problem = f"there is no {kind} `{sanitize(str(ref))}`"
+    problem = f"{kind} `{sanitize(str(ref))}` not found"
     if ref.kind is GitRefKind.RANGE:
-        problem = f"no tag is a version in `{sanitize(ref.text)}`"
+        problem = f"no tag matches the version range `{sanitize(ref.text)}`"
     return SourceError("source.git.ref.missing", problem, location=Location(redact_password(url)))
 
 

@@ -91,8 +91,8 @@ async def _open_registry(
     if match is None:
         raise SourceError(
             "source.url",
-            f"`{sanitize(url)}` is not an address in a registry",
-            hint="write it as `oci://host/path`, in small letters and without a tag",
+            f"`{sanitize(url)}` is not an OCI registry URL",
+            hint="write it as `oci://host/path`, in lower case and without a tag",
         )
     host = DOCKER_HUB_API if match["host"] == DOCKER_HUB else match["host"]
     uses_http = plain_http or host.rpartition(":")[0] in LOOPBACK_HOSTS or host in LOOPBACK_HOSTS
@@ -114,7 +114,7 @@ async def _choose_tag(source: OciSource, registry: Registry, options: FetchOptio
     versions = {tag.replace("_", "+"): tag for tag in tags}
     highest = pick_highest(version_range, versions)
     if highest is None:
-        problem = f"no tag is a version in `{sanitize(source.range)}`"
+        problem = f"no tag matches the version range `{sanitize(source.range)}`"
         raise SourceError("source.oci.tag", problem, location=Location(registry.display_url))
     return versions[highest.text]
 
@@ -173,7 +173,7 @@ async def _fetch_manifest(
     try:
         return msgspec.json.decode(body, type=ArtifactManifest)
     except (msgspec.MsgspecError, RecursionError) as error:
-        problem = "the manifest cannot be read"
+        problem = "cannot read the manifest"
         raise SourceError(
             "source.oci.manifest", problem, location=Location(registry.display_url)
         ) from error

@@ -101,7 +101,7 @@ class Registry:
             path = urljoin(f"{self._origin}/v2/{self._name}/tags/list", next_link[1])
             if url_origin(path) != self._origin:
                 break
-        problem = "the list of tags has no end, or goes on elsewhere"
+        problem = "the list of tags does not end, or continues on another server"
         raise SourceError("source.oci.tags", problem, location=Location(self.display_url))
 
     async def _login(self, challenge: str) -> str:
@@ -125,7 +125,7 @@ class Registry:
         try:
             return msgspec.json.decode(body, type=reply_type)
         except (msgspec.MsgspecError, RecursionError) as error:
-            problem = "what the registry says cannot be read"
+            problem = "cannot parse the response of the registry"
             raise SourceError(
                 "source.oci.answer", problem, location=Location(self.display_url)
             ) from error

@@ -51,7 +51,7 @@ def build_dependencies(
     for dependency in pinned:
         if not dependency.repository:
             problem = f"the chart needs `{sanitize(dependency.name)}`, which is not in `charts`"
-            hint = "put it there, or name a repository in Chart.yaml"
+            hint = "add it, or set its repository in Chart.yaml"
             raise RenderError(
                 "render.helm.dependency", problem, location=_location(release), hint=hint
             )
@@ -105,7 +105,7 @@ def _check_version(dependency: ChartDependency, path: Path, release: ChartReques
         problem = (
             f"the chart needs `{sanitize(dependency.name)}`"
             f" in version `{sanitize(dependency.version)}`,"
-            f" and the one that is there has version `{sanitize(metadata.version)}`"
+            f" but `charts` has version `{sanitize(metadata.version)}`"
         )
         raise RenderError("render.helm.dependency", problem, location=_location(release))
 
@@ -117,7 +117,7 @@ def _check_repositories(remote: list[ChartDependency], release: ChartRequest) ->
                 f"the chart needs `{sanitize(dependency.name)}`"
                 f" from `{sanitize(dependency.repository)}`"
             )
-            hint = "only these are allowed: " + ", ".join(
+            hint = "allowed repositories: " + ", ".join(
                 f"`{repository}`" for repository in release.repositories
             )
             raise RenderError(
@@ -138,7 +138,7 @@ def _build_with_sdk(
         sdk.build_dependencies(copy)
     except HelmError as error:
         names = ", ".join(f"`{sanitize(dependency.name)}`" for dependency in pinned)
-        problem = f"the chart needs {names}, which cannot be had: {sanitize(str(error))}"
+        problem = f"the chart needs {names}, which cannot be fetched: {sanitize(str(error))}"
         raise RenderError("render.helm.dependency", problem, location=_location(release)) from None
 
 
@@ -147,13 +147,13 @@ def _find_local_chart(dependency: ChartDependency, *, chart: Path, release: Char
     path = dependency.repository.removeprefix(LOCAL_PREFIX)
     if path.startswith("/"):
         problem = f"the dependency `{sanitize(dependency.name)}` has an absolute path"
-        hint = "write it from the chart on: `file://../name`"
+        hint = "write it relative to the chart: `file://../name`"
         raise RenderError("render.helm.outside", problem, location=_location(release), hint=hint)
     local_chart = find_file(path, root=release.root, start=chart)
     # A link in the copy could lead elsewhere than in the chart.
     if not local_chart.is_dir() or local_chart != Path(os.path.normpath(chart / path)):
         problem = (
-            f"the chart needs `{sanitize(dependency.name)}`, and `{sanitize(path)}` is not there"
+            f"the chart needs `{sanitize(dependency.name)}`, but `{sanitize(path)}` does not exist"
         )
         raise RenderError("render.helm.dependency", problem, location=_location(release))
     check_chart(local_chart, release.root)

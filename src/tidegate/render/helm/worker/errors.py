@@ -39,13 +39,13 @@ def helm_error(error: HelmError, *, chart: str) -> RenderError:
         case HelmValuesError() if _SCHEMA_MESSAGE in text:
             return _schema_error(text, chart)
         case HelmValuesError():
-            problem = f"Helm does not take the values: {sanitize(_QUOTED_VALUE.sub('', text))}"
+            problem = f"Helm rejects the values: {sanitize(_QUOTED_VALUE.sub('', text))}"
             return RenderError("render.helm.values", problem, location=Location(chart))
         case HelmChartLoadError():
-            problem = f"the chart cannot be read: {sanitize(_without_directories(text))}"
+            problem = f"cannot read the chart: {sanitize(_without_directories(text))}"
             return RenderError("render.helm.chart", problem, location=Location(chart))
         case _:
-            problem = f"Helm does not take the chart: {sanitize(text)}"
+            problem = f"Helm rejects the chart: {sanitize(text)}"
             return RenderError("render.helm.chart", problem, location=Location(chart))
 
 
@@ -57,12 +57,12 @@ def strip_chart_name(path: str) -> str:
 def _template_error(text: str, chart: str) -> RenderError:
     positions = [*_ERROR_POSITION.finditer(text)] or [*_TRACE_LINE.finditer(text)]
     if not positions:
-        problem = f"the chart cannot be rendered: {sanitize(_without_directories(text))}"
+        problem = f"cannot render the chart: {sanitize(_without_directories(text))}"
         return RenderError("render.helm.template", problem, location=Location(chart))
     location = _position(positions[-1], chart)
     reason = _reason(text[positions[-1].end() :])
-    hint = f"reached from {_position(positions[0], chart)}" if len(positions) > 1 else ""
-    problem = f"the template cannot be rendered: {sanitize(reason)}"
+    hint = f"included from {_position(positions[0], chart)}" if len(positions) > 1 else ""
+    problem = f"cannot render the template: {sanitize(reason)}"
     return RenderError("render.helm.template", problem, location=location, hint=hint)
 
 
@@ -87,7 +87,7 @@ def _schema_error(text: str, chart: str) -> RenderError:
     )
     reason = "; ".join(f"`{field}`: {message}" for field, message in problems)
     reason = reason or text.rpartition("chart(s):")[2]
-    problem = f"the values do not fit the chart's schema: {sanitize(reason)}"
+    problem = f"the values do not match the schema of the chart: {sanitize(reason)}"
     field = problems[0][0] if problems else ""
     location = Location(f"{chart}/values.schema.json", field=field)
     return RenderError("render.helm.schema", problem, location=location)

@@ -45,14 +45,14 @@ def resolve_inside(path: Path, top: Path, *, display_path: str) -> Path:
 
 
 def path_error(violation: PathViolation, display_path: str) -> RenderError:
-    """Return the error for a path that leads out of the source, or cannot be resolved."""
+    """Return the error for a path that points outside the source, or cannot be resolved."""
     location = Location(sanitize(display_path))
     if violation is not PathViolation.OUTSIDE:
         return RenderError(
             "render.helm.file", f"`{sanitize(display_path)}` {violation.value}", location=location
         )
-    problem = f"`{sanitize(display_path)}` leads out of the source"
-    hint = "keep charts, values and what they link to inside one source"
+    problem = f"`{sanitize(display_path)}` points outside the source"
+    hint = "keep charts, values and the targets of links inside one source"
     return RenderError("render.helm.outside", problem, location=location, hint=hint)
 
 
@@ -95,7 +95,7 @@ def check_chart(chart: Path, root: str) -> None:
         total += size
         if number > MAX_FILES or total > MAX_CHART_SIZE:
             problem = f"the chart has more than {MAX_FILES} files or {MAX_CHART_SIZE // MIB} MiB"
-            hint = "check that `chart` names the chart and not the whole repository"
+            hint = "check that `chart` is the path of the chart, not of the whole repository"
             raise RenderError("render.helm.size", problem, location=Location(file), hint=hint)
 
 
@@ -122,10 +122,10 @@ def _walk_files(
 def _follow_link(link: str, display_path: str, ancestors: tuple[str, ...], top: Path) -> str:
     target = resolve_inside(Path(link), top, display_path=display_path)
     if str(target) in ancestors:
-        problem = f"the link `{display_path}` leads back to a directory above it"
+        problem = f"the link `{display_path}` points to one of its parent directories"
         raise RenderError("render.helm.file", problem, location=Location(display_path))
     if not target.exists():
-        problem = f"the link `{display_path}` leads nowhere"
+        problem = f"the link `{display_path}` is broken"
         raise RenderError("render.helm.file", problem, location=Location(display_path))
     return str(target)
 

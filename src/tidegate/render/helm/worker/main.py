@@ -64,7 +64,7 @@ def answer(encoded: bytes) -> bytes:
         # Without the looked-up objects, the result is wrong.
         missing_paths = tuple(dict.fromkeys(_lookup_server().missing_paths))
         reply = WorkerError(
-            "render.helm.lookup", "templates look something up", missing_lookups=missing_paths
+            "render.helm.lookup", "templates use `lookup`", missing_lookups=missing_paths
         )
     return _encode(reply)
 
@@ -128,8 +128,8 @@ def _find_chart(release: ChartRequest) -> Path:
     if chart.is_dir():
         check_chart(chart, release.root)
     elif not chart.is_file():
-        problem = f"there is no chart at `{sanitize(release.chart)}`"
-        hint = "name a directory with a Chart.yaml, or a packed chart"
+        problem = f"no chart found at `{sanitize(release.chart)}`"
+        hint = "use a directory with a Chart.yaml, or a packaged chart"
         raise RenderError("render.helm.chart", problem, location=Location(release.chart), hint=hint)
     return chart
 
@@ -143,10 +143,10 @@ def _check_metadata(metadata: sdk.ChartMetadata, release: ChartRequest) -> None:
     kube_version = metadata.kube_version
     if kube_version and not sdk.is_compatible(kube_version, release):
         problem = (
-            f"the chart asks for Kubernetes `{sanitize(kube_version)}`,"
-            f" and this is `{sanitize(release.kube_version)}`"
+            f"the chart requires Kubernetes `{sanitize(kube_version)}`,"
+            f" but the version is `{sanitize(release.kube_version)}`"
         )
-        hint = "give the version of the cluster, or use another version of the chart"
+        hint = "set `--kube-version`, or use another version of the chart"
         raise RenderError("render.helm.kube-version", problem, location=location, hint=hint)
 
 
@@ -198,8 +198,8 @@ def _check_dependencies(
     handle: sdk.Handle, metadata: sdk.ChartMetadata, release: ChartRequest
 ) -> None:
     for dependency in sdk.absent_dependencies(handle, metadata):
-        problem = f"the chart needs `{sanitize(dependency.name)}`, and it is still not in `charts`"
-        hint = "check that the name in Chart.yaml is the chart's own name"
+        problem = f"the chart needs `{sanitize(dependency.name)}`, but it is still not in `charts`"
+        hint = "check that the name in Chart.yaml is the name of the chart"
         location = Location(f"{release.chart}/Chart.yaml", field="dependencies")
         raise RenderError("render.helm.dependency", problem, location=location, hint=hint)
 

@@ -34,10 +34,10 @@ def version_with_digest(version: str, artifact: str, location: Location) -> str:
         0
     ].removeprefix("v"):
         problem = (
-            f"the tag of its artifact is `{sanitize(tag)}`, and the chart has the version"
+            f"the tag of the artifact is `{sanitize(tag)}`, but the chart has version"
             f" `{sanitize(version)}`"
         )
-        hint = "push the chart with its own version as the tag, or use a tag that is no version"
+        hint = "push the chart with its version as the tag, or use a tag that is not a version"
         raise RenderError("render.helm.tag", problem, location=location, hint=hint)
     build = digest.rpartition(":")[2][:DIGEST_LENGTH]
     return f"{chart_version['core']}{chart_version['before'] or ''}+{build}"

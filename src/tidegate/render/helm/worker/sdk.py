@@ -173,12 +173,12 @@ def read_values(text: str, name: str) -> Values:
     """Return the values in a YAML text, as Helm reads it."""
     if "\0" in text:
         raise RenderError(
-            "render.helm.values", "these values hold a NUL byte", location=Location(name)
+            "render.helm.values", "the values contain a NUL byte", location=Location(name)
         )
     try:
         reply = _native.call_string("helm_values_from_yaml", text)
     except HelmValuesError as error:
-        problem = f"these values are not a mapping in YAML: {sanitize(str(error))}"
+        problem = f"the values are not a YAML mapping: {sanitize(str(error))}"
         raise RenderError("render.helm.values", problem, location=Location(name)) from None
     values: Values = msgspec.json.decode(reply)
     return values
@@ -189,8 +189,8 @@ def check_release_name(name: str) -> None:
     try:
         _native.call_status("helm_release_name_validate", name)
     except HelmError:
-        problem = f"`{sanitize(name)}` cannot be the name of a release"
-        hint = "at most 53 lower-case letters, digits, `-` and `.`"
+        problem = f"`{sanitize(name)}` is not a valid release name"
+        hint = "use at most 53 lower-case letters, digits, `-` and `.`"
         raise RenderError("render.helm.name", problem, hint=hint) from None
 
 

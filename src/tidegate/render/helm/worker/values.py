@@ -88,7 +88,7 @@ def _add_layer(
                 raise _missing_file_error(path)
             set_content(name, content, values)
         case ValuesUrl(url):
-            problem = f"values at `{sanitize(url)}` were not fetched"
+            problem = f"the values at `{sanitize(url)}` were not fetched"
             raise RenderError("render.helm.values", problem)
     return values
 
@@ -117,6 +117,6 @@ def _find_file(path: str, root: str, *, release: ChartRequest, start: Path) -> P
 
 
 def _missing_file_error(path: str) -> RenderError:
-    problem = f"the values file `{path}` is not there"
-    hint = "paths start at the chart, and with a `/` at the root of the source"
+    problem = f"values file `{path}` not found"
+    hint = "paths are relative to the chart, or with a leading `/` to the root of the source"
     return RenderError("render.helm.file", problem, location=Location(path), hint=hint)
