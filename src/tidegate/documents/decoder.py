@@ -136,7 +136,7 @@ def _decode(
 def format_suggestion(word: str, known: Sequence[str]) -> str:
     """Return a hint for an unknown word: the closest known word, and all known words."""
     matches = get_close_matches(word, known, n=1)
-    listed = "known keys: " + ", ".join(f"`{name}`" for name in known)
+    listed = "use one of " + ", ".join(f"`{name}`" for name in known)
     return f"did you mean `{matches[0]}`? {listed}" if matches else listed
 
 
