@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -208,20 +208,6 @@ def _deleted_refs(plan: Plan) -> dict[Ref, bool]:
     return {
         item.ref: item.requires_confirmation for item in items if item.action is ItemAction.DELETE
     }
-
-
-def deletions_digest(deletions: Iterable[Deletion]) -> str:
-    """Return a digest of the deletions that the user confirms."""
-    return " ".join(deletion.plan.digest for deletion in deletions)
-
-
-def refuse_changed_deletions(deletions: Sequence[Deletion], confirmed_digest: str) -> None:
-    """Raise PlanError if the deletions differ from those that the user confirmed."""
-    if confirmed_digest and confirmed_digest != deletions_digest(deletions):
-        names = ", ".join(f"`{deletion.stored_journal.unit.id}`" for deletion in deletions)
-        problem = f"what {names} has in the cluster changed meanwhile"
-        hint = "nothing was deleted; run the command again, and look at what it shows"
-        raise PlanError("plan.stale", problem, hint=hint)
 
 
 async def finish_deletion(deletion: Deletion, world: Dispatcher) -> None:

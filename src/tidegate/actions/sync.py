@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.session import Session
-from tidegate.errors import PlanError
 from tidegate.model.plans.plan import Plan
 from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
@@ -74,14 +73,6 @@ async def replan(
     if session.targets.simulation is None:
         faults = refuse_unsafe(prepared, keep_going=is_known, ignore_sops_mac=ignore_sops_mac)
     return replace(prepared.plan_result, rejected=faults)
-
-
-def refuse_changed_plan(plan: Plan, confirmed_digest: str) -> None:
-    """Raise PlanError if the plan differs from the one that the user confirmed."""
-    if confirmed_digest and confirmed_digest != plan.digest:
-        problem = "what was shown is not what would be rolled out any more"
-        hint = "nothing was written; run the command again, and look at what it shows"
-        raise PlanError("plan.stale", problem, hint=hint)
 
 
 def refuse_unsafe(

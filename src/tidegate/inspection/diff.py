@@ -30,7 +30,7 @@ from tidegate.model.units.semantics import TIDEGATE
 from tidegate.model.units.unit import UnitId
 from tidegate.planning.dry_run import dry_run_plan
 from tidegate.planning.exclusions import apply_suspensions, with_drift_detection
-from tidegate.planning.plan import make_plan
+from tidegate.planning.plan import PlanResult, make_plan
 from tidegate.removal.moved_releases import with_removals
 from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
 from tidegate.workers.jq import Jq
@@ -115,9 +115,14 @@ async def preview_against_live(
     unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
 ) -> LivePreview:
     """Plan units and compare them with the live objects, without preflight checks."""
-    unit_trees, world = with_drift_detection(unit_trees), session.world
-    plan_result = await make_plan(unit_trees, session, resources, TIDEGATE)
+    plan_result = await make_plan(with_drift_detection(unit_trees), session, resources, TIDEGATE)
     plan_result = plan_result if resources else await with_removals(plan_result, session)
+    return await compare_plan(plan_result, session)
+
+
+async def compare_plan(plan_result: PlanResult, session: Session) -> LivePreview:
+    """Compare a plan with the live objects, without preflight checks."""
+    world = session.world
     plan = await with_prune_steps(plan_result.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {

@@ -59,23 +59,14 @@ def delete(**flags: Unpack[Flags]) -> int:
     """
     path = flags["path"]
     progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
-    from tidegate.actions.delete import deletions_digest, plan_deletions
-    from tidegate.cli.confirm import needs_confirmation, print_target
+    from tidegate.cli.confirm import needs_confirmation
     from tidegate.cli.outcome_codes import OUTCOME_CODES
-    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.requests import load_request
     from tidegate.cli.run_async import run_async
 
-    request, digest = load_request(path, flags), ""
-    must_confirm = needs_confirmation(flags)
-    if must_confirm:
-        progress_line.update(f"looking for objects of {path}")
-        deletions = with_workspace(request, flags, plan_deletions)
-        progress_line.clear()
-        print_target(flags)
-        if deletions.deleted:
-            _confirm_deletion(deletions)
-        digest = deletions_digest(deletions.units)
-    return OUTCOME_CODES[run_async(_run_delete(request, flags, progress_line, digest))]
+    request, must_confirm = load_request(path, flags), needs_confirmation(flags)
+    deletion = _run_delete(request, flags, progress_line, must_confirm=must_confirm)
+    return OUTCOME_CODES[run_async(deletion)]
 
 
 def _confirm_deletion(deletions: Deletions) -> None:
@@ -94,10 +85,10 @@ def _confirm_deletion(deletions: Deletions) -> None:
 
 
 async def _run_delete(
-    request: LoadRequest, flags: Flags, progress_line: ProgressLine, digest: str
+    request: LoadRequest, flags: Flags, progress_line: ProgressLine, *, must_confirm: bool
 ) -> RolloutOutcome:
     """Delete all units in one rollout, in reverse order of their creation."""
-    from tidegate.actions.delete import plan_deletions, refuse_changed_deletions
+    from tidegate.actions.delete import plan_deletions
     from tidegate.cli.confirm import print_target
     from tidegate.cli.rollout_display import on_screen
 
@@ -108,11 +99,12 @@ async def _run_delete(
         workspace,
     ):
         deletions = await plan_deletions(session, workspace)
-        refuse_changed_deletions(deletions.units, digest)
         progress_line.clear()
-        if not digest:
-            print_target(flags)
+        print_target(flags)
         options.print_findings(deletions.findings)
+        if must_confirm and deletions.deleted:
+            with screen.default_signals():
+                _confirm_deletion(deletions)
         result = await _delete_units(deletions, session, screen, flags)
     if not deletions.is_needed:
         (note if flags["output"] == "json" else print_line)(NOTHING_MESSAGE)

@@ -96,28 +96,18 @@ def rerun(called: str, **flags: Unpack[Flags]) -> int:
     """
     path = flags["path"]
     progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
-    from tidegate.actions.jobs import plan_rerun
-    from tidegate.cli.confirm import needs_confirmation, print_target
+    from tidegate.cli.confirm import needs_confirmation
     from tidegate.cli.outcome_codes import OUTCOME_CODES
-    from tidegate.cli.requests import load_request, with_workspace
+    from tidegate.cli.requests import load_request
     from tidegate.cli.run_async import run_async
 
-    request, digest = load_request(path, flags), ""
-    if needs_confirmation(flags):
-        preview = with_workspace(
-            request, flags, lambda session, opened: plan_rerun(session, opened, called)
-        )
-        progress_line.clear()
-        print_target(flags)
-        digest = _confirm_rerun(preview)
-    return OUTCOME_CODES[run_async(_run_rerun(request, called, flags, progress_line, digest))]
+    request, must_confirm = load_request(path, flags), needs_confirmation(flags)
+    rerun = _run_rerun(request, called, flags, progress_line, must_confirm=must_confirm)
+    return OUTCOME_CODES[run_async(rerun)]
 
 
-def _confirm_rerun(planned_rerun: JobRerun) -> str:
-    """Ask the user to confirm, and return the digest of the plan.
-
-    Raises if the user declines.
-    """
+def _confirm_rerun(planned_rerun: JobRerun) -> None:
+    """Ask the user to confirm. Raises if the user declines."""
     from tidegate.cli.confirm import confirm
 
     lines = [
@@ -125,14 +115,17 @@ def _confirm_rerun(planned_rerun: JobRerun) -> str:
         *(f"then {ref}" for ref in planned_rerun.also_run),
     ]
     confirm(lines, "Run again?")
-    return planned_rerun.plan_result.plan.digest
 
 
 async def _run_rerun(
-    request: LoadRequest, name: str, flags: Flags, progress_line: ProgressLine, digest: str
+    request: LoadRequest,
+    name: str,
+    flags: Flags,
+    progress_line: ProgressLine,
+    *,
+    must_confirm: bool,
 ) -> RolloutOutcome:
     from tidegate.actions.jobs import plan_rerun
-    from tidegate.actions.sync import refuse_changed_plan
     from tidegate.cli.confirm import print_target
     from tidegate.cli.output import note
     from tidegate.cli.rollout_display import on_screen, show_rollout
@@ -145,11 +138,12 @@ async def _run_rerun(
         workspace,
     ):
         planned_rerun = await plan_rerun(session, workspace, name)
-        refuse_changed_plan(planned_rerun.plan_result.plan, digest)
         progress_line.clear()
-        if not digest:
-            print_target(flags)
+        print_target(flags)
         options.print_findings(workspace.findings)
+        if must_confirm:
+            with screen.default_signals():
+                _confirm_rerun(planned_rerun)
         takeover = await take_over(
             planned_rerun.plan_result, session, takes_over=False, hands_back=False
         )

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tidegate.cli.screen.screen import Screen
     from tidegate.clusters.session import Session
     from tidegate.controllers.takeover import TakeoverResult
-    from tidegate.inspection.diff import Preview
     from tidegate.inspection.saved_plan import SavedPlan
     from tidegate.model.rollouts.event import RolloutOutcome
     from tidegate.model.rollouts.rollout_progress import RolloutProgress
@@ -115,7 +114,7 @@ def sync(**flags: Unpack[Flags]) -> int:
     """
     path = flags["path"]
     progress_line = show_progress(f"reading {path}", quiet=flags["output"] == "json")
-    from tidegate.cli.confirm import needs_confirmation, print_target
+    from tidegate.cli.confirm import needs_confirmation
     from tidegate.cli.preview import print_previews
     from tidegate.cli.requests import load_request, with_workspace
     from tidegate.cli.run_async import run_async
@@ -123,7 +122,7 @@ def sync(**flags: Unpack[Flags]) -> int:
     from tidegate.inspection.saved_plan import read_plan
     from tidegate.planning.plan import partial_prune_error
 
-    resources, digest = flags["resources"], ""
+    resources = flags["resources"]
     if flags["prune"] and resources:
         raise partial_prune_error()
     if flags["plan"] and resources:
@@ -131,41 +130,34 @@ def sync(**flags: Unpack[Flags]) -> int:
     saved = read_plan(flags["plan"]) if flags["plan"] else None
     path = path or (saved.source if saved else ".")
     request = load_request(path, flags)
-    recorder = None if flags["dry_run"] else _open_record(flags)
-    must_confirm = needs_confirmation(flags)
-    if must_confirm or flags["dry_run"]:
+    if flags["dry_run"]:
         progress_line.update(f"comparing {path} with the cluster")
         workspace, previews = with_workspace(
             request, flags, lambda session, opened: preview_workspace(session, opened, resources)
         )
         progress_line.clear()
-        if flags["dry_run"]:
-            return print_previews(workspace, previews, flags)
-        print_target(flags)
-        digest = _confirm_previews(previews)
-    return run_async(
-        _run_sync(request, flags, progress_line, _ConfirmedPlan(digest, saved, recorder))
-    )
+        return print_previews(workspace, previews, flags)
+    must_confirm = needs_confirmation(flags)
+    rollout = _RequestedRollout(saved, _open_record(flags), must_confirm=must_confirm)
+    return run_async(_run_sync(request, flags, progress_line, rollout))
 
 
-class _ConfirmedPlan(NamedTuple):
-    """The confirmed or saved plan that the rollout must match, and the run recorder."""
+class _RequestedRollout(NamedTuple):
+    """The saved plan that the rollout must match, the run recorder, and whether to ask."""
 
-    digest: str = ""
-    saved: SavedPlan | None = None
-    recorder: RunRecorder | None = None
+    saved: SavedPlan | None
+    recorder: RunRecorder | None
+    must_confirm: bool
 
-    async def check_prepared(
+    async def with_saved_plan(
         self, prepared: PreparedRollout, workspace: Workspace, session: Session
     ) -> PreparedRollout:
-        """Return the prepared rollout; raise if it differs from the confirmed plan."""
-        from tidegate.actions.sync import refuse_changed_plan
+        """Return the prepared rollout, with the saved plan if there is one."""
         from tidegate.inspection.saved_plan import with_saved_plan
 
-        if self.saved is not None:
-            prepared = await with_saved_plan(self.saved, prepared, workspace, session)
-        refuse_changed_plan(prepared.plan_result.plan, self.digest)
-        return prepared
+        if self.saved is None:
+            return prepared
+        return await with_saved_plan(self.saved, prepared, workspace, session)
 
     def recorder_for(self, workspace: Workspace, session: Session) -> RunRecorder | None:
         """Return the run recorder for these units and clusters."""
@@ -194,29 +186,24 @@ def _open_record(flags: Flags) -> RunRecorder | None:
     return recorder
 
 
-def _confirm_previews(previews: list[Preview]) -> str:
-    """Ask the user to confirm the plans, and return their digests.
-
-    Raises if the user declines.
-    """
+async def _confirm(prepared: PreparedRollout, session: Session, screen: Screen) -> None:
+    """Compare the plan with the cluster, and ask. Raises if the user declines."""
     from tidegate.cli.confirm import confirm
+    from tidegate.inspection.diff import compare_plan
     from tidegate.model.finding import warning_from_error
     from tidegate.report.findings import finding_lines
     from tidegate.report.plan import summary_line
 
-    if any(preview.has_changes for preview in previews):
-        lines = [summary_line(preview.differences) for preview in previews]
-        lines += finding_lines(
-            warning_from_error(content_note)
-            for preview in previews
-            for content_note in preview.content_notes
-        )
-        confirm(lines, "Roll out?")
-    return " ".join(preview.desired_plan.digest for preview in previews)
+    preview = (await compare_plan(prepared.plan_result, session)).preview
+    if preview.has_changes:
+        lines = [summary_line(preview.differences)]
+        lines += finding_lines(map(warning_from_error, preview.content_notes))
+        with screen.default_signals():
+            confirm(lines, "Roll out?")
 
 
 async def _run_sync(
-    request: LoadRequest, flags: Flags, progress_line: ProgressLine, confirmed: _ConfirmedPlan
+    request: LoadRequest, flags: Flags, progress_line: ProgressLine, requested: _RequestedRollout
 ) -> int:
     from msgspec.structs import replace
 
@@ -240,10 +227,9 @@ async def _run_sync(
         prepared = await prepare_rollout(
             workspace, session, flags["resources"], keep_going=keep_going
         )
-        prepared = await confirmed.check_prepared(prepared, workspace, session)
+        prepared = await requested.with_saved_plan(prepared, workspace, session)
         progress_line.clear()
-        if not confirmed.digest:
-            print_target(flags)
+        print_target(flags)
         options.print_findings(prepared.findings)
         workspace.require_no_errors(prepared.plan_result.findings, keep_going=keep_going)
         left_out = {**prepared.left_out}
@@ -251,15 +237,17 @@ async def _run_sync(
             ignore_macs = flags["ignore_sops_mac"]
             left_out = refuse_unsafe(prepared, keep_going=keep_going, ignore_sops_mac=ignore_macs)
         options.print_warnings(prepared.plan_result.notes)
+        if requested.must_confirm:
+            await _confirm(prepared, session, screen)
         rollout_options = replace(
             rollout_options,
             excluded=left_out,
             approved=find_approved_units(flags["approved"], workspace.members),
         )
-        sync_request = _SyncRequest(request, flags, confirmed.recorder_for(workspace, session))
+        sync_request = _SyncRequest(request, flags, requested.recorder_for(workspace, session))
         result = await _run_rollout(screen, session, prepared, rollout_options, sync_request)
     _print_skipped(screen.progress)
-    confirmed.check_recorder(result)
+    requested.check_recorder(result)
     return max(OUTCOME_CODES[result], _print_incomplete(workspace, session))
 
 

@@ -15,7 +15,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Self, TextIO
 
@@ -31,7 +32,7 @@ from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, PASSED, NextComman
 
 FRAME_INTERVAL = 0.1
 """Seconds between two frames."""
-STOPPING_MESSAGE = "stopping: what is under way ends first; Ctrl-C again stops at once"
+STOPPING_MESSAGE = "stopping after the current writes; press Ctrl-C again to stop at once"
 INTERRUPTED = 130
 Clock = Callable[[], Ms]
 StopFunction = Callable[[str], None]
@@ -67,7 +68,7 @@ class Screen:
         self._interruptions = 0
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._signals: list[signal.Signals] = []
+        self._handlers: dict[signal.Signals, Callable[[], None]] = {}
 
     @classmethod
     def for_stream(cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False) -> Self:
@@ -128,8 +129,8 @@ class Screen:
     async def __aexit__(self, *_: object) -> None:
         self._stop_timer()
         loop = asyncio.get_running_loop()
-        while self._signals:
-            loop.remove_signal_handler(self._signals.pop())
+        for number in self._handlers:
+            loop.remove_signal_handler(number)
         if self._live_output is not None:
             self._live_output.terminal.close()
         if self._interruptions and self._stop is None:
@@ -137,9 +138,21 @@ class Screen:
         if self._interruptions > 1:
             raise KeyboardInterrupt(killed_message(self._commands)) from None
 
+    @contextmanager
+    def default_signals(self) -> Iterator[None]:
+        """Handle signals as usual while the user is asked: Ctrl-C raises KeyboardInterrupt."""
+        loop = asyncio.get_running_loop()
+        for number in self._handlers:
+            loop.remove_signal_handler(number)
+        try:
+            yield
+        finally:
+            for number, handler in self._handlers.items():
+                loop.add_signal_handler(number, handler)
+
     def _add_signal_handler(self, number: signal.Signals, handler: Callable[[], None]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, handler)
-        self._signals.append(number)
+        self._handlers[number] = handler
 
     def _tick(self) -> None:
         self._refresh()
