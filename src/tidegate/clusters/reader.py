@@ -10,6 +10,7 @@ import msgspec
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure, ResultT
 from tidegate.errors import Location
 from tidegate.model.k8s.objects import Json, Kind, LiveObject, Ref, with_served_version
+from tidegate.model.times import SECOND, Ms
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.errors import error_from_outcome
 from tidegate.world.messages import (
@@ -30,6 +31,8 @@ LIST_QUERIES = {
     "Secret": (Kind("", "v1", "Secret"), "argocd.argoproj.io/secret-type=cluster"),
 }
 ABSENT = NotFound | NotServed
+MAX_DISCOVERY_AGE = Ms(10 * SECOND)
+"""Age of a discovery that is recent enough to choose the version of a kind."""
 
 
 async def get_objects(
@@ -40,7 +43,7 @@ async def get_objects(
     An object is the same in all versions of its kind: one whose version is no longer served is
     read in a version that is.
     """
-    (catalogue,) = await send_requests(world, Discover(), cluster=cluster)
+    (catalogue,) = await send_requests(world, Discover(MAX_DISCOVERY_AGE), cluster=cluster)
     kinds = catalogue.kinds if isinstance(catalogue, ApiResources) else ()
     served = dict.fromkeys(served_kind.kind for served_kind in kinds)
     requested = dict.fromkeys(with_served_version(ref, served) for ref in refs)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tidegate.clusters.connect import Worker, find_target, open_world
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.clusters.pace import PacedWorld
+from tidegate.clusters.reader import MAX_DISCOVERY_AGE
 from tidegate.clusters.sandboxes import (
     CONTEXT,
     SimulationConfig,
@@ -199,7 +200,9 @@ class Session(msgspec.Struct):
     async def kinds(self, cluster: str = "") -> tuple[ServedKind, ...]:
         """Return the kinds that a cluster serves, as first discovered."""
         if cluster not in self._kinds:
-            (outcome,) = await send_requests(self.world, Discover(), cluster=cluster)
+            (outcome,) = await send_requests(
+                self.world, Discover(MAX_DISCOVERY_AGE), cluster=cluster
+            )
             self._kinds[cluster] = outcome.kinds if isinstance(outcome, ApiResources) else ()
         return self._kinds[cluster]
 

@@ -17,6 +17,16 @@ RequestT = TypeVar("RequestT", requests.Get, requests.List, requests.Write, requ
 ResultT = TypeVar("ResultT")
 
 
+UNKNOWN_KIND_AGE = Ms(1 * SECOND)
+"""Age of a discovery that is believed about a kind that it does not have.
+
+A command asks for the objects of several kinds that the cluster may not serve. Without this, each
+request would run discovery again.
+"""
+DISCOVERED_KINDS = frozenset({"CustomResourceDefinition", "APIService"})
+"""Kinds whose objects change what the cluster serves."""
+
+
 class KubeCluster:
     """The API of one cluster. Discovery runs once, and again when a kind is not known."""
 
@@ -28,6 +38,7 @@ class KubeCluster:
         self._discovery_lock = asyncio.Lock()
         self._discoveries_started = 0
         self._last_discovery = 0
+        self._discovered_at: float | None = None
 
     async def perform(
         self,
@@ -74,7 +85,9 @@ class KubeCluster:
                     lambda success, _: messages.RawResponse(success.body),
                     in_flight,
                 )
-            case requests.Discover():
+            case requests.Discover(max_age=max_age):
+                if self._is_discovery_recent(max_age):
+                    return self._api_resources
                 return await self._discover()
             case requests.RawGet():
                 response = await self._transport.send(
@@ -129,16 +142,26 @@ class KubeCluster:
         outcome = _read_outcome(response, lambda success: read(success, kind))
         if isinstance(outcome, messages.NotServed):
             self._kinds.pop(kind, None)
+        if isinstance(request, requests.Write) and kind.name in DISCOVERED_KINDS:
+            self._discovered_at = None
         return outcome
 
     async def _find_served_kind(self, kind: Kind) -> ServedKind | messages.ErrorOutcome:
         """Return the API resource of a kind. Runs discovery if the kind is not known."""
         if served := self._kinds.get(kind):
             return served
-        resources = await self._discover()
-        if not isinstance(resources, messages.ApiResources):
-            return resources
+        if not self._is_discovery_recent(UNKNOWN_KIND_AGE):
+            resources = await self._discover()
+            if not isinstance(resources, messages.ApiResources):
+                return resources
         return self._kinds.get(kind) or messages.NotServed(f"the server does not serve {kind}")
+
+    def _is_discovery_recent(self, max_age: Ms) -> bool:
+        """Return whether the last discovery is not older than this and still valid."""
+        if self._discovered_at is None or not max_age:
+            return False
+        age = asyncio.get_running_loop().time() - self._discovered_at
+        return age * SECOND <= max_age
 
     async def _discover(self) -> messages.ApiResources | messages.ErrorOutcome:
         """Discover all kinds. A caller that waits shares only a discovery that started after it
@@ -149,6 +172,7 @@ class KubeCluster:
             if self._last_discovery > started_before:
                 return self._api_resources
             self._discoveries_started += 1
+            started_at = asyncio.get_running_loop().time()
             kinds: list[ServedKind] = []
             for root in http_responses.DISCOVERY_ROOTS:
                 response = await self._transport.send(
@@ -165,6 +189,7 @@ class KubeCluster:
                     return outcome
                 kinds += outcome.kinds
             self._last_discovery = self._discoveries_started
+            self._discovered_at = started_at
             self._api_resources = messages.ApiResources(tuple(kinds))
             self._kinds = {served.kind: served for served in reversed(kinds)}
             return self._api_resources

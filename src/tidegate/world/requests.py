@@ -112,6 +112,9 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
 class Discover(msgspec.Struct, frozen=True):
     """API discovery: all kinds that the cluster serves now."""
 
+    max_age: Ms = Ms(0)
+    """Age of an earlier discovery that may be returned instead."""
+
 
 class Logs(msgspec.Struct, frozen=True, kw_only=True):
     """The last log lines of a container."""
