@@ -68,15 +68,8 @@ class KubeCluster:
                     http_responses.read_list_page,
                     in_flight,
                 )
-            case requests.Write(ref=ref):
-                outcome = await self._send(
-                    request,
-                    ref.kind,
-                    http_requests.build_write,
-                    http_responses.read_object,
-                    in_flight,
-                )
-                return _with_uid_conflict(outcome) if request.uid else outcome
+            case requests.Write():
+                return await self._write(request, in_flight)
             case requests.Logs(ref=ref):
                 return await self._send(
                     request,
@@ -142,9 +135,16 @@ class KubeCluster:
         outcome = _read_outcome(response, lambda success: read(success, kind))
         if isinstance(outcome, messages.NotServed):
             self._kinds.pop(kind, None)
-        if isinstance(request, requests.Write) and kind.name in DISCOVERED_KINDS:
-            self._discovered_at = None
         return outcome
+
+    async def _write(self, request: requests.Write, in_flight: InFlightRequest) -> messages.Outcome:
+        kind = request.ref.kind
+        outcome = await self._send(
+            request, kind, http_requests.build_write, http_responses.read_object, in_flight
+        )
+        if kind.name in DISCOVERED_KINDS:
+            self._discovered_at = None
+        return _with_uid_conflict(outcome) if request.uid else outcome
 
     async def _find_served_kind(self, kind: Kind) -> ServedKind | messages.ErrorOutcome:
         """Return the API resource of a kind. Runs discovery if the kind is not known."""
