@@ -1,7 +1,8 @@
-"""Workloads and Pods as Argo CD judges them: sentences, reasons, and what is final."""
+"""Workloads and Pods as Argo CD judges them: messages, reasons, and what is final."""
 
 from __future__ import annotations
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.health.argo import judge
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -48,17 +49,17 @@ def a_pod(
 def test_a_deployment_on_its_way_counts_its_replicas() -> None:
     verdict = verdict_on(a_deployment(available=1))
 
-    sentence = "Waiting for rollout to finish: 1 of 3 updated replicas are available..."
+    message = "Waiting for rollout to finish: 1 of 3 updated replicas are available..."
     assert verdict == Verdict(
-        Health.PROGRESSING, "ReplicasNotAvailable", sentence, observed_generation=4
+        Health.PROGRESSING, "ReplicasNotAvailable", message, observed_generation=4
     )
 
 
-def test_a_deployment_that_is_done_counts_them_too() -> None:
+def test_a_deployment_that_is_done_counts_them_too(wording: RecordedWording) -> None:
     verdict = verdict_on(a_deployment(available=3))
 
-    sentence = "3 of 3 replicas are available"
-    assert verdict == Verdict(Health.HEALTHY, "Available", sentence, observed_generation=4)
+    assert verdict == Verdict(Health.HEALTHY, "Available", verdict.message, observed_generation=4)
+    wording(verdict.message)
 
 
 def test_a_passed_deadline_is_degraded_and_may_still_pass_away() -> None:
@@ -99,22 +100,24 @@ def test_an_image_that_cannot_be_pulled_is_degraded_and_not_final() -> None:
     assert verdict == Verdict(Health.DEGRADED, "ImagePullBackOff", "no image")
 
 
-def test_a_pod_that_runs_to_an_end_waits_for_its_image_and_says_so() -> None:
+def test_a_pod_that_runs_to_an_end_waits_for_its_image_and_says_so(
+    wording: RecordedWording,
+) -> None:
     waiting: dict[str, Json] = {"waiting": {"reason": "ImagePullBackOff"}}
 
     verdict = verdict_on(a_pod("Pending", "Never", waiting))
 
-    sentence = "container `web` waits: ImagePullBackOff"
-    assert verdict == Verdict(Health.PROGRESSING, "ImagePullBackOff", sentence)
+    assert verdict == Verdict(Health.PROGRESSING, "ImagePullBackOff", verdict.message)
+    wording(verdict.message)
 
 
-def test_a_failed_pod_tells_the_exit_code_and_is_final() -> None:
+def test_a_failed_pod_has_its_exit_code_and_is_final() -> None:
     ended: dict[str, Json] = {"terminated": {"exitCode": 3, "reason": "Error"}}
 
     verdict = verdict_on(a_pod("Failed", "Never", ended))
 
-    sentence = 'container "web" failed with exit code 3'
-    assert verdict == Verdict(Health.DEGRADED, "Failed", sentence, is_final=True)
+    message = 'container "web" failed with exit code 3'
+    assert verdict == Verdict(Health.DEGRADED, "Failed", message, is_final=True)
 
 
 def test_an_annotation_makes_a_pod_one_that_lasts() -> None:

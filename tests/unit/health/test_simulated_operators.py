@@ -1,4 +1,4 @@
-"""What operators are taken to write when they are done is Healthy by the rule that opens gates."""
+"""The last status that simulated operators write is Healthy by the rule that opens gates."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SPECS: dict[str, Json] = {
     **{kind: {"parentRefs": [{"name": "door"}]} for kind in ("TCPRoute", "TLSRoute", "UDPRoute")},
 }
 """What a kind must ask for to become Healthy at all."""
-NOT_PLAYED = {
-    "Shoot": "its state is a label",
-    "VolumeSnapshotContent": "who makes it writes its status",
+NOT_SIMULATED = {
+    "Shoot": "its health is a label",
+    "VolumeSnapshotContent": "its creator writes its status",
 }
 ARGO = sorted(key for key in builtin_rows().named if "*" not in "".join(key))
 WITH_CASES = [row for row in load_builtin_knowledge().rows if row.cases]
@@ -56,7 +56,7 @@ def a_status(row: KindRow, group: str, kind: str, stage: int) -> Json:
     return {key: "2026-01-01T00:00:00Z" if item == NOW else item for key, item in known.items()}
 
 
-@pytest.mark.parametrize(("group", "kind"), [key for key in ARGO if key[1] not in NOT_PLAYED])
+@pytest.mark.parametrize(("group", "kind"), [key for key in ARGO if key[1] not in NOT_SIMULATED])
 def test_a_kind_of_argo_cds_is_healthy_when_its_operator_is_done(group: str, kind: str) -> None:
     row = KNOWN.find_row(Kind(group, "v1", kind)) or KNOWN.rows[WILDCARD, WILDCARD]
 
@@ -77,7 +77,7 @@ def test_no_stage_of_a_row_looks_like_one_of_its_failures(row: KindRow) -> None:
     assert set(states[:-1]) <= {Health.PROGRESSING}
 
 
-def results_by_name(kind: str, **status: Json) -> dict[str, Json]:
+def an_object(kind: str, **status: Json) -> dict[str, Json]:
     return {"metadata": {"name": "it", "generation": 1}, "status": {**status}, "kind": kind}
 
 
@@ -89,91 +89,89 @@ def condition(name: str, status: str, reason: str = "Because") -> list[Json]:
     ("body", "group", "state"),
     [
         (
-            results_by_name("PipelineRun", conditions=condition("Succeeded", "False")),
+            an_object("PipelineRun", conditions=condition("Succeeded", "False")),
             "tekton.dev",
             "Degraded",
         ),
         (
-            results_by_name("TaskRun", conditions=condition("Succeeded", "Unknown")),
+            an_object("TaskRun", conditions=condition("Succeeded", "Unknown")),
             "tekton.dev",
             "Progressing",
         ),
-        (results_by_name("Backup", phase="PartiallyFailed"), "velero.io", "Degraded"),
-        (results_by_name("Restore", phase="InProgress"), "velero.io", "Progressing"),
-        (results_by_name("BackupStorageLocation", phase="Unavailable"), "velero.io", "Degraded"),
-        (results_by_name("CephBlockPool", phase="Failure"), "ceph.rook.io", "Degraded"),
+        (an_object("Backup", phase="PartiallyFailed"), "velero.io", "Degraded"),
+        (an_object("Restore", phase="InProgress"), "velero.io", "Progressing"),
+        (an_object("BackupStorageLocation", phase="Unavailable"), "velero.io", "Degraded"),
+        (an_object("CephBlockPool", phase="Failure"), "ceph.rook.io", "Degraded"),
         (
-            results_by_name("ClusterServiceVersion", phase="Failed"),
+            an_object("ClusterServiceVersion", phase="Failed"),
             "operators.coreos.com",
             "Degraded",
         ),
         (
-            results_by_name("InstallPlan", phase="RequiresApproval"),
+            an_object("InstallPlan", phase="RequiresApproval"),
             "operators.coreos.com",
             "Suspended",
         ),
-        (results_by_name("Kibana", health="red"), "kibana.k8s.elastic.co", "Progressing"),
-        (results_by_name("PerconaPGCluster", state="paused"), "pgv2.percona.com", "Suspended"),
+        (an_object("Kibana", health="red"), "kibana.k8s.elastic.co", "Progressing"),
+        (an_object("PerconaPGCluster", state="paused"), "pgv2.percona.com", "Suspended"),
         (
-            results_by_name("PerconaServerMongoDBBackup", state="error"),
+            an_object("PerconaServerMongoDBBackup", state="error"),
             "psmdb.percona.com",
             "Degraded",
         ),
         (
-            results_by_name("Revision", conditions=condition("Ready", "False")),
+            an_object("Revision", conditions=condition("Ready", "False")),
             "serving.knative.dev",
             "Degraded",
         ),
         (
-            results_by_name("Sensor", conditions=condition("DependenciesProvided", "False")),
+            an_object("Sensor", conditions=condition("DependenciesProvided", "False")),
             "argoproj.io",
             "Degraded",
         ),
-        (results_by_name("Backup", phase="failed"), "postgresql.cnpg.io", "Degraded"),
+        (an_object("Backup", phase="failed"), "postgresql.cnpg.io", "Degraded"),
         (
-            results_by_name("Database", applied=False, message="no role"),
+            an_object("Database", applied=False, message="no role"),
             "postgresql.cnpg.io",
             "Degraded",
         ),
         (
-            results_by_name("KeycloakRealmImport", conditions=condition("HasErrors", "True")),
+            an_object("KeycloakRealmImport", conditions=condition("HasErrors", "True")),
             "k8s.keycloak.org",
             "Degraded",
         ),
         (
-            results_by_name(
-                "Alertmanager", conditions=condition("Available", "False", "NoPodReady")
-            ),
+            an_object("Alertmanager", conditions=condition("Available", "False", "NoPodReady")),
             "monitoring.coreos.com",
             "Progressing",
         ),
-        (results_by_name("Volume", robustness="faulted"), "longhorn.io", "Degraded"),
-        (results_by_name("ClusterPolicy", state="notReady"), "nvidia.com", "Progressing"),
-        (results_by_name("ClusterPolicy", state="disabled"), "nvidia.com", "Suspended"),
+        (an_object("Volume", robustness="faulted"), "longhorn.io", "Degraded"),
+        (an_object("ClusterPolicy", state="notReady"), "nvidia.com", "Progressing"),
+        (an_object("ClusterPolicy", state="disabled"), "nvidia.com", "Suspended"),
         (
-            results_by_name(
+            an_object(
                 "CiliumLoadBalancerIPPool", conditions=condition("cilium.io/PoolConflict", "True")
             ),
             "cilium.io",
             "Degraded",
         ),
         (
-            results_by_name("ReplicationSource", latestMoverStatus={"result": "Failed"}),
+            an_object("ReplicationSource", latestMoverStatus={"result": "Failed"}),
             "volsync.backube",
             "Degraded",
         ),
         (
-            results_by_name("CertificateRequest", conditions=condition("Ready", "False", "Denied")),
+            an_object("CertificateRequest", conditions=condition("Ready", "False", "Denied")),
             "cert-manager.io",
             "Degraded",
         ),
         (
-            results_by_name("KafkaMirrorMaker2", conditions=condition("NotReady", "True")),
+            an_object("KafkaMirrorMaker2", conditions=condition("NotReady", "True")),
             "kafka.strimzi.io",
             "Degraded",
         ),
         (
-            results_by_name("GrafanaContactPoint", conditions=condition("Any", "False")),
+            an_object("GrafanaContactPoint", conditions=condition("Any", "False")),
             "grafana.integreatly.org",
             "Degraded",
         ),

@@ -1,4 +1,4 @@
-"""Every kind that we have a row for and Argo CD no script: well, on its way, and not well.
+"""Every kind that we have a row for and Argo CD no script: healthy, progressing and degraded.
 
 A row that is added needs bodies for all three. Kinds whose operators never say that something has
 failed for good are listed, so that one which only forgot it is found.
@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from tests.unit.health.test_played import JUDGE, a_body, a_status
+from tests.unit.health.test_simulated_operators import JUDGE, a_body, a_status
 from tidegate.health.argo import builtin_rows
 from tidegate.health.argo.judge import RULES
 from tidegate.knowledge.reader import load_builtin_knowledge
@@ -35,7 +35,7 @@ NEVER_FAILED = {
     "enterprisesearch.k8s.elastic.co": "red is what it is at first, too",
     "kibana.k8s.elastic.co": "red is what it is at first, too",
     "maps.k8s.elastic.co": "red is what it is at first, too",
-    "externaldns.k8s.io": "it only tells what it has seen",
+    "externaldns.k8s.io": "it only reports what it has observed",
     "gateway.envoyproxy.io": "what is not accepted may be, when its target comes",
     "gateway.networking.k8s.io": "what is not accepted may be, when its Gateway comes",
     "kinda.rocks": "it is connected, or not yet",
@@ -49,13 +49,13 @@ NEVER_FAILED = {
     "trust.cert-manager.io": "it is synced, or not yet",
     "vault.banzaicloud.com": "it counts its pods",
     "databases.spotahome.com": "it counts its pods",
-    "argoproj.io/Application": "its own status says how it is",
+    "argoproj.io/Application": "its own status has a health",
     "external-secrets.io/ClusterPushSecret": "it is tried again for ever",
     "k8s.mariadb.com/Connection": "it is tried again for ever",
     "k8s.mariadb.com/MaxScale": "it is ready, or not yet",
     "k8s.mariadb.com/PhysicalBackup": "it is complete, or not yet",
     "k8s.mariadb.com/Restore": "it is complete, or not yet",
-    "kafka.strimzi.io/KafkaNodePool": "its Kafka tells",
+    "kafka.strimzi.io/KafkaNodePool": "its Kafka reports it",
     "longhorn.io/BackupTarget": "it is available, or not yet",
     "pgv2.percona.com/PerconaPGCluster": "it has no state for that",
     "postgresql.cnpg.io/Pooler": "it counts its pods",
@@ -114,7 +114,7 @@ def a_failure(
 @pytest.mark.parametrize(
     ("row", "kind"), BEYOND, ids=lambda item: str(getattr(item, "group", item))
 )
-def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: KindRow, kind: str) -> None:
+def test_a_kind_of_ours_is_healthy_progressing_or_degraded(row: KindRow, kind: str) -> None:
     done = a_body(row.group, kind, a_status(row, row.group, kind, -1))
     new = a_body(row.group, kind, {})
     failures = [
@@ -126,11 +126,11 @@ def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: KindRow, kind:
 
     assert JUDGE.judge(done, Ms(0)).health is Health.HEALTHY
     assert JUDGE.judge(new, Ms(0)).health is Health.PROGRESSING
-    messages = [JUDGE.judge(body, Ms(0)).health for body in failures]
-    assert set(messages) <= {Health.DEGRADED}, failures
-    is_silent = row.group in NEVER_FAILED or f"{row.group}/{kind}" in NEVER_FAILED
-    assert bool(messages) is not is_silent
+    states = [JUDGE.judge(body, Ms(0)).health for body in failures]
+    assert set(states) <= {Health.DEGRADED}, failures
+    never_fails = row.group in NEVER_FAILED or f"{row.group}/{kind}" in NEVER_FAILED
+    assert bool(states) is not never_fails
 
 
-def test_a_row_names_where_it_was_checked() -> None:
+def test_a_row_names_its_source_and_how_it_was_checked() -> None:
     assert [row for row, _ in BEYOND if not (row.checked and row.source)] == []

@@ -1,4 +1,4 @@
-"""What a server would say of the objects of Argo CD and Flux."""
+"""Validation of the custom resources of Argo CD and Flux, as a server does it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def name_of(body: JsonObject) -> str:
 
 
 @pytest.mark.parametrize("body", BODIES, ids=name_of)
-def test_nothing_is_wrong_with_what_is_right(body: JsonObject) -> None:
+def test_a_valid_object_has_no_problems(body: JsonObject) -> None:
     assert check_custom_resource(body) == ()
 
 
@@ -87,7 +87,7 @@ UNKNOWN: tuple[tuple[JsonObject, str, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "path", "near"), UNKNOWN)
-def test_an_unknown_field_is_told_with_the_nearest_known(
+def test_an_unknown_field_is_reported_with_the_nearest_known_one(
     body: JsonObject, path: str, near: str
 ) -> None:
     (flaw,) = check_custom_resource(changed(body, path, {"a": 1}))
@@ -111,15 +111,15 @@ REFUSED: tuple[tuple[JsonObject, str, Json, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("body", "path", "value", "words"), REFUSED)
-def test_what_a_server_refuses_is_told_in_its_words(
-    body: JsonObject, path: str, value: Json, words: str
+@pytest.mark.parametrize(("body", "path", "value", "message"), REFUSED)
+def test_what_a_server_refuses_is_reported_with_its_message(
+    body: JsonObject, path: str, value: Json, message: str
 ) -> None:
     (flaw,) = check_custom_resource(changed(body, path, value))
 
     assert not flaw.is_dropped
     assert flaw.path[: path.count(".") + 1] == tuple(path.split("."))
-    assert words in flaw.problem
+    assert message in flaw.problem
 
 
 def test_metadata_that_cannot_be_read_is_refused() -> None:
@@ -153,7 +153,7 @@ def test_a_null_is_as_if_nothing_stood_there() -> None:
     assert check_custom_resource({**APPLICATION, "spec": {**spec, "syncPolicy": None}}) == ()
 
 
-def test_a_version_that_there_is_not_is_told_with_those_there_are() -> None:
+def test_an_unknown_version_is_reported_with_the_known_ones() -> None:
     (flaw,) = check_custom_resource(
         {**KUSTOMIZATION, "apiVersion": "kustomize.toolkit.fluxcd.io/v3"}
     )
@@ -163,7 +163,7 @@ def test_a_version_that_there_is_not_is_told_with_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("kind", ["v1 ConfigMap", "argoproj.io/v1alpha1 Rollout", " "])
-def test_nothing_is_said_of_kinds_of_others(kind: str) -> None:
+def test_kinds_of_other_projects_are_not_checked(kind: str) -> None:
     version, _, name = kind.partition(" ")
 
     assert check_custom_resource({"apiVersion": version, "kind": name, "spec": {"prun": 1}}) == ()

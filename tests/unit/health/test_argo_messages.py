@@ -1,9 +1,10 @@
-"""What Argo CD has no words for, in ours: addresses, volumes, Pods that wait, scripts that stop."""
+"""Verdicts for which Argo CD gives no message, with our own one."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.health.argo import judge
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -27,24 +28,24 @@ def an_object(kind: str, spec: dict[str, Json], status: dict[str, Json]) -> dict
     }
 
 
-def with_condition(**said: Json) -> dict[str, Json]:
-    return {"conditions": [{**said}]}
+def with_condition(**condition: Json) -> dict[str, Json]:
+    return {"conditions": [{**condition}]}
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"ip": "192.0.2.1"}, "the load balancer gave 192.0.2.1"),
-        ({"hostname": "web.example"}, "the load balancer gave web.example"),
-        ({}, "the load balancer gave an address"),
-    ],
+    "address",
+    [{"ip": "192.0.2.1"}, {"hostname": "web.example"}, {}],
+    ids=["IP address", "host name", "neither"],
 )
-def test_an_ingress_names_the_address_it_was_given(given: dict[str, Json], sentence: str) -> None:
-    status: dict[str, Json] = {"loadBalancer": {"ingress": [given]}}
+def test_an_ingress_names_the_address_it_was_given(
+    address: dict[str, Json], wording: RecordedWording
+) -> None:
+    status: dict[str, Json] = {"loadBalancer": {"ingress": [address]}}
 
     verdict = verdict_on(an_object("networking.k8s.io/v1 Ingress", {}, status))
 
-    assert verdict == Verdict(Health.HEALTHY, "AddressAssigned", sentence)
+    assert verdict == Verdict(Health.HEALTHY, "AddressAssigned", verdict.message)
+    wording(verdict.message)
 
 
 def test_a_service_without_a_load_balancer_waits_for_nothing() -> None:
@@ -53,13 +54,16 @@ def test_a_service_without_a_load_balancer_waits_for_nothing() -> None:
     assert (verdict.health, verdict.reason) == (Health.HEALTHY, "NothingToWaitFor")
 
 
-def test_a_claim_names_its_volume() -> None:
+def test_a_claim_names_its_volume(wording: RecordedWording) -> None:
     body = an_object("v1 PersistentVolumeClaim", {"volumeName": "pv-7"}, {"phase": "Bound"})
 
-    assert verdict_on(body) == Verdict(Health.HEALTHY, "Bound", "bound to pv-7")
+    verdict = verdict_on(body)
+
+    assert verdict == Verdict(Health.HEALTHY, "Bound", verdict.message)
+    wording(verdict.message)
 
 
-def test_a_pod_that_nobody_places_says_what_the_scheduler_says() -> None:
+def test_an_unschedulable_pod_has_the_message_of_the_scheduler() -> None:
     status = {
         "phase": "Pending",
         **with_condition(
@@ -72,16 +76,16 @@ def test_a_pod_that_nobody_places_says_what_the_scheduler_says() -> None:
     assert verdict == Verdict(Health.PROGRESSING, "Unschedulable", "no node is free")
 
 
-def test_a_pod_that_is_placed_counts_its_containers() -> None:
+def test_a_scheduled_pod_counts_its_ready_containers(wording: RecordedWording) -> None:
     containers: list[Json] = [{"name": "web", "ready": True}, {"name": "side", "ready": False}]
     status: dict[str, Json] = {"phase": "Running", "containerStatuses": containers}
 
     verdict = verdict_on(an_object("v1 Pod", {"restartPolicy": "Always"}, status))
 
-    assert verdict.message == "1 of 2 containers are ready"
+    wording(verdict.message)
 
 
-def test_a_gateway_speaks_of_the_generation_in_its_condition() -> None:
+def test_a_verdict_on_a_gateway_has_the_generation_of_its_condition() -> None:
     status = with_condition(type="Programmed", status="True", observedGeneration=5)
 
     verdict = verdict_on(an_object("gateway.networking.k8s.io/v1 Gateway", {}, status))
@@ -91,7 +95,7 @@ def test_a_gateway_speaks_of_the_generation_in_its_condition() -> None:
     )
 
 
-def test_a_condition_without_a_message_leaves_the_word_to_its_reason() -> None:
+def test_the_message_of_a_condition_without_one_is_its_reason() -> None:
     status = with_condition(type="Accepted", status="False", reason="Invalid", message="")
 
     verdict = verdict_on(an_object("gateway.networking.k8s.io/v1 Gateway", {}, status))
@@ -99,7 +103,7 @@ def test_a_condition_without_a_message_leaves_the_word_to_its_reason() -> None:
     assert verdict == Verdict(Health.DEGRADED, "Invalid", "Invalid")
 
 
-def test_a_condition_without_a_reason_is_told_by_its_name() -> None:
+def test_the_reason_of_a_condition_without_one_is_its_name() -> None:
     status = with_condition(type="Ready", status="False", message="no")
 
     verdict = verdict_on(an_object("cert-manager.io/v1 Issuer", {}, status))

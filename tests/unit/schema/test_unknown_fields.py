@@ -47,7 +47,7 @@ def deployment() -> Shape:
     return shape
 
 
-def test_unknown_fields_of_a_built_in_object_are_told_in_the_order_in_which_they_stand() -> None:
+def test_unknown_fields_of_a_built_in_object_are_listed_in_the_order_of_the_file() -> None:
     container: JsonObject = {"imag": 5, "env": [{"name": "A", "nome": 1}]}
     spec: JsonObject = {"template": {"spec": {"containers": [container]}}, "replicsa": 1}
     body: JsonObject = {"metadata": {"labelled": {}, "labels": {"a": "b"}}, "spec": spec, "x": 1}
@@ -101,7 +101,7 @@ def test_only_the_way_to_what_is_dropped_is_new() -> None:
     assert pruned["list"][1] == {}
 
 
-def test_defaults_are_filled_in_and_in_what_they_brought() -> None:
+def test_defaults_are_filled_in_also_inside_other_defaults() -> None:
     assert fill_defaults({}, SHAPE) == {"deep": {"a": "x", "b": "y"}, "size": 1}
     assert fill_defaults({"deep": {}, "size": 2}, SHAPE) == {"deep": {"b": "y"}, "size": 2}
 

@@ -14,7 +14,7 @@ from tidegate.knowledge.waits import (
 from tidegate.model.times import SECOND, Ms
 
 
-def list_messages(*waits: KubectlWait) -> list[str]:
+def describe_waits(*waits: KubectlWait) -> list[str]:
     """Each wait in a few words."""
     return [
         " ".join(
@@ -70,24 +70,24 @@ def list_messages(*waits: KubectlWait) -> list[str]:
     ],
 )
 def test_a_call_of_kubectl_is_read(line: str, expected: list[str]) -> None:
-    assert list_messages(*find_script_waits(f"kubectl {line}\n", {})) == expected
+    assert describe_waits(*find_script_waits(f"kubectl {line}\n", {})) == expected
 
 
 def test_a_command_is_kubectl_itself_or_a_shell_with_a_script() -> None:
     for_deletion = ("wait", "pod/$(NAME)", "--for=delete")
     known = {"NAME": "a"}
 
-    assert list_messages(*find_command_waits(["/usr/bin/kubectl", *for_deletion], known)) == [
+    assert describe_waits(*find_command_waits(["/usr/bin/kubectl", *for_deletion], known)) == [
         "pod/a delete 30s"
     ]
     script = "kubectl wait pod/${NAME} --for=delete"
-    assert list_messages(*find_command_waits(["bash", "-euc", script, "--", "x"], known)) == [
+    assert describe_waits(*find_command_waits(["bash", "-euc", script, "--", "x"], known)) == [
         "pod/a delete 30s"
     ]
     assert find_command_waits(["echo", script], known) == ()
 
 
-def test_loops_over_words_are_written_out() -> None:
+def test_loops_over_literal_values_are_unrolled() -> None:
     script = """
         for kind in pod 'svc'; do
           for name in a b
@@ -103,7 +103,7 @@ def test_loops_over_words_are_written_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "overrun"),
+    ("script", "on_timeout"),
     [
         ("kubectl wait pod/a --for=delete", OnWaitTimeout.FAILS),
         ("kubectl wait pod/a --for=delete\necho done", OnWaitTimeout.GOES_ON),
@@ -114,11 +114,13 @@ def test_loops_over_words_are_written_out() -> None:
         ("while ! kubectl wait pod/a --for=delete; do sleep 1; done", OnWaitTimeout.STAYS),
     ],
 )
-def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: OnWaitTimeout) -> None:
+def test_a_script_whose_wait_times_out_fails_goes_on_or_stays(
+    script: str, on_timeout: OnWaitTimeout
+) -> None:
     (script_wait,) = find_script_waits(script, {})
 
     assert (script_wait.on_timeout, script_wait.condition, script_wait.timeout) == (
-        overrun,
+        on_timeout,
         WaitCondition.DELETED,
         Ms(30 * SECOND),
     )
@@ -127,5 +129,5 @@ def test_what_becomes_of_a_script_whose_time_is_up(script: str, overrun: OnWaitT
 @pytest.mark.parametrize(
     "script", ["if kubectl wait pod/a --for=delete; then", "kubectl wait 'pod/a", "kubectl \x00 '"]
 )
-def test_what_takes_more_than_plain_words_is_passed_over(script: str) -> None:
+def test_a_script_that_needs_a_shell_to_be_read_is_ignored(script: str) -> None:
     assert find_script_waits(script, {}) == ()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.documents.reader import read_first_value
 from tidegate.knowledge.fields import find_fields, parse_field_pattern
 from tidegate.knowledge.named_objects import Reference, ReferenceFinder
@@ -40,7 +41,7 @@ def mentions(naming: ReferenceFinder, body: JsonObject) -> list[Reference]:
     return list(naming.find_references(body, kind, naming.find_pod_template(body, kind)))
 
 
-def message_text(item: Reference) -> str:
+def reference_text(item: Reference) -> str:
     group = f"{item.group} " if item.group else ""
     home = f"{item.namespace}/" if item.namespace else ""
     key = f" key {item.keys[0]}" if item.keys else ""
@@ -51,7 +52,9 @@ def message_text(item: Reference) -> str:
 def test_an_object_names_what_its_fields_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
 
-    assert [message_text(mention) for mention in mentions(NAMING, body)] == get_list(entry, "names")
+    assert [reference_text(mention) for mention in mentions(NAMING, body)] == get_list(
+        entry, "names"
+    )
 
 
 @pytest.mark.parametrize("row", KNOWN.references)
@@ -134,7 +137,7 @@ def _inside(shape: Shape, name: str) -> Shape:
     return shape.values()
 
 
-def test_optional_is_told() -> None:
+def test_an_optional_reference_is_marked_as_optional() -> None:
     body: JsonObject = {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {
@@ -170,7 +173,7 @@ def test_a_need_of_a_row_knows_its_field_and_item() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "expected"),
     [
         ("a.b[*].c", [(("a", "b", 0, "c"), 1), (("a", "b", 1, "c"), 2)]),
         ("a.d.*", [(("a", "d", "x"), 3), (("a", "d", "y"), 4)]),
@@ -179,7 +182,7 @@ def test_a_need_of_a_row_knows_its_field_and_item() -> None:
         ("a.b[c=2].c", [(("a", "b", 1, "c"), 2)]),
     ],
 )
-def test_paths_lead_to_many_places(path: str, found: list[object]) -> None:
+def test_paths_lead_to_many_places(path: str, expected: list[object]) -> None:
     body: Json = {
         "a": {
             "b": [{"c": 1}, {"c": 2}],
@@ -188,10 +191,12 @@ def test_paths_lead_to_many_places(path: str, found: list[object]) -> None:
         }
     }
 
-    assert list(find_fields(body, path)) == found
+    assert list(find_fields(body, path)) == expected
 
 
 @pytest.mark.parametrize("path", ["", "[*].a", "a.**.b.c", "a b"])
-def test_what_is_no_path_is_refused(path: str) -> None:
-    with pytest.raises(ValueError, match=r"no path|is empty"):
+def test_an_invalid_path_is_refused(path: str, wording: RecordedWording) -> None:
+    with pytest.raises(ValueError, match=r".+") as refusal:
         parse_field_pattern(path)
+
+    wording(str(refusal.value))

@@ -1,4 +1,4 @@
-"""Objects against their CRD. The words are the server's, recorded; e2e tests compare many more."""
+"""Validation by a CRD, with the recorded messages of a server. The e2e tests compare many more."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def a_shape(schema: Schema) -> Shape:
     return shape_from_schema({"type": "object", "properties": {"f": schema}})
 
 
-def list_results(schema: Schema, value: Json) -> list[tuple[str, str, str]]:
+def list_problems(schema: Schema, value: Json) -> list[tuple[str, str, str]]:
     problems = find_crd_problems({"f": value}, a_shape(schema))
     return [(each.field, each.reason.removeprefix("FieldValue"), each.message) for each in problems]
 
 
 def test_a_good_object_has_no_problems() -> None:
-    assert list_results(TEXT, "x") == []
+    assert list_problems(TEXT, "x") == []
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "wanted", "given"),
+    ("schema", "value", "expected", "given"),
     [
         (TEXT, 5, "string", "integer"),
         (TEXT, None, "string", "null"),
@@ -56,12 +56,12 @@ def test_a_good_object_has_no_problems() -> None:
         (EITHER, True, "integer,string", "boolean"),
     ],
 )
-def test_a_value_of_another_type_is_told(
-    schema: Schema, value: Json, wanted: str, given: str
+def test_a_value_of_another_type_is_reported(
+    schema: Schema, value: Json, expected: str, given: str
 ) -> None:
-    message = f'Invalid value: "{given}": f in body must be of type {wanted}: "{given}"'
+    message = f'Invalid value: "{given}": f in body must be of type {expected}: "{given}"'
 
-    assert list_results(schema, value) == [("f", "TypeInvalid", message)]
+    assert list_problems(schema, value) == [("f", "TypeInvalid", message)]
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_a_value_of_another_type_is_told(
         ({"x-kubernetes-preserve-unknown-fields": True}, [1, {"a": None}]),
         ({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00.5+01:00"),
         ({**TEXT, "pattern": "^[[:alpha:]_]+$"}, "a_b"),
-        ({**TEXT, "pattern": r"^\pL$"}, "a pattern that cannot be read asks nothing"),
+        ({**TEXT, "pattern": r"^\pL$"}, "a pattern that cannot be compiled is ignored"),
     ],
 )
-def test_what_fits_well_enough_passes(schema: Schema, value: Json) -> None:
-    assert list_results(schema, value) == []
+def test_a_value_that_the_schema_allows_passes(schema: Schema, value: Json) -> None:
+    assert list_problems(schema, value) == []
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_what_fits_well_enough_passes(schema: Schema, value: Json) -> None:
         ),
     ],
 )
-def test_rules_of_strings_are_asked(rules: Schema, value: str, reason: str, message: str) -> None:
-    assert list_results({**TEXT, **rules}, value) == [("f", reason, message)]
+def test_rules_of_strings_are_checked(rules: Schema, value: str, reason: str, message: str) -> None:
+    assert list_problems({**TEXT, **rules}, value) == [("f", reason, message)]
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,19 @@ def test_rules_of_strings_are_asked(rules: Schema, value: str, reason: str, mess
 def test_numbers_stay_within_their_bounds(rules: Schema, value: float, detail: str) -> None:
     message = f"Invalid value: {value}: f in body {detail}"
 
-    assert list_results({"type": "number", **rules}, value) == [("f", "Invalid", message)]
+    assert list_problems({"type": "number", **rules}, value) == [("f", "Invalid", message)]
 
 
-def test_a_number_outside_its_format_is_told_without_a_field() -> None:
+def test_a_number_outside_its_format_is_reported_without_a_field() -> None:
     detail = "Checked value must be of type integer with format int32 in f"
 
-    assert list_results({"type": "integer", "format": "int32"}, 3_000_000_000) == [
+    assert list_problems({"type": "integer", "format": "int32"}, 3_000_000_000) == [
         ("<nil>", "Invalid", f'Invalid value: "": {detail}')
     ]
 
 
-def test_a_broken_number_in_place_of_an_integer_is_told_twice() -> None:
-    assert [field for field, *_ in list_results({"type": "integer"}, 1.5)] == ["<nil>", "f"]
+def test_a_fraction_in_place_of_an_integer_is_reported_twice() -> None:
+    assert [field for field, *_ in list_problems({"type": "integer"}, 1.5)] == ["<nil>", "f"]
 
 
 @pytest.mark.parametrize(
@@ -170,30 +170,30 @@ def test_a_broken_number_in_place_of_an_integer_is_told_twice() -> None:
     ],
 )
 def test_lists_and_maps_are_counted(schema: Schema, value: Json, reason: str, message: str) -> None:
-    assert list_results(schema, value) == [("f", reason, message)]
+    assert list_problems(schema, value) == [("f", reason, message)]
 
 
-def test_a_missing_field_is_told_where_it_should_stand() -> None:
-    assert list_results(KEYED, [{}]) == [("f[0].name", "Required", "Required value")]
+def test_a_missing_field_is_reported_with_its_path() -> None:
+    assert list_problems(KEYED, [{}]) == [("f[0].name", "Required", "Required value")]
 
 
-def test_an_item_that_stands_twice_is_told_once_at_its_second_place() -> None:
-    assert list_results(KEYED, [{"name": "a"}, {"name": "a"}, {"name": "a"}]) == [
+def test_a_duplicate_item_is_reported_once_with_its_second_index() -> None:
+    assert list_problems(KEYED, [{"name": "a"}, {"name": "a"}, {"name": "a"}]) == [
         ("f[1]", "Duplicate", 'Duplicate value: {"name":"a"}')
     ]
-    assert list_results(SET, ["a", "b", "a", "a"]) == [
+    assert list_problems(SET, ["a", "b", "a", "a"]) == [
         ("f[2]", "Duplicate", 'Duplicate value: "a"')
     ]
 
 
-def test_an_item_of_a_keyed_list_that_is_no_object_is_told() -> None:
+def test_an_item_of_a_keyed_list_that_is_no_object_is_reported() -> None:
     detail = 'Invalid value: "a": must be an object for an array of list-type map'
 
-    assert ("f[0]", "Invalid", detail) in list_results(KEYED, ["a"])
+    assert ("f[0]", "Invalid", detail) in list_problems(KEYED, ["a"])
 
 
 def test_numbers_and_strings_that_look_alike_are_not_the_same_item() -> None:
-    assert list_results({**SET, "items": EITHER}, [1, "1"]) == []
+    assert list_problems({**SET, "items": EITHER}, [1, "1"]) == []
 
 
 def test_all_problems_are_found_and_sorted() -> None:

@@ -26,7 +26,7 @@ def a_workload(label: Json = "web", **pod: Json) -> JsonObject:
     }
 
 
-def list_results(kind: Kind, body: JsonObject) -> list[tuple[str, str]]:
+def list_problems(kind: Kind, body: JsonObject) -> list[tuple[str, str]]:
     return [
         (cause.field, cause.reason.removeprefix("FieldValue"))
         for cause in find_requirement_problems(kind, body)
@@ -44,13 +44,13 @@ def test_null_in_a_selector_is_an_empty_text() -> None:
 def test_a_container_without_an_image_is_named() -> None:
     body = a_workload(containers=[{"name": "a"}])
 
-    assert list_results(DEPLOYMENT, body) == [
+    assert list_problems(DEPLOYMENT, body) == [
         ("spec.template.spec.containers[0].image", "Required")
     ]
 
 
 def test_an_empty_spec_lacks_all_that_is_needed() -> None:
-    assert list_results(DEPLOYMENT, {"metadata": {"name": "web"}}) == [
+    assert list_problems(DEPLOYMENT, {"metadata": {"name": "web"}}) == [
         ("spec.selector", "Required"),
         ("spec.template.metadata.labels", "Invalid"),
         ("spec.template.spec.containers", "Required"),
@@ -77,7 +77,7 @@ def test_a_selector_must_find_its_template(
     expression: Json = {"key": "app", "operator": operator, "values": values}
     spec: JsonObject = {**body["spec"], "selector": {"matchExpressions": [expression]}}
 
-    problems = list_results(DEPLOYMENT, {**body, "spec": spec})
+    problems = list_problems(DEPLOYMENT, {**body, "spec": spec})
 
     assert problems == ([] if is_found else [("spec.template.metadata.labels", "Invalid")])
 
@@ -85,14 +85,14 @@ def test_a_selector_must_find_its_template(
 def test_a_job_must_say_what_happens_to_pods_that_end() -> None:
     field = "spec.template.spec.restartPolicy"
 
-    assert list_results(JOB, a_workload()) == [(field, "Required")]
-    assert list_results(JOB, a_workload(restartPolicy="Never")) == []
+    assert list_problems(JOB, a_workload()) == [(field, "Required")]
+    assert list_problems(JOB, a_workload(restartPolicy="Never")) == []
 
 
 def test_names_stand_once_among_all_containers() -> None:
     body = a_workload(initContainers=[{"name": "a", "image": "i"}])
 
-    assert list_results(DEPLOYMENT, body) == [
+    assert list_problems(DEPLOYMENT, body) == [
         ("spec.template.spec.initContainers[0].name", "Duplicate")
     ]
 
@@ -110,10 +110,10 @@ def test_a_mount_needs_its_volume_and_a_claim_template_is_one() -> None:
     }
     claimed: JsonObject = {**body, "spec": {**body["spec"], "volumeClaimTemplates": [claim]}}
 
-    assert list_results(STATEFUL_SET, body) == [
+    assert list_problems(STATEFUL_SET, body) == [
         ("spec.template.spec.containers[0].volumeMounts[0].name", "NotFound")
     ]
-    assert list_results(STATEFUL_SET, claimed) == []
+    assert list_problems(STATEFUL_SET, claimed) == []
 
 
 def test_ports_of_a_service_need_names_where_there_are_two() -> None:
@@ -122,7 +122,7 @@ def test_ports_of_a_service_need_names_where_there_are_two() -> None:
         "spec": {"ports": [{"port": 80}, {"port": 81, "name": "b"}]},
     }
 
-    assert list_results(SERVICE, body) == [("spec.ports[0].name", "Required")]
+    assert list_problems(SERVICE, body) == [("spec.ports[0].name", "Required")]
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_ports_of_a_service_need_names_where_there_are_two() -> None:
     ],
 )
 def test_names_and_labels_have_a_form(metadata: JsonObject, field: str) -> None:
-    assert {place for place, _ in list_results(CONFIG_MAP, {"metadata": metadata})} == {field}
+    assert {path for path, _ in list_problems(CONFIG_MAP, {"metadata": metadata})} == {field}
 
 
 def test_a_custom_object_needs_a_name_too() -> None:
-    assert list_results(Kind("example.org", "v1", "Gate"), {"metadata": {"name": "A_b"}}) == [
+    assert list_problems(Kind("example.org", "v1", "Gate"), {"metadata": {"name": "A_b"}}) == [
         ("metadata.name", "Invalid")
     ]

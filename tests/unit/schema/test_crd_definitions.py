@@ -1,4 +1,4 @@
-"""What is wrong with a CRD, in the server's words. The e2e tests compare many more."""
+"""Problems of a CRD, with the messages of a server. The e2e tests compare many more."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_schemas_that_differ_are_named_by_their_version() -> None:
     assert problem.field == "spec.versions[1].schema.openAPIV3Schema.properties[spec].type"
 
 
-def test_structure_is_looked_at_only_where_the_form_is_right() -> None:
+def test_structure_is_checked_only_where_the_form_is_valid() -> None:
     (problem,) = find_definition_problems(a_definition(a={"$ref": "#/x"}, b={}))
 
     assert problem.field == f"{ROOT}.properties[a].$ref"

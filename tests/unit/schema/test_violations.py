@@ -1,4 +1,4 @@
-"""What a text alone tells: is it of its kind, and does it hold what its kind asks for?"""
+"""Violations of a schema that are found without a server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kind_of(body: JsonObject) -> Kind:
     return Kind.of(str(body["apiVersion"]), str(body["kind"]))
 
 
-def misfit_of(
+def violations_of(
     body: JsonObject, definition: bytes = b"", *, applied: bool = True
 ) -> SchemaViolations:
     schema_violations = find_schema_violations(kind_of(body), body, crd=definition, applied=applied)
@@ -55,8 +55,10 @@ def misfit_of(
     return schema_violations
 
 
-def fields(misfit: SchemaViolations) -> tuple[list[str], list[str]]:
-    return [item.field for item in misfit.unreadable], [item.field for item in misfit.invalid]
+def fields(violations: SchemaViolations) -> tuple[list[str], list[str]]:
+    return [item.field for item in violations.unreadable], [
+        item.field for item in violations.invalid
+    ]
 
 
 def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
@@ -68,36 +70,36 @@ def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
 @pytest.mark.parametrize("body", [make_config_map(), make_deployment(), make_job()])
 @pytest.mark.parametrize("applied", [True, False])
 def test_nothing_is_wrong_with_what_is_right(body: JsonObject, *, applied: bool) -> None:
-    assert misfit_of(body, applied=applied) == SchemaViolations()
+    assert violations_of(body, applied=applied) == SchemaViolations()
 
 
 @pytest.mark.parametrize("applied", [True, False])
-def test_a_wrong_type_makes_a_text_unreadable(*, applied: bool) -> None:
-    misfit = misfit_of(with_spec(make_deployment(), replicas="three"), applied=applied)
+def test_a_wrong_type_makes_an_object_unreadable(*, applied: bool) -> None:
+    violations = violations_of(with_spec(make_deployment(), replicas="three"), applied=applied)
 
-    assert len(misfit.unreadable) == 1
-    assert "replicas" in str(misfit.unreadable)
-    assert misfit.invalid == ()
+    assert len(violations.unreadable) == 1
+    assert "replicas" in str(violations.unreadable)
+    assert violations.invalid == ()
 
 
 @pytest.mark.parametrize("applied", [True, False])
-def test_an_unknown_field_makes_a_text_unreadable(*, applied: bool) -> None:
-    misfit = misfit_of(with_spec(make_deployment(), replicsa=3), applied=applied)
+def test_an_unknown_field_makes_an_object_unreadable(*, applied: bool) -> None:
+    violations = violations_of(with_spec(make_deployment(), replicsa=3), applied=applied)
 
-    assert fields(misfit) == (["spec.replicsa"], [])
+    assert fields(violations) == (["spec.replicsa"], [])
 
 
-def test_what_is_missing_makes_a_text_invalid() -> None:
-    misfit = misfit_of(with_spec(make_deployment(), selector={}))
+def test_what_is_missing_makes_an_object_invalid() -> None:
+    violations = violations_of(with_spec(make_deployment(), selector={}))
 
-    assert misfit.unreadable == ()
-    assert "spec.selector" in fields(misfit)[1]
+    assert violations.unreadable == ()
+    assert "spec.selector" in fields(violations)[1]
 
 
 def test_a_definition_is_checked_as_one() -> None:
     body: JsonObject = msgspec.json.decode(a_definition(size={}))
 
-    assert any(field.endswith("[size].type") for field in fields(misfit_of(body))[1])
+    assert any(field.endswith("[size].type") for field in fields(violations_of(body))[1])
 
 
 def test_of_a_kind_without_a_definition_nothing_is_known() -> None:
@@ -125,7 +127,7 @@ def test_a_custom_object_is_checked_by_its_definition(name: str) -> None:
     spec, wrong = WRONG[name]
     definition = a_definition(side={"type": "string", "enum": ["left", "right"]})
 
-    assert fields(misfit_of(a_gate(spec), definition)) == wrong
+    assert fields(violations_of(a_gate(spec), definition)) == wrong
 
 
 def test_what_a_definition_fills_in_is_not_missing() -> None:
@@ -140,13 +142,13 @@ def test_what_a_definition_fills_in_is_not_missing() -> None:
         },
     }
 
-    assert misfit_of(a_gate({}), a_definition_of(schema)) == SchemaViolations()
+    assert violations_of(a_gate({}), a_definition_of(schema)) == SchemaViolations()
 
 
-def test_a_status_is_not_asked_for_what_it_lacks() -> None:
+def test_a_status_is_not_checked_for_missing_fields() -> None:
     gate: JsonObject = {**a_gate({"color": "red"}), "status": {}}
 
-    assert misfit_of(gate, a_definition()) == SchemaViolations()
+    assert violations_of(gate, a_definition()) == SchemaViolations()
 
 
 SERVER_CHECKED: dict[str, JsonObject] = {
@@ -170,7 +172,7 @@ CHECKED_HERE: dict[str, JsonObject] = {
 
 @pytest.mark.parametrize("name", SERVER_CHECKED)
 def test_rules_that_only_a_server_checks_make_the_result_incomplete(name: str) -> None:
-    violations = misfit_of(a_gate({"color": "red"}), a_definition(more=SERVER_CHECKED[name]))
+    violations = violations_of(a_gate({"color": "red"}), a_definition(more=SERVER_CHECKED[name]))
 
     assert violations == SchemaViolations(is_incomplete=True)
     assert violations.needs_server
@@ -178,7 +180,7 @@ def test_rules_that_only_a_server_checks_make_the_result_incomplete(name: str) -
 
 @pytest.mark.parametrize("name", CHECKED_HERE)
 def test_rules_that_are_checked_here_leave_nothing_to_the_server(name: str) -> None:
-    violations = misfit_of(a_gate({"color": "red"}), a_definition(more=CHECKED_HERE[name]))
+    violations = violations_of(a_gate({"color": "red"}), a_definition(more=CHECKED_HERE[name]))
 
     assert violations == SchemaViolations()
     assert not violations.needs_server

@@ -1,4 +1,4 @@
-"""Since when an object is well, by what is written down in it."""
+"""Since when an object is healthy, by the times recorded in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROGRESSING = condition("Progressing", lastUpdateTime=LATE, reason="NewReplicaSe
 
 
 @pytest.mark.parametrize(
-    ("found", "at", "is_final"),
+    ("live", "at", "is_final"),
     [
         (body(condition("Complete", LATE), completionTime=EARLY), EARLY, True),
         (body(condition("Ready", LATE), condition("Stalled", EARLY)), LATE, False),
@@ -42,20 +42,20 @@ PROGRESSING = condition("Progressing", lastUpdateTime=LATE, reason="NewReplicaSe
     ],
     ids=["job", "ready", "deployment", "definition", "no conditions"],
 )
-def test_the_moment_that_decides(found: JsonObject, at: str, is_final: bool) -> None:  # noqa: FBT001
-    since = find_ready_time(found)
+def test_the_recorded_time_that_decides(live: JsonObject, at: str, is_final: bool) -> None:  # noqa: FBT001
+    since = find_ready_time(live)
 
     assert since is not None
     assert (since.at, since.is_final) == (parse_timestamp(at), is_final)
 
 
-def test_nobody_tells_of_what_is_not_well_or_has_no_status() -> None:
+def test_an_unhealthy_object_and_one_without_a_status_have_no_ready_time() -> None:
     assert find_ready_time(body(condition("Ready", status="False"))) is None
     assert find_ready_time({"metadata": {"creationTimestamp": EARLY}}) is None
     assert find_ready_time(body(condition("Ready", "yesterday"))) is None
 
 
-def test_who_wrote_last_and_who_made_it() -> None:
+def test_the_last_writer_and_the_creator_are_found() -> None:
     managed = (entry("kubectl", EARLY), entry("tidegate", LATE), entry("tidegate", LATE, "status"))
 
     assert find_last_write(body(managed=managed), "kubectl") == parse_timestamp(EARLY)

@@ -1,4 +1,4 @@
-"""Bodies that cannot be read: told as Go's decoder does, and as the merging of types does."""
+"""Bodies that cannot be read: the messages of Go's decoder, and those of server-side apply."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_container(**parts: Json) -> JsonObject:
         ),
     ],
 )
-def test_the_decoder_says_what_it_met_and_where(spec: JsonObject, problem: str) -> None:
+def test_the_decoder_names_the_type_and_the_field(spec: JsonObject, problem: str) -> None:
     assert find_decode_problem({"spec": spec}, deployment()) == f"json: cannot unmarshal {problem}"
 
 
@@ -67,7 +67,7 @@ def test_the_decoder_says_what_it_met_and_where(spec: JsonObject, problem: str) 
     "spec",
     [
         {"replicas": None},
-        {"replicsa": "a field that nobody knows is not read"},
+        {"replicsa": "an unknown field is not read"},
         {"strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}}},
         with_container(resources={"requests": {"cpu": 1, "memory": "1Gi", "other": 0.5}}),
     ],
@@ -90,7 +90,7 @@ def test_the_suffix_of_a_quantity_is_one_of_those_there_are() -> None:
     assert find_decode_problem(body, deployment()) == "unable to parse quantity's suffix"
 
 
-def test_text_that_is_no_base64_is_told_by_its_place() -> None:
+def test_text_that_is_no_base64_is_reported_with_its_position() -> None:
     shape = find_shape(Kind("", "v1", "Secret"))
     assert shape is not None
 
@@ -155,7 +155,7 @@ def test_an_apply_names_unknown_fields() -> None:
     assert problems == (Cause("spec.replicsa", "unknown", "unknown field"),)
 
 
-def test_an_apply_lets_pass_what_only_the_decoder_minds() -> None:
+def test_an_apply_accepts_what_only_the_decoder_refuses() -> None:
     body: JsonObject = {"metadata": {"creationTimestamp": 5}, "spec": {"replicas": 1.5}}
 
     assert find_typed_problems(body, deployment()) == ()
