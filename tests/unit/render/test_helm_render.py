@@ -1,4 +1,4 @@
-"""A chart becomes documents, or one error with the place in the template."""
+"""A chart becomes documents, or one error with the location in the template."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_a_packed_chart_is_a_chart(workers: Workers, tmp_path: Path) -> No
     assert data == {"depth": "2000000"}
 
 
-async def test_values_files_can_take_the_place_of_the_charts_own(workers: Workers) -> None:
+async def test_values_files_can_replace_those_of_the_chart(workers: Workers) -> None:
     release = msgspec.structs.replace(
         a_release("queue", root=CHARTS), defaults=(ValuesFile("/schema/values.yaml"),)
     )
@@ -127,53 +127,57 @@ async def test_values_files_can_take_the_place_of_the_charts_own(workers: Worker
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class BrokenTemplate:
     how: str
     code: str
-    place: Location
-    words: str
+    location: Location
+    reason: str
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "broken",
     [
-        Trouble("fail", "template", Location("broken/templates/config.yaml", 9, 7), "is not ready"),
-        Trouble(
+        BrokenTemplate(
+            "fail", "template", Location("broken/templates/config.yaml", 9, 7), "is not ready"
+        ),
+        BrokenTemplate(
             "required",
             "template",
             Location("broken/templates/config.yaml", 7, 16),
             "set a password",
         ),
-        Trouble(
+        BrokenTemplate(
             "include", "template", Location("broken/templates/_inner.tpl", 3, 11), "nil pointer"
         ),
-        Trouble("yaml", "yaml", Location("broken/templates/config.yaml"), "line 6"),
+        BrokenTemplate("yaml", "yaml", Location("broken/templates/config.yaml"), "line 6"),
     ],
-    ids=lambda trouble: trouble.how,
+    ids=lambda broken: broken.how,
 )
-async def test_a_template_that_breaks_is_named_with_its_line(
-    workers: Workers, trouble: Trouble
+async def test_a_broken_template_is_reported_with_its_line(
+    workers: Workers, broken: BrokenTemplate
 ) -> None:
-    error = await refused(a_release("broken", values={"how": trouble.how}), workers)
+    error = await refused(a_release("broken", values={"how": broken.how}), workers)
 
-    assert (error.code, error.location) == (f"render.helm.{trouble.code}", trouble.place)
-    assert trouble.words in error.problem
+    assert (error.code, error.location) == (f"render.helm.{broken.code}", broken.location)
+    assert broken.reason in error.problem
 
 
-async def test_an_error_in_a_partial_says_who_came_there(workers: Workers) -> None:
+async def test_an_error_in_a_partial_names_the_template_that_includes_it(workers: Workers) -> None:
     error = await refused(a_release("broken", values={"how": "include"}), workers)
 
-    assert error.hint == "reached from broken/templates/config.yaml:11:13"
+    assert "broken/templates/config.yaml:11:13" in error.hint
 
 
-async def test_a_template_that_cannot_be_parsed_is_named_with_its_line(workers: Workers) -> None:
+async def test_a_template_that_cannot_be_parsed_is_reported_with_its_line(workers: Workers) -> None:
     error = await refused(a_release("unparsable"), workers)
 
     assert error.code == "render.helm.template"
     assert error.location == Location("unparsable/templates/config.yaml", 6)
 
 
-async def test_values_that_do_not_fit_the_schema_are_named_by_their_path(workers: Workers) -> None:
+async def test_values_that_violate_the_schema_are_reported_with_their_path(
+    workers: Workers,
+) -> None:
     values = ValuesText("replicas: many\nserver: {port: 70000}\n", "helm.values")
 
     error = await refused(a_release("schema", values), workers)
@@ -198,7 +202,7 @@ async def test_an_error_about_values_does_not_show_them(
     assert "hunter2" not in str(error)
 
 
-async def test_the_schema_can_be_left_aside(workers: Workers) -> None:
+async def test_the_schema_can_be_skipped(workers: Workers) -> None:
     release = a_release("schema", values={"replicas": "many"})
 
     data = data_of(await render(msgspec.structs.replace(release, skip_schema=True), workers))
@@ -206,7 +210,7 @@ async def test_the_schema_can_be_left_aside(workers: Workers) -> None:
     assert data == {"replicas": "many"}
 
 
-async def test_a_kube_version_that_the_chart_does_not_take_is_refused(workers: Workers) -> None:
+async def test_a_kube_version_that_the_chart_does_not_support_is_refused(workers: Workers) -> None:
     error = await refused(a_release("picky"), workers)
 
     assert error.code == "render.helm.kube-version"
@@ -254,23 +258,23 @@ async def test_a_chart_sees_nothing_of_our_environment(workers: Workers, tmp_pat
     assert '"env" not defined' in error.problem
 
 
-async def test_without_the_sdk_the_error_says_what_to_install() -> None:
+async def test_without_the_sdk_the_hint_names_what_to_install() -> None:
     script = (
         "import asyncio, sys, importlib.util as u\n"
-        "found = u.find_spec\n"
+        "find_spec = u.find_spec\n"
         "import tidegate.render.helm.chart_renderer as r\n"
-        "r.find_spec = lambda name: None if name == 'helm_python' else found(name)\n"
+        "r.find_spec = lambda name: None if name == 'helm_python' else find_spec(name)\n"
         "async def main():\n"
         "    async with r.helm_workers(): pass\n"
         "try:\n"
         "    asyncio.run(main())\n"
         "except r.RenderError as error:\n"
-        "    print(error.code, error.hint, 'helm_python' in sys.modules)\n"
+        "    print(error.code, '`tidegate[helm]`' in error.hint, 'helm_python' in sys.modules)\n"
     )
 
-    ended = await run(Command(argv=(sys.executable, "-c", script)))
+    result = await run(Command(argv=(sys.executable, "-c", script)))
 
-    assert ended.stdout == b"render.helm.missing install `tidegate[helm]` False\n"
+    assert result.stdout == b"render.helm.missing True False\n"
 
 
 async def test_inline_values_are_merged_where_they_are_named(workers: Workers) -> None:

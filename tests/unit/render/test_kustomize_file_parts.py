@@ -1,4 +1,4 @@
-"""Long lists of files, which are built in parts: nobody can tell from what comes out."""
+"""Long lists of files, which are built in parts: the output is the same."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def a_list(odd: dict[int, str], kustomization: str = "") -> OverlayCase:
     "kustomization",
     ["", "sortOptions: {order: fifo}\n", "metadata: {name: x}\n", "namePrefix: my-\n"],
 )
-async def test_a_long_list_comes_to_what_kustomize_itself_makes_of_it(
+async def test_a_long_list_has_the_output_of_kustomize_itself(
     tmp_path: Path, kustomization: str
 ) -> None:
     ours, theirs = await both_outputs(a_list(ODD, kustomization), tmp_path)
@@ -71,19 +71,19 @@ async def test_each_object_keeps_its_file_and_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "says"),
+    ("odd", "name"),
     [
         ({LONG - 1: settings(0)}, "c-0000"),
         ({LONG - 1: settings(0).replace("}", ", namespace: default}")}, "c-0000"),
         ({LONG - 1: "apiVersion: v1\nkind: ConfigMap\n"}, f"{LONG - 1:04}.yaml"),
     ],
-    ids=["two of one name", "one says default", "no name"],
+    ids=["same name", "same name in namespace default", "no name"],
 )
-async def test_what_kustomize_refuses_is_refused_with_its_place(
-    tmp_path: Path, odd: dict[int, str], says: str
+async def test_an_overlay_that_kustomize_refuses_is_refused_with_the_object_or_file(
+    tmp_path: Path, odd: dict[int, str], name: str
 ) -> None:
     case = a_list(odd)
     case.write(tmp_path)
 
-    with pytest.raises(RenderError, match=says):
+    with pytest.raises(RenderError, match=name):
         await build(case.overlay(tmp_path))

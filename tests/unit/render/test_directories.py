@@ -53,7 +53,7 @@ def test_manifests_come_file_by_file_with_their_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_directories_further_down_count_only_when_asked_for(tmp_path: Path) -> None:
+def test_subdirectories_count_only_with_recurse(tmp_path: Path) -> None:
     put(tmp_path, a_yaml=SETTINGS % "a", sub__b_yaml=SETTINGS % "b", z_yaml=SETTINGS % "z")
 
     flat = read_directory(Directory(root=tmp_path))
@@ -80,7 +80,7 @@ def test_exclude_beats_include_and_both_see_the_path_below_the_directory(tmp_pat
     assert names(read_directory(directory)) == ["a"]
 
 
-def test_yaml_that_is_no_manifest_is_passed_over(tmp_path: Path) -> None:
+def test_yaml_that_is_no_manifest_is_ignored(tmp_path: Path) -> None:
     put(tmp_path, values_yaml=NO_MANIFEST, broken_yaml="a: [", a_yaml=SETTINGS % "a")
 
     assert names(read_directory(Directory(root=tmp_path))) == ["a"]
@@ -92,13 +92,13 @@ def test_broken_yaml_that_looks_like_a_manifest_is_refused(tmp_path: Path) -> No
     assert refused(Directory(root=tmp_path)).code.startswith("documents.")
 
 
-def test_broken_yaml_behind_a_manifest_is_refused(tmp_path: Path) -> None:
+def test_broken_yaml_after_a_manifest_is_refused(tmp_path: Path) -> None:
     put(tmp_path, a_yaml="kind: A\n---\nb: [\n")
 
     assert refused(Directory(root=tmp_path)).code.startswith("documents.")
 
 
-def test_a_document_without_a_kind_behind_a_manifest_is_refused(tmp_path: Path) -> None:
+def test_a_document_without_a_kind_after_a_manifest_is_refused(tmp_path: Path) -> None:
     put(tmp_path, a_yaml=SETTINGS % "a" + "---\n" + NO_MANIFEST)
 
     error = refused(Directory(root=tmp_path))
@@ -134,7 +134,7 @@ def test_jsonnet_is_refused_unless_it_is_switched_off(tmp_path: Path) -> None:
     assert read_directory(Directory(root=tmp_path, jsonnet=None)) == ()
 
 
-def test_links_inside_the_tree_are_followed_and_links_into_nothing_passed_over(
+def test_links_inside_the_tree_are_followed_and_dangling_links_are_ignored(
     tmp_path: Path,
 ) -> None:
     put(tmp_path, pool__a_yaml=SETTINGS % "a", app__x_txt="x")
@@ -191,7 +191,7 @@ def test_all_manifests_together_may_not_be_too_large(tmp_path: Path) -> None:
     assert (error.code, str(error.location)) == ("render.directory.size", "b.yaml")
 
 
-def test_a_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_refused(tmp_path: Path) -> None:
     error = refused(Directory(root=tmp_path, include="{a"))
 
     assert isinstance(error, RenderError)

@@ -48,7 +48,7 @@ def test_argo_merges_files_then_inline_values_then_parameters(tmp_path: Path) ->
     assert values == {"a": "file-a", "b": "file-b", "c": "inline", "d": "parameter"}
 
 
-def test_argo_sets_typed_then_strings_then_files_whatever_order_they_stand_in(
+def test_argo_sets_typed_then_strings_then_files_in_whatever_order_they_are_given(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "content").write_text("from a file")
@@ -73,13 +73,15 @@ def test_of_parameters_with_one_name_argo_takes_the_last(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("value", "meant"),
+    ("value", "expected"),
     [("a,b=c", "a,b=c"), (r"a\,b", "a,b"), ("{a,b}", ["a", "b"]), ("1,2", "1,2")],
 )
-def test_a_comma_does_not_end_a_parameter_of_argo(tmp_path: Path, value: str, meant: Json) -> None:
+def test_a_comma_does_not_end_a_parameter_of_argo(
+    tmp_path: Path, value: str, expected: Json
+) -> None:
     layers = argo_layers(parameters=[Parameter("key", value)])
 
-    assert composed(layers, tmp_path) == {"key": meant}
+    assert composed(layers, tmp_path) == {"key": expected}
 
 
 def test_flux_merges_references_in_order_and_inline_values_last(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_a_missing_values_file_is_an_error_unless_it_is_optional(tmp_path: Path)
     assert composed((ValuesFile("none.yaml", optional=True),), tmp_path) == {}
 
 
-def test_a_path_from_the_slash_on_starts_at_the_root_of_the_source(tmp_path: Path) -> None:
+def test_a_path_with_a_leading_slash_starts_at_the_root_of_the_source(tmp_path: Path) -> None:
     (tmp_path / "shared.yaml").write_text("a: shared\n")
     (tmp_path / "web").mkdir()
     release = ChartRequest(root=str(tmp_path), name="shop", layers=(ValuesFile("/shared.yaml"),))
@@ -155,7 +157,7 @@ def test_a_values_file_may_lie_in_another_source(tmp_path: Path) -> None:
     assert composed(layers, tmp_path / "one") == {"a": "two"}
 
 
-def test_what_holds_values_does_not_show_them() -> None:
+def test_values_are_not_in_a_repr() -> None:
     secret = "hunter2-hunter2"
 
     shown = [

@@ -1,4 +1,4 @@
-"""What people read when kustomize says no. The texts are kustomize's own, as it wrote them."""
+"""Errors of kustomize, and the errors that we make of them. The texts are those of kustomize."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tidegate.render.kustomize.tree import BuildCopy
 SCRATCH = "/dev/shm/tidegate-scratch-7-ab12_x/tree"  # noqa: S108  (nothing is written there)
 
 
-def gathering(*files: str) -> OverlayInputs:
+def inputs_of(*files: str) -> OverlayInputs:
     copy = BuildCopy(files={f"tree/{path}": b"" for path in files})
     overlay = Overlay(root=Path("/nowhere"), path="app")
     return OverlayInputs(overlay, copy=copy, top_file="tree/app/kustomization.yaml")
 
 
-TOLD = {
+ERRORS = {
     "render.kustomize.duplicate app/b.yaml": (
         "accumulating resources: accumulation err='merging resources from 'b.yaml': may not add"
         " resource with an already registered id: ConfigMap.v1.[noGrp]/a.[noNs]': must build at"
@@ -61,38 +61,40 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("answer", TOLD)
-def test_a_complaint_gets_a_code_and_a_place(answer: str) -> None:
+@pytest.mark.parametrize("expected", ERRORS)
+def test_an_error_of_kustomize_gets_a_code_and_a_location(expected: str) -> None:
     warning = "# Warning: 'bases' is deprecated. Please use 'resources' instead.\n"
-    stderr = f"{warning}error: {TOLD[answer]}\n".encode()
+    stderr = f"{warning}error: {ERRORS[expected]}\n".encode()
 
-    error = kustomize_error(stderr, gathering("app/b.yaml", "base/s/a.yaml"))
+    error = kustomize_error(stderr, inputs_of("app/b.yaml", "base/s/a.yaml"))
 
-    assert f"{error.code} {error.location}" == answer
+    assert f"{error.code} {error.location}" == expected
 
 
-@pytest.mark.parametrize("text", TOLD.values())
-def test_no_complaint_shows_a_document_or_where_we_work(text: str) -> None:
-    error = kustomize_error(f"error: {text}\n".encode(), gathering("app/b.yaml"))
+@pytest.mark.parametrize("text", ERRORS.values())
+def test_no_error_shows_a_document_or_the_scratch_directory(text: str) -> None:
+    error = kustomize_error(f"error: {text}\n".encode(), inputs_of("app/b.yaml"))
 
     assert "hunter2" not in str(error)
     assert "tidegate-" not in str(error)
 
 
-def test_the_names_are_those_of_the_resource() -> None:
-    text = TOLD["render.kustomize.duplicate base"]
+def test_a_duplicate_resource_is_named() -> None:
+    text = ERRORS["render.kustomize.duplicate base"]
 
-    error = kustomize_error(text.encode(), gathering())
+    error = kustomize_error(text.encode(), inputs_of())
 
-    assert error.problem == "Deployment `a.b` is there twice"
+    assert error.code == "render.kustomize.duplicate"
+    assert "Deployment `a.b`" in error.problem
 
 
-def test_a_complaint_that_is_not_known_is_shown_without_its_wrapping() -> None:
+def test_an_unknown_error_is_shown_without_its_context() -> None:
     text = "accumulating resources: replace operation does not apply: doc is missing path: /spec/x"
 
-    error = kustomize_error(text.encode(), gathering())
+    error = kustomize_error(text.encode(), inputs_of())
 
-    assert error.problem == (
-        "kustomize refuses the overlay:"
-        " replace operation does not apply: doc is missing path: /spec/x"
+    assert error.code == "render.kustomize.build"
+    assert "accumulating resources" not in error.problem
+    assert error.problem.endswith(
+        ": replace operation does not apply: doc is missing path: /spec/x"
     )

@@ -1,4 +1,4 @@
-"""Which tool the files of a directory speak for."""
+"""Which tool renders a directory, by the names of its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidegate.render.tool_detection import ALL_TOOLS, detect_tool
         (["zChart.yaml", "kustomization.yaml"], Tool.HELM),
     ],
 )
-def test_the_last_name_that_speaks_for_a_tool_wins(names: list[str], tool: Tool) -> None:
+def test_the_last_file_name_of_a_tool_decides(names: list[str], tool: Tool) -> None:
     assert detect_tool(names) is tool
 
 

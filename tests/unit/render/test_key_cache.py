@@ -1,4 +1,4 @@
-"""A key is known again without reading, for as long as nothing that was looked at has changed."""
+"""Cached keys of inputs: they are computed again only if a file that was read has changed."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def later() -> int:
 
 @dataclass(slots=True)
 class Finder:
-    """Finds one key after another, and counts how often it was made."""
+    """Finds one key after another, and counts how often it was computed."""
 
     make: Callable[[CacheInputs], str]
     keys: KeyCache = field(default_factory=lambda: KeyCache(now=later))
     made: int = 0
 
     def find(self) -> str:
-        return self.keys.find(b"asked", self._make)
+        return self.keys.find(b"request", self._make)
 
-    def _make(self, looked: CacheInputs) -> str:
+    def _make(self, inputs: CacheInputs) -> str:
         self.made += 1
-        return self.make(looked)
+        return self.make(inputs)
 
 
 def a_chart(root: Path) -> Finder:
@@ -54,7 +54,7 @@ def a_chart(root: Path) -> Finder:
 
 
 def an_overlay(root: Path) -> Finder:
-    """With a base behind a link."""
+    """With a base that is a link."""
     for folder in ("base", "values", "web"):
         (root / folder).mkdir(parents=True)
     (root / "base" / "kustomization.yaml").write_text("resources: [config.yaml]\n")
@@ -83,13 +83,13 @@ def edit_unseen(path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [a_chart, an_overlay])
-def test_what_has_not_changed_is_not_read_again(
+def test_unchanged_inputs_are_not_read_again(
     write: Callable[[Path], Finder], tmp_path: Path
 ) -> None:
     finder = write(tmp_path)
 
     first = finder.find()
-    (tmp_path / "README.md").write_text("nobody reads me")
+    (tmp_path / "README.md").write_text("not an input")
     second = finder.find()
 
     assert first == second
@@ -104,7 +104,7 @@ def relink(link: Path, target: str) -> None:
 CHANGES: dict[str, tuple[Callable[[Path], Finder], Callable[[Path], object]]] = {
     "a template": (a_chart, lambda root: edit_unseen(root / "web/templates/config.yaml")),
     "a new template": (a_chart, lambda root: (root / "web/templates/new.yaml").write_text("")),
-    "values behind two links": (a_chart, lambda root: edit_unseen(root / "values/prod.yaml")),
+    "values through two links": (a_chart, lambda root: edit_unseen(root / "values/prod.yaml")),
     "a link to other values": (a_chart, lambda root: relink(root / "chosen.yaml", "absent")),
     "a file that was not there": (a_chart, lambda root: (root / "absent.yaml").write_text("a: 1")),
     "a manifest": (an_overlay, lambda root: edit_unseen(root / "base/config.yaml")),
@@ -119,7 +119,7 @@ CHANGES: dict[str, tuple[Callable[[Path], Finder], Callable[[Path], object]]] = 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
-    write, deed = CHANGES[change]
+    write, make_change = CHANGES[change]
     finder = write(tmp_path)
     (tmp_path / "other").mkdir()
     text = f"resources: [c.yaml]\nnamePrefix: other-\n# {change}"
@@ -127,17 +127,17 @@ def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
     (tmp_path / "other" / "c.yaml").write_text(CONFIG.format(name="c"))
     before = finder.find()
 
-    deed(tmp_path)
+    make_change(tmp_path)
     try:
         after = finder.find()
     except RenderError:
-        after = ""  # that it is refused now is also something noticed
+        after = ""  # an error shows that the change was noticed
 
     assert after != before
     assert finder.made == 2
 
 
-def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_that_replaces_another_is_noticed(tmp_path: Path) -> None:
     for name, text in (("one", "a: 1\n"), ("two", "a: 2\n")):
         chart = write_chart(tmp_path / name / "web")
         (chart / "values.yaml").write_text(text)
@@ -151,7 +151,7 @@ def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) 
     assert finder.find() != before
 
 
-def test_what_changed_just_now_is_read_again(tmp_path: Path) -> None:
+def test_an_input_that_has_just_changed_is_read_again(tmp_path: Path) -> None:
     finder = a_chart(tmp_path)
     finder.keys = KeyCache(now=file_system_time)
 
@@ -166,7 +166,7 @@ def write_component(place: Path) -> None:
     (place / "kustomization.yaml").write_text("kind: Component\nnamePrefix: p-\n")
 
 
-def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None:
+def test_patterns_of_components_are_evaluated_each_time(tmp_path: Path) -> None:
     an_overlay(tmp_path)
     overrides = ArgoOverrides(components=("parts/*",))
     overlay = Overlay(root=tmp_path, path="web", overrides=overrides)
@@ -181,11 +181,11 @@ def test_patterns_of_components_are_looked_for_each_time(tmp_path: Path) -> None
     assert finder.made == 2
 
 
-def test_only_so_many_keys_are_known() -> None:
+def test_the_number_of_cached_keys_is_limited() -> None:
     keys = KeyCache(now=later, max_keys=2)
     made: list[bytes] = []
 
-    def make(name: bytes, _looked: CacheInputs) -> str:
+    def make(name: bytes, _inputs: CacheInputs) -> str:
         made.append(name)
         return name.decode()
 

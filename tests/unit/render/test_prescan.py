@@ -1,4 +1,4 @@
-"""Whether a chart or an overlay could come to a text, told without rendering it."""
+"""Whether the output of a chart or an overlay may contain a text, without rendering it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidegate.model.units.rendering import ArgoOverrides, KustomizePatch, Overla
 from tidegate.render.kustomize.collect import collect_inputs
 from tidegate.render.prescan import chart_may_contain, overlay_may_contain
 
-MARKS = re.compile(rb"sought")
+PATTERN = re.compile(rb"sought")
 WEB = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
 CHART = {
     "chart/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
@@ -39,7 +39,7 @@ def chart(root: Path, files: Mapping[str, str], **more: object) -> ChartRequest:
     return ChartRequest(root=str(root), chart="chart", name="web", **more)  # type: ignore[arg-type]
 
 
-def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
+def test_a_chart_without_the_text_does_not_contain_it(tmp_path: Path) -> None:
     layers = (
         ValuesFile("/prod.yaml"),
         ValuesText("a: b", "values"),
@@ -48,7 +48,7 @@ def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
     )
 
     assert not chart_may_contain(
-        MARKS, chart(tmp_path, {}, layers=layers, api_versions=("sought",))
+        PATTERN, chart(tmp_path, {}, layers=layers, api_versions=("sought",))
     )
 
 
@@ -62,28 +62,28 @@ def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
         {"chart/Chart.yaml": f"{CHART['chart/Chart.yaml']}dependencies: []\n"},
     ],
 )
-def test_a_chart_may_hold_what_its_files_hold_and_what_is_not_here(
+def test_a_chart_may_contain_the_text_of_its_files_and_of_files_that_are_not_here(
     files: dict[str, str], tmp_path: Path
 ) -> None:
-    assert chart_may_contain(MARKS, chart(tmp_path, files))
+    assert chart_may_contain(PATTERN, chart(tmp_path, files))
 
 
 @pytest.mark.parametrize(
     "layer", [ValuesFile("/prod.yaml"), ValuesText("a: sought", "values"), Parameter("a", "sought")]
 )
-def test_a_chart_may_hold_what_its_values_hold(
+def test_a_chart_may_contain_the_text_of_its_values(
     layer: ValuesFile | ValuesText | Parameter, tmp_path: Path
 ) -> None:
     release = chart(tmp_path, {"prod.yaml": "name: sought\n"}, layers=(layer,))
 
-    assert chart_may_contain(MARKS, release)
+    assert chart_may_contain(PATTERN, release)
 
 
-def test_what_a_chart_links_to_is_not_known(tmp_path: Path) -> None:
+def test_a_chart_with_a_link_may_contain_any_text(tmp_path: Path) -> None:
     release = chart(tmp_path, {})
     (tmp_path / "chart" / "link").symlink_to("../prod.yaml")
 
-    assert chart_may_contain(MARKS, release)
+    assert chart_may_contain(PATTERN, release)
 
 
 @pytest.mark.parametrize(
@@ -95,22 +95,22 @@ def test_what_a_chart_links_to_is_not_known(tmp_path: Path) -> None:
         ({"other.yaml": "sought"}, False),
     ],
 )
-def test_an_overlay_may_hold_what_it_names(
+def test_an_overlay_may_contain_the_text_of_its_inputs(
     files: dict[str, str],
     may: bool,  # noqa: FBT001 - a row of the table
     tmp_path: Path,
 ) -> None:
     OverlayCase(files={**OVERLAY, **files}).write(tmp_path)
 
-    assert overlay_may_contain(MARKS, collect_inputs(Overlay(root=tmp_path, path="app"))) is may
+    assert overlay_may_contain(PATTERN, collect_inputs(Overlay(root=tmp_path, path="app"))) is may
 
 
-def test_an_overlay_may_hold_what_its_unit_patches_in(tmp_path: Path) -> None:
+def test_an_overlay_may_contain_the_text_of_patches_of_its_unit(tmp_path: Path) -> None:
     OverlayCase(files=OVERLAY).write(tmp_path)
     overrides = ArgoOverrides(
         patches=(KustomizePatch(patch="- sought", target={"kind": "ConfigMap"}),)
     )
 
     assert overlay_may_contain(
-        MARKS, collect_inputs(Overlay(root=tmp_path, path="app", overrides=overrides))
+        PATTERN, collect_inputs(Overlay(root=tmp_path, path="app", overrides=overrides))
     )

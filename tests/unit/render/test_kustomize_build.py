@@ -1,4 +1,4 @@
-"""Overlays built with the real kustomize: objects, their places, and what may be asked for."""
+"""Overlays built with the real kustomize: objects, their locations, and the options."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def put(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def seen(documents: tuple[Document, ...]) -> dict[str, str]:
+def locations(documents: tuple[Document, ...]) -> dict[str, str]:
     """Where each object comes from."""
     places = {}
     for document in documents:
@@ -77,7 +77,7 @@ async def test_each_object_has_the_file_and_line_it_comes_from(tmp_path: Path) -
 
     documents = await build(Overlay(root=tmp_path, path="app"))
 
-    assert seen(documents) == {
+    assert locations(documents) == {
         "ConfigMap p-settings": "base/all.yaml:1:1",
         "Service p-web": "base/all.yaml:5:1",
         "ConfigMap p-made": "app/kustomization.yaml",
@@ -85,7 +85,7 @@ async def test_each_object_has_the_file_and_line_it_comes_from(tmp_path: Path) -
     assert all("annotations" not in str(document.body) for document in documents)
 
 
-async def test_a_patch_that_looks_at_annotations_does_not_cost_the_places(tmp_path: Path) -> None:
+async def test_a_patch_that_copies_annotations_does_not_lose_the_locations(tmp_path: Path) -> None:
     patch = "- {op: copy, from: /metadata/annotations, path: /data}"
     put(
         tmp_path,
@@ -106,7 +106,7 @@ async def test_a_patch_that_looks_at_annotations_does_not_cost_the_places(tmp_pa
     assert str(document.location) == "a.yaml:1:1"
 
 
-async def test_flux_takes_manifests_and_overlays_where_there_is_no_kustomization(
+async def test_flux_reads_manifests_and_overlays_where_there_is_no_kustomization(
     tmp_path: Path,
 ) -> None:
     put(
@@ -123,7 +123,11 @@ async def test_flux_takes_manifests_and_overlays_where_there_is_no_kustomization
 
     documents = await build(Overlay(root=tmp_path, overrides=FluxOverrides()))
 
-    assert sorted(seen(documents).values()) == ["a.yaml:1:1", "overlay/x.yaml:1:1", "sub/b.yml:1:1"]
+    assert sorted(locations(documents).values()) == [
+        "a.yaml:1:1",
+        "overlay/x.yaml:1:1",
+        "sub/b.yml:1:1",
+    ]
 
 
 async def test_flux_refuses_yaml_that_is_no_object(tmp_path: Path) -> None:
@@ -134,7 +138,7 @@ async def test_flux_refuses_yaml_that_is_no_object(tmp_path: Path) -> None:
     assert (error.code, str(error.location)) == ("render.kustomize.resource", ".sops.yaml")
 
 
-async def test_flux_takes_objects_as_they_come_and_argo_sorts_them_by_kind(tmp_path: Path) -> None:
+async def test_flux_keeps_the_order_of_objects_and_argo_sorts_them_by_kind(tmp_path: Path) -> None:
     put(
         tmp_path,
         {
@@ -167,7 +171,7 @@ async def test_argo_needs_a_kustomization(tmp_path: Path) -> None:
     assert (error.code, str(error.location)) == ("render.kustomize.none", "app")
 
 
-async def test_a_missing_resource_is_told_with_its_line(tmp_path: Path) -> None:
+async def test_a_missing_resource_is_reported_with_its_line(tmp_path: Path) -> None:
     put(tmp_path, {"kustomization.yaml": "resources:\n- a.yaml\n- b.yaml\n", "a.yaml": SETTINGS})
 
     error = await refused(Overlay(root=tmp_path))
@@ -176,7 +180,7 @@ async def test_a_missing_resource_is_told_with_its_line(tmp_path: Path) -> None:
     assert str(error.location) == "kustomization.yaml:3:3 (resources[1])"
 
 
-async def test_all_remote_things_are_told_before_anything_is_built(tmp_path: Path) -> None:
+async def test_all_remote_references_are_listed_before_anything_is_built(tmp_path: Path) -> None:
     put(
         tmp_path,
         {
@@ -200,7 +204,7 @@ async def test_all_remote_things_are_told_before_anything_is_built(tmp_path: Pat
     )
 
 
-async def test_remote_things_that_were_fetched_are_used(tmp_path: Path) -> None:
+async def test_fetched_trees_are_used_for_remote_references(tmp_path: Path) -> None:
     tree = put(
         tmp_path / "tree",
         {"app/kustomization.yaml": f"resources: ['{REMOTE}', 'https://example.com/a.yaml']\n"},
@@ -221,13 +225,13 @@ async def test_remote_things_that_were_fetched_are_used(tmp_path: Path) -> None:
 
     documents = await build(Overlay(root=tree, path="app", fetched=fetched))
 
-    assert seen(documents) == {
+    assert locations(documents) == {
         "ConfigMap far-settings": f"{REMOTE}: pool/a.yaml:1:1",
         "Service web": "app/.fetched-1.yaml:1:1",
     }
 
 
-async def test_what_was_fetched_cannot_leave_its_own_tree(tmp_path: Path) -> None:
+async def test_a_fetched_tree_cannot_refer_to_files_outside_it(tmp_path: Path) -> None:
     tree = put(tmp_path / "tree", {"kustomization.yaml": f"resources: ['{REMOTE}']\n"})
     away = put(tmp_path / "away", {"base/kustomization.yaml": "resources: [../../tree]\n"})
 
@@ -236,7 +240,7 @@ async def test_what_was_fetched_cannot_leave_its_own_tree(tmp_path: Path) -> Non
     assert error.code == "render.kustomize.outside"
 
 
-async def test_charts_need_somebody_to_inflate_them(tmp_path: Path) -> None:
+async def test_charts_need_helm_options(tmp_path: Path) -> None:
     put(
         tmp_path,
         {
@@ -281,7 +285,7 @@ async def test_charts_go_through_the_command_that_was_given(tmp_path: Path) -> N
     assert [document.body["data"] for document in documents] == [{"chart": "db"}, {"chart": "far"}]
 
 
-async def test_files_that_flux_decrypts_are_shown_to_whoever_decrypts(tmp_path: Path) -> None:
+async def test_files_that_flux_decrypts_are_passed_to_the_decryption(tmp_path: Path) -> None:
     put(
         tmp_path,
         {
@@ -378,7 +382,7 @@ async def test_the_digest_follows_what_is_read_and_nothing_else(tmp_path: Path) 
     assert len({first, *others}) == 5
 
 
-async def test_a_small_overlay_is_what_kustomize_makes_of_it(tmp_path: Path) -> None:
+async def test_a_small_overlay_has_the_output_of_kustomize(tmp_path: Path) -> None:
     case = OverlayCase(
         files={
             "app/kustomization.yaml": "resources: [a.yaml]\nnameSuffix: -s\ncommonLabels: {a: b}\n",
