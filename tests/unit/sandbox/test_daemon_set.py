@@ -1,4 +1,4 @@
-"""DaemonSets in virtual time: which nodes have a pod, and how many go without one."""
+"""DaemonSets in virtual time: which nodes have a pod, and how many have none."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ async def test_without_nodes_there_is_nothing_to_wait_for() -> None:
     assert stage.count(AGENT, "desiredNumberScheduled") == 0
 
 
-async def test_a_node_selector_and_a_taint_say_where_pods_go() -> None:
+async def test_a_node_selector_and_a_taint_decide_where_pods_run() -> None:
     stage = await Stage().open(nodes=0)
     taint: Json = [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]
     await stage.apply(a_node("plain"))
     await stage.apply(a_node("fast", disk="ssd"))
-    await stage.apply(a_node("taken", taints=taint, disk="ssd"))
+    await stage.apply(a_node("dedicated", taints=taint, disk="ssd"))
 
     await stage.do(a_workload(AGENT, template=on(a_template(), nodeSelector={"disk": "ssd"})))
     await stage.run()
@@ -85,22 +85,22 @@ async def test_a_node_selector_and_a_taint_say_where_pods_go() -> None:
     assert stage.count(AGENT, "desiredNumberScheduled") == 1
 
 
-async def test_a_toleration_lets_a_pod_go_where_a_taint_keeps_others_away() -> None:
+async def test_a_toleration_lets_a_pod_run_on_a_tainted_node() -> None:
     stage = await Stage().open(nodes=0)
     taint: Json = [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]
-    await stage.apply(a_node("taken", taints=taint))
+    await stage.apply(a_node("dedicated", taints=taint))
 
-    borne: Json = [{"key": "dedicated", "operator": "Exists"}]
-    await stage.do(a_workload(AGENT, template=on(a_template(), tolerations=borne)))
+    tolerations: Json = [{"key": "dedicated", "operator": "Exists"}]
+    await stage.do(a_workload(AGENT, template=on(a_template(), tolerations=tolerations)))
     await stage.run()
 
-    assert placed(stage) == ["taken"]
+    assert placed(stage) == ["dedicated"]
 
 
 @pytest.mark.parametrize(
     ("unavailable", "least"), [(1, 3), (2, 2), ("50%", 2), ("100%", 0)], ids=str
 )
-async def test_no_more_nodes_go_without_a_pod_than_may(unavailable: int | str, least: int) -> None:
+async def test_the_limit_of_unavailable_nodes_is_kept(unavailable: int | str, least: int) -> None:
     stage = await Stage(sample=counts).open(nodes=4)
     strategy: Json = {"rollingUpdate": {"maxUnavailable": unavailable}}
     await stage.do(a_workload(AGENT, updateStrategy=strategy))

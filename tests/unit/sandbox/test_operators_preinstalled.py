@@ -1,4 +1,4 @@
-"""Operators that a cluster begins with: CRDs, and workloads that run from the first moment."""
+"""Preinstalled operators: CRDs, and workloads that run from the first moment."""
 
 from __future__ import annotations
 
@@ -54,17 +54,19 @@ def a_row(*kinds: str, **parts: Json) -> KindRow:
 
 
 def a_cluster(*operators: Operator) -> Sandbox:
-    """A cluster that lives, with these operators in it."""
-    seats = [InstalledOperator(operator, operator.namespace) for operator in operators]
+    """A running cluster with these operators."""
+    installed = [InstalledOperator(operator, operator.namespace) for operator in operators]
     controllers = build_controllers(
-        default_profile().with_rules(instant_start_rules(seats)), load_builtin_knowledge()
+        default_profile().with_rules(instant_start_rules(installed)), load_builtin_knowledge()
     )
     sandbox = Sandbox(controllers=controllers)
     sandbox.preload(
-        merge_objects(load_base_objects(), operator_objects(seats, load_builtin_knowledge().rows))
+        merge_objects(
+            load_base_objects(), operator_objects(installed, load_builtin_knowledge().rows)
+        )
     )
     cluster = sandbox.clusters[""]
-    places = [seat.namespace for seat in seats]
+    places = [item.namespace for item in installed]
     settle_preinstalled(
         cluster.reader, cluster.preload, controllers, namespaces=places, now=sandbox.now()
     )
@@ -82,7 +84,7 @@ async def wait(sandbox: Sandbox, span: Ms) -> None:
         await sandbox.wait(until)
 
 
-def test_a_crd_takes_any_spec_and_has_the_names_of_its_kind() -> None:
+def test_a_crd_accepts_any_spec_and_has_the_names_of_its_kind() -> None:
     crd, other = crds_for_row(a_row("Policy", "Gateway", cluster_wide=["Policy"]))
 
     spec = get_mapping(crd, "spec")
@@ -155,16 +157,16 @@ def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operat
     assert any(row.operator == operator.name for row in load_builtin_knowledge().rows)
 
 
-def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
-    unit_resource: JsonObject = {**a_namespace("shop"), "spec": {}}
+def test_objects_of_the_user_win_and_namespaces_and_crds_come_first() -> None:
+    namespace: JsonObject = {**a_namespace("shop"), "spec": {}}
     crd: JsonObject = {
         **an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")
     }
     web = an_object(DEPLOYMENT, "web")
 
-    bodies = merge_objects([a_namespace("shop"), web], [crd, unit_resource])
+    bodies = merge_objects([a_namespace("shop"), web], [crd, namespace])
 
-    assert bodies == [unit_resource, crd, web]
+    assert bodies == [namespace, crd, web]
 
 
 async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_left_to_do() -> None:
@@ -201,7 +203,7 @@ async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None
     assert ("v1", "TCPRoute") not in by_name
 
 
-async def test_an_operator_can_live_in_another_namespace() -> None:
+async def test_an_operator_can_run_in_another_namespace() -> None:
     operator = OPERATORS["sealed-secrets"]
 
     bodies = operator_objects(
@@ -235,7 +237,7 @@ async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() ->
     assert get_mapping(require_body(await client.get(ref)), "status")["succeeded"] == 1
 
 
-def test_a_stage_is_what_its_paces_say() -> None:
+def test_the_paces_of_a_stage_decide_its_duration() -> None:
     paces: Json = [{"name": "big-*", "after": 9}, {"kind": "Gadget", "after": 3}]
     stage = msgspec.convert({"name": "ready", "after": 1, "paces": paces}, Stage)
     widget, gadget = (Kind("widgets.example.com", "v1", name) for name in ("Widget", "Gadget"))

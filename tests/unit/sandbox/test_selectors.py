@@ -1,4 +1,4 @@
-"""Selectors as kubectl takes them."""
+"""Label and field selectors, as kubectl accepts them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_labels_that_do_not_select(labels: str) -> None:
 
 
 @pytest.mark.parametrize("labels", ["app in web", "=web", "app=web,,", "app in (web", "a b"])
-def test_labels_that_no_server_takes(labels: str) -> None:
+def test_labels_that_a_server_refuses(labels: str) -> None:
     with pytest.raises(SelectorError):
         build_predicate(Selection(POD, label_selector=labels))
 
@@ -83,7 +83,7 @@ def test_fields_select(fields: str, *, expected: bool) -> None:
     assert is_selected(a_pod(), fields=fields) is expected
 
 
-def test_events_are_selected_by_what_they_speak_of() -> None:
+def test_events_are_selected_by_their_object() -> None:
     kind = Kind("", "v1", "Event")
     body: dict[str, Json] = {"involvedObject": {"kind": "Pod", "uid": "u1"}, "type": "Normal"}
     belongs = build_predicate(Selection(kind, field_selector="involvedObject.uid=u1,type!=Warning"))

@@ -31,7 +31,7 @@ def is_ready(live: LiveObject | None) -> bool:
     return live is not None and b'"readyReplicas":1' in live.body
 
 
-async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
+async def test_a_vault_is_not_ready_before_it_is_unsealed() -> None:
     client = a_cluster()
     vault = require_live(await client.apply(a_vault())).ref
     await client.rest(Ms(client.world.now() + 2 * MINUTE))
@@ -48,9 +48,9 @@ async def test_a_new_cluster_has_namespaces_with_accounts_a_node_and_a_class_of_
     client = a_cluster()
 
     refs = [await client.ref(body) for body in load_base_objects()]
-    matches = [str(require_live(await client.get(ref)).ref) for ref in refs]
+    names = [str(require_live(await client.get(ref)).ref) for ref in refs]
 
-    assert matches == [
+    assert names == [
         "Namespace default",
         "Namespace kube-node-lease",
         "Namespace kube-public",

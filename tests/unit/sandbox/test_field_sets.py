@@ -1,4 +1,4 @@
-"""Sets of places: what is in them, and how servers write them."""
+"""Sets of fields: what is in them, and how servers write them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def paths_of(fields: FieldSet) -> list[tuple[str, ...]]:
     return list(fields.paths())
 
 
-def test_a_place_and_what_is_below_it_are_two_places() -> None:
+def test_a_field_and_a_field_below_it_are_two_fields() -> None:
     fields = parse_fields_v1({"f:data": {".": {}, "f:color": {}}})
 
     assert paths_of(fields) == [("f:data",), ("f:data", "f:color")]
 
 
-def test_the_way_to_a_place_is_not_in_the_set() -> None:
+def test_the_parents_of_a_field_are_not_in_the_set() -> None:
     fields = parse_fields_v1({"f:data": {"f:color": {}}})
 
     assert paths_of(fields) == [("f:data", "f:color")]
@@ -45,9 +45,9 @@ def test_elements_of_an_unknown_kind_are_dropped() -> None:
 
 def test_keys_are_the_same_in_any_order() -> None:
     fields_v1 = parse_fields_v1({'k:{"port":80,"protocol":"TCP"}': {}})
-    other = parse_fields_v1({'k:{"protocol": "TCP", "port": 80}': {}})
+    second = parse_fields_v1({'k:{"protocol": "TCP", "port": 80}': {}})
 
-    assert fields_v1 == other
+    assert fields_v1 == second
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_keys_are_the_same_in_any_order() -> None:
         {"f:set": {r'v:"\u003c\u0026\u003e"': {}}},
     ],
 )
-def test_what_a_server_wrote_is_written_again(written: dict[str, Json]) -> None:
+def test_the_output_of_a_server_is_written_again(written: dict[str, Json]) -> None:
     assert json.dumps(to_fields_v1(parse_fields_v1(written))) == json.dumps(written)
 
 
@@ -85,7 +85,7 @@ def test_a_path_is_shown_as_conflicts_show_it() -> None:
     assert format_path(("f:metadata", "f:finalizers", 'v:"a"')) == '.metadata.finalizers[="a"]'
 
 
-def test_a_difference_keeps_what_is_below_a_removed_place() -> None:
+def test_a_difference_keeps_fields_below_a_removed_field() -> None:
     fields = parse_fields_v1({"f:data": {".": {}, "f:color": {}}})
 
     assert fields - field_set_from_paths([["f:data"]]) == parse_fields_v1(
@@ -93,7 +93,7 @@ def test_a_difference_keeps_what_is_below_a_removed_place() -> None:
     )
 
 
-def test_outside_a_place_is_nothing_that_is_below_it() -> None:
+def test_a_recursive_difference_removes_fields_below_a_removed_field() -> None:
     fields = parse_fields_v1({"f:spec": {"f:a": {}}, "f:status": {"f:b": {"f:c": {}}}})
 
     assert fields.recursive_difference(field_set_from_paths([["f:status"]])) == parse_fields_v1(
@@ -102,26 +102,26 @@ def test_outside_a_place_is_nothing_that_is_below_it() -> None:
 
 
 @given(SETS, SETS)
-def test_a_union_has_the_places_of_both(one: FieldSet, other: FieldSet) -> None:
-    assert set((one | other).paths()) == {*one.paths(), *other.paths()}
+def test_a_union_has_the_fields_of_both(first: FieldSet, second: FieldSet) -> None:
+    assert set((first | second).paths()) == {*first.paths(), *second.paths()}
 
 
 @given(SETS, SETS)
-def test_an_intersection_has_the_places_that_both_have(one: FieldSet, other: FieldSet) -> None:
-    assert set((one & other).paths()) == {*one.paths()} & {*other.paths()}
+def test_an_intersection_has_the_fields_that_both_have(first: FieldSet, second: FieldSet) -> None:
+    assert set((first & second).paths()) == {*first.paths()} & {*second.paths()}
 
 
 @given(SETS, SETS)
-def test_a_difference_has_the_places_that_only_one_has(one: FieldSet, other: FieldSet) -> None:
-    assert set((one - other).paths()) == {*one.paths()} - {*other.paths()}
+def test_a_difference_has_the_fields_that_only_one_has(first: FieldSet, second: FieldSet) -> None:
+    assert set((first - second).paths()) == {*first.paths()} - {*second.paths()}
 
 
 @given(SETS, SETS)
 def test_a_set_without_another_is_empty_where_the_other_has_it_all(
-    one: FieldSet, other: FieldSet
+    first: FieldSet, second: FieldSet
 ) -> None:
-    assert (one - (one | other)).is_empty
-    assert (one - (one | other)) is EMPTY
+    assert (first - (first | second)).is_empty
+    assert (first - (first | second)) is EMPTY
 
 
 @given(SETS)

@@ -1,4 +1,4 @@
-"""What a dump of a cluster tells of durations, and what it does not."""
+"""Durations that are learned from a dump of a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.errors import FileError
+from tests.support.recorded_wording import RecordedWording
+from tidegate.errors import FileError, Location
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.simulation.learn_profile import learn_from_file
 
@@ -89,7 +90,7 @@ def likely(document: dict[str, Json], part: str) -> Json:
         ),
     ],
 )
-def test_a_pull_is_what_the_kubelet_says_and_the_start_is_the_rest(
+def test_a_pull_takes_the_time_of_its_event_and_the_start_the_rest(
     message: str, pull: str, start: str, tmp_path: Path
 ) -> None:
     document, _ = learned(tmp_path, a_pod(), an_event("Pulled", message))
@@ -97,14 +98,16 @@ def test_a_pull_is_what_the_kubelet_says_and_the_start_is_the_rest(
     assert (likely(document, "pull"), likely(document, "start")) == (pull, start)
 
 
-def test_where_events_are_gone_the_usual_start_is_taken_off(tmp_path: Path) -> None:
+def test_without_events_the_usual_start_is_subtracted(
+    tmp_path: Path, wording: RecordedWording
+) -> None:
     document, notes = learned(tmp_path, a_pod())
 
     assert (likely(document, "pull"), likely(document, "start")) == ("5s", None)
-    assert "left out: pulls whose Events are gone: taken from when containers ran (1)" in notes
+    wording(notes[-1])
 
 
-def test_a_pod_that_was_held_up_says_nothing_of_its_start(tmp_path: Path) -> None:
+def test_the_start_of_a_pod_that_was_delayed_is_not_used(tmp_path: Path) -> None:
     held = an_event("FailedMount", "no such secret")
 
     document, _ = learned(tmp_path, a_pod(), held)
@@ -112,7 +115,7 @@ def test_a_pod_that_was_held_up_says_nothing_of_its_start(tmp_path: Path) -> Non
     assert (likely(document, "pull"), likely(document, "start")) == (None, None)
 
 
-def test_readiness_is_told_by_containers_that_have_a_probe(tmp_path: Path) -> None:
+def test_readiness_is_learned_from_containers_with_a_probe(tmp_path: Path) -> None:
     without, _ = learned(tmp_path, a_pod())
     probed, _ = learned(tmp_path, a_pod(readinessProbe=PROBE))
     restarted, _ = learned(tmp_path, a_pod(readinessProbe=PROBE, restarts=2))
@@ -122,14 +125,12 @@ def test_readiness_is_told_by_containers_that_have_a_probe(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("script", "what"),
-    [
-        ("until nc -z db 5432; do sleep 1; done", "a Service"),
-        ("kubectl wait pod/db --for=condition=Ready", "objects"),
-    ],
+    "script",
+    ["until nc -z db 5432; do sleep 1; done", "kubectl wait pod/db --for=condition=Ready"],
+    ids=["service", "object"],
 )
 def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(
-    tmp_path: Path, script: str, what: str
+    tmp_path: Path, script: str, wording: RecordedWording
 ) -> None:
     waits = ["sh", "-c", script]
 
@@ -138,10 +139,10 @@ def test_a_task_takes_from_start_to_end_unless_it_waits_for_others(
 
     assert likely(plain, "run") == "42s"
     assert likely(waiting, "run") is None
-    assert f"left out: tasks that wait for {what} (1)" in notes
+    wording(notes[-1])
 
 
-def test_a_range_is_told_from_three_measurements_on(tmp_path: Path) -> None:
+def test_a_range_needs_three_measurements(tmp_path: Path) -> None:
     few, _ = learned(tmp_path, *(a_pod(f"web-{item}") for item in range(2)))
     many, _ = learned(tmp_path, *(a_pod(f"web-{item}") for item in range(3)))
 
@@ -162,38 +163,43 @@ def test_an_image_that_takes_longer_has_a_rule_without_its_tag(tmp_path: Path) -
     assert {"image": "r:5000/web:*"} in [rule["when"] for rule in rules if isinstance(rule, dict)]
 
 
-def test_an_operator_takes_from_when_all_was_there_until_the_object_was_ready(
+def test_an_operator_takes_from_the_last_dependency_until_the_object_is_ready(
     tmp_path: Path,
 ) -> None:
     issuer = a_certificate(BEGAN, name="own") | {"kind": "Issuer"}
 
     alone, _ = learned(tmp_path, a_pod(), a_certificate(READY))
-    behind, _ = learned(tmp_path, a_pod(), a_certificate(READY), issuer)
+    with_issuer, _ = learned(tmp_path, a_pod(), a_certificate(READY), issuer)
 
     when: Json = {"kind": "Certificate", "group": "cert-manager.io", "stage": "issued"}
     spans = [
         stage["after"]
-        for document in (alone, behind)
+        for document in (alone, with_issuer)
         for stage in document["stages"]  # type: ignore[union-attr]
         if isinstance(stage, dict) and stage["when"] == when
     ]
     assert spans == [{"likely": name, "source": "1 object"} for name in ("15s", "9s")]
 
 
-def test_what_became_ready_a_day_later_became_so_again(tmp_path: Path) -> None:
+def test_an_object_that_became_ready_a_day_later_is_not_used(
+    tmp_path: Path, wording: RecordedWording
+) -> None:
     document, notes = learned(tmp_path, a_pod(), a_certificate("2026-11-17T08:00:00Z"))
 
     assert "stages" not in document
-    assert "left out: times that belong to a later change (1)" in notes
+    wording(notes[-1])
 
 
 def test_a_dump_without_pods_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="there is no Pod in this dump"):
+    with pytest.raises(FileError) as refusal:
         learned(tmp_path, a_certificate(READY))
+
+    assert refusal.value.code == "file.missing"
+    assert refusal.value.location == Location(str(tmp_path / "dump.json"))
 
 
 @pytest.mark.parametrize("odd", [{}, {"status": 3}, {"spec": {"containers": "x"}}, {"metadata": 1}])
-def test_odd_objects_in_a_dump_are_passed_over(odd: JsonObject, tmp_path: Path) -> None:
+def test_odd_objects_in_a_dump_are_ignored(odd: JsonObject, tmp_path: Path) -> None:
     document, _ = learned(tmp_path, a_pod(), {**a_pod("odd"), **odd})
 
     assert likely(document, "pull") == "5s"

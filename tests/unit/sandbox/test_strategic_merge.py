@@ -34,16 +34,16 @@ def spec(patch: Json) -> dict[str, Json]:
 
 
 def test_an_item_is_changed_by_its_key_and_new_ones_are_added() -> None:
-    made = spec({"containers": [{"name": "b", "image": "b:2"}, {"name": "c", "image": "c:1"}]})
+    changed = spec({"containers": [{"name": "b", "image": "b:2"}, {"name": "c", "image": "c:1"}]})
 
-    assert made["containers"] == [
+    assert changed["containers"] == [
         {"name": "a", "image": "a:1"},
         {"name": "b", "image": "b:2"},
         {"name": "c", "image": "c:1"},
     ]
 
 
-def test_an_item_is_deleted_and_a_list_replaced_where_that_is_said() -> None:
+def test_an_item_is_deleted_and_a_list_replaced_by_a_directive() -> None:
     deleted = spec({"containers": [{"name": "a", "$patch": "delete"}]})
     replaced = spec({"containers": [{"name": "z", "image": "z:1"}, {"$patch": "replace"}]})
 
@@ -51,15 +51,17 @@ def test_an_item_is_deleted_and_a_list_replaced_where_that_is_said() -> None:
     assert replaced["containers"] == [{"name": "z", "image": "z:1"}]
 
 
-def test_a_list_without_keys_is_one_piece() -> None:
+def test_a_list_without_keys_is_atomic() -> None:
     assert spec({"tolerations": [{"key": "y"}]})["tolerations"] == [{"key": "y"}]
 
 
-def test_the_order_is_the_one_that_is_said() -> None:
+def test_the_order_of_a_directive_is_kept() -> None:
     order: Json = [{"name": "c"}, {"name": "b"}, {"name": "a"}]
-    made = spec({"$setElementOrder/containers": order, "containers": [{"name": "c", "image": "c"}]})
+    changed = spec(
+        {"$setElementOrder/containers": order, "containers": [{"name": "c", "image": "c"}]}
+    )
 
-    items = cast("list[dict[str, Json]]", made["containers"])
+    items = cast("list[dict[str, Json]]", changed["containers"])
     assert [item["name"] for item in items] == ["c", "b", "a"]
 
 
@@ -69,15 +71,15 @@ def test_of_a_union_only_what_is_retained_stays() -> None:
     assert spec({"volumes": [change]})["volumes"] == [{"name": "v", "configMap": {"name": "m"}}]
 
 
-def test_words_of_a_list_are_added_and_dropped() -> None:
-    made = patched(
+def test_values_of_a_primitive_list_are_added_and_removed() -> None:
+    changed = patched(
         {"metadata": {"finalizers": ["e/f"], "$deleteFromPrimitiveList/finalizers": ["a/b"]}}
     )
 
-    assert made["metadata"] == {"finalizers": ["c/d", "e/f"]}
+    assert changed["metadata"] == {"finalizers": ["c/d", "e/f"]}
 
 
 @pytest.mark.parametrize("patch", [{"containers": [{"image": "x"}]}, {"$patch": "mend"}])
-def test_what_cannot_be_done_is_refused(patch: Json) -> None:
+def test_an_invalid_patch_is_refused(patch: Json) -> None:
     with pytest.raises(PatchError):
         spec(patch)

@@ -1,4 +1,4 @@
-"""What a pod cannot start without: settings, volumes, claims, images."""
+"""What a pod needs to start: ConfigMaps, Secrets, volumes, claims."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def a_pod_mounting(volume: JsonObject) -> JsonObject:
     return a_pod(volumes=[{"name": "settings", **volume}])
 
 
-async def message(stage: Stage) -> Json:
+async def waiting_message(stage: Stage) -> Json:
     return at(await stage.container(), "state", "waiting", "message")
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "message"),
     [
         ({"env": [URL]}, 'secret "db" not found'),
         ({"env": [LEVEL]}, 'configmap "app" not found'),
@@ -50,16 +50,18 @@ async def message(stage: Stage) -> Json:
         ({"envFrom": [{"configMapRef": {"name": "app"}}]}, 'configmap "app" not found'),
     ],
 )
-async def test_a_container_without_its_settings_is_held(parts: JsonObject, told: str) -> None:
+async def test_a_container_without_its_settings_does_not_start(
+    parts: JsonObject, message: str
+) -> None:
     stage = await a_stage()
     await stage.create(a_pod_with(**parts))
 
     await stage.at(600)
 
     assert await stage.state() == "CreateContainerConfigError"
-    assert await message(stage) == told
+    assert await waiting_message(stage) == message
     assert await stage.phase() == "Pending"
-    assert await stage.events("Failed") == [f"Error: {told}"]
+    assert await stage.events("Failed") == [f"Error: {message}"]
 
 
 async def test_a_key_that_is_missing_is_named() -> None:
@@ -68,10 +70,10 @@ async def test_a_key_that_is_missing_is_named() -> None:
 
     await stage.at(5)
 
-    assert await message(stage) == "couldn't find key url in Secret shop/db"
+    assert await waiting_message(stage) == "couldn't find key url in Secret shop/db"
 
 
-async def test_a_held_container_begins_when_its_settings_come() -> None:
+async def test_a_container_starts_when_its_settings_are_created() -> None:
     stage = await a_stage()
     await stage.create(a_pod_with(env=[URL]))
     await stage.at(30)
@@ -91,14 +93,14 @@ async def test_a_held_container_begins_when_its_settings_come() -> None:
         {"envFrom": [{"secretRef": {"name": "db", "optional": True}}]},
     ],
 )
-async def test_optional_settings_hold_nothing_up(parts: JsonObject) -> None:
+async def test_optional_settings_delay_nothing(parts: JsonObject) -> None:
     stage = await a_stage()
     await stage.create(a_pod_with(**parts))
 
     assert await (await stage.at(3)).phase() == "Running"
 
 
-async def test_a_missing_pull_secret_holds_nothing_up() -> None:
+async def test_a_missing_pull_secret_delays_nothing() -> None:
     stage = await a_stage()
     await stage.create(a_pod(imagePullSecrets=[{"name": "registry"}]))
 
@@ -106,15 +108,15 @@ async def test_a_missing_pull_secret_holds_nothing_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("volume", "told"),
+    ("volume", "message"),
     [
         ({"secret": {"secretName": "db"}}, 'secret "db" not found'),
         ({"configMap": {"name": "app"}}, 'configmap "app" not found'),
         ({"projected": {"sources": [{"secret": {"name": "db"}}]}}, 'secret "db" not found'),
     ],
 )
-async def test_a_pod_without_its_volumes_is_held_before_any_container(
-    volume: JsonObject, told: str
+async def test_a_pod_without_its_volumes_starts_no_container(
+    volume: JsonObject, message: str
 ) -> None:
     stage = await a_stage()
     await stage.create(a_pod_mounting(volume))
@@ -123,11 +125,11 @@ async def test_a_pod_without_its_volumes_is_held_before_any_container(
 
     assert await stage.state() == "ContainerCreating"
     assert await stage.condition("PodReadyToStartContainers") == "False"
-    text = f'MountVolume.SetUp failed for volume "settings" : {told}'
+    text = f'MountVolume.SetUp failed for volume "settings" : {message}'
     assert await stage.events("FailedMount") == [text]
 
 
-async def test_a_pod_whose_volume_comes_later_pulls_its_image_then() -> None:
+async def test_a_pod_whose_volume_is_created_later_pulls_its_image_then() -> None:
     stage = await a_stage()
     await stage.create(a_pod_mounting({"secret": {"secretName": "db"}}))
     await stage.at(3)
@@ -139,7 +141,7 @@ async def test_a_pod_whose_volume_comes_later_pulls_its_image_then() -> None:
     assert (before, after) == ("ContainerCreating", "running")
 
 
-async def test_an_item_that_a_volume_lacks_is_named() -> None:
+async def test_a_missing_item_of_a_volume_is_named() -> None:
     stage = await a_stage()
     items: Json = [{"key": "url", "path": "url"}]
     mounting = a_pod_mounting({"secret": {"secretName": "db", "items": items}})
@@ -168,25 +170,27 @@ STORING: JsonObject = {"persistentVolumeClaim": {"claimName": "data"}}
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         ([], 'persistentvolumeclaim "data" not found. not found'),
         ([a_claim()], "pod has unbound immediate PersistentVolumeClaims. not found"),
     ],
 )
-async def test_a_pod_without_its_claim_is_not_placed(objects: list[JsonObject], told: str) -> None:
+async def test_a_pod_without_its_claim_is_not_scheduled(
+    objects: list[JsonObject], message: str
+) -> None:
     stage = await a_stage(*STORAGE)
     await stage.create(*objects, a_pod_mounting(STORING))
 
     await stage.at(120)
 
     assert await stage.condition("PodScheduled") == "False"
-    assert await stage.events("FailedScheduling") == [f"0/1 nodes are available: {told}"]
+    assert await stage.events("FailedScheduling") == [f"0/1 nodes are available: {message}"]
     assert await stage.phase() == "Pending"
 
 
 @pytest.mark.parametrize("mode", ["Immediate", "WaitForFirstConsumer"])
-async def test_a_pod_is_placed_when_its_claim_is_bound(mode: str) -> None:
+async def test_a_pod_is_scheduled_when_its_claim_is_bound(mode: str) -> None:
     stage = await a_stage(*STORAGE)
     await stage.create(a_class(mode), a_claim(), a_pod_mounting(STORING))
 

@@ -1,4 +1,4 @@
-"""Which controllers are asked about a change."""
+"""Which controllers are called for a change."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def about_itself(_view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     yield event.stored.ref
 
 
-def test_a_controller_is_asked_about_its_own_kinds_alone() -> None:
+def test_a_controller_is_called_for_its_own_kinds_only() -> None:
     picky = Controller("picky", idle, about_itself, kinds=(POD,))
     curious = Controller("curious", idle, about_itself)
-    asked_about = index_by_kind([picky, curious])
+    controllers_of = index_by_kind([picky, curious])
 
-    assert asked_about(POD.name) == (picky, curious)
-    assert asked_about(SECRET.name) == (curious,)
+    assert controllers_of(POD.name) == (picky, curious)
+    assert controllers_of(SECRET.name) == (curious,)
 
 
 def test_another_version_of_a_kind_is_the_same_kind() -> None:
@@ -106,29 +106,29 @@ def test_another_version_of_a_kind_is_the_same_kind() -> None:
     assert index_by_kind([picky])(Kind("", "v2", "Pod").name) == (picky,)
 
 
-class Overlooked:
-    """Asks every controller about every change, and keeps those whom the roster left out."""
+class MissingKinds:
+    """Calls every controller for every change, and records those that the index left out."""
 
     def __init__(self, controllers: tuple[Controller, ...]) -> None:
-        self._asked_about = index_by_kind(controllers)
+        self._controllers_of = index_by_kind(controllers)
         self._picky = [controller for controller in controllers if controller.kinds]
-        self.found: dict[tuple[str, str], None] = {}
-        self.asked: dict[str, None] = {}
+        self.missing: dict[tuple[str, str], None] = {}
+        self.called: dict[str, None] = {}
 
     def concerns(self, view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
         kind = event.stored.ref.kind
         for controller in self._picky:
             if any(True for _ in controller.map_event(view, event)):
-                self.asked[controller.name] = None
-                if controller not in self._asked_about(kind.name):
-                    self.found[controller.name, kind.name] = None
+                self.called[controller.name] = None
+                if controller not in self._controllers_of(kind.name):
+                    self.missing[controller.name, kind.name] = None
         yield from ()
 
 
 async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> None:
     controllers = build_controllers(default_profile(), load_builtin_knowledge())
-    overlooked = Overlooked(controllers)
-    observer = Controller("observer", idle, overlooked.concerns)
+    missing_kinds = MissingKinds(controllers)
+    observer = Controller("observer", idle, missing_kinds.concerns)
     sandbox = Sandbox(controllers=(*controllers, observer))
     sandbox.preload(load_base_objects())
     server = sandbox.clusters[""].server
@@ -146,8 +146,13 @@ async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> N
     await sandbox.wait(Ms(START + 9 * MINUTE))
 
     assert not [outcome for outcome in outcomes if is_error(outcome)]
-    assert not overlooked.found
-    assert {"deployments", "daemon-sets", "claims", "stamp-APIService"} <= overlooked.asked.keys()
+    assert not missing_kinds.missing
+    assert {
+        "deployments",
+        "daemon-sets",
+        "claims",
+        "stamp-APIService",
+    } <= missing_kinds.called.keys()
 
 
 def deletion(write: Write) -> Write:

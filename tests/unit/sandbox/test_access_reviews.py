@@ -1,4 +1,4 @@
-"""Reviews are questions, and no objects: the sandbox knows no rights, and nobody answers them."""
+"""Access reviews are not served: the sandbox has no permissions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.world.requests import Discover, Verb, Write
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
 
 
-async def test_a_review_is_not_served_and_not_kept_as_an_object() -> None:
+async def test_a_review_is_not_served_and_not_stored() -> None:
     world = Sandbox()
     body = {
         "apiVersion": REVIEW.api_version,

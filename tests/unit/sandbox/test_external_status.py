@@ -1,4 +1,4 @@
-"""Statuses that are written after a while: addresses, availability, scaling, budgets."""
+"""Statuses that are written after a delay: addresses, availability, scaling, budgets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def an_api_service(**spec: Json) -> JsonObject:
     )
 
 
-def list_messages(status: JsonObject) -> list[str]:
+def conditions(status: JsonObject) -> list[str]:
     return [
         " ".join(get_text(condition, key) for key in ("type", "status", "reason"))
         for condition in get_mappings(status, "conditions")
@@ -95,7 +95,7 @@ async def test_a_local_api_service_is_available() -> None:
     await cluster.create(an_api_service())
     await cluster.until(Ms(3 * SECOND))
 
-    assert list_messages(await cluster.status(API_SERVICE, "v1.metrics.example.com")) == [
+    assert conditions(await cluster.status(API_SERVICE, "v1.metrics.example.com")) == [
         "Available True Local"
     ]
 
@@ -103,14 +103,14 @@ async def test_a_local_api_service_is_available() -> None:
 async def test_an_api_service_is_available_when_its_service_has_endpoints() -> None:
     cluster = await a_cluster()
     name = "v1.metrics.example.com"
-    behind: Json = {"name": "web", "namespace": "shop"}
-    await cluster.create(an_api_service(service=behind, insecureSkipTLSVerify=True))
+    service: Json = {"name": "web", "namespace": "shop"}
+    await cluster.create(an_api_service(service=service, insecureSkipTLSVerify=True))
     await cluster.until(Ms(3 * SECOND))
-    without_service = list_messages(await cluster.status(API_SERVICE, name))
+    without_service = conditions(await cluster.status(API_SERVICE, name))
 
     await cluster.create(a_service())
     await cluster.until(Ms(6 * SECOND))
-    without_pods = list_messages(await cluster.status(API_SERVICE, name))
+    without_pods = conditions(await cluster.status(API_SERVICE, name))
     pod = await a_pod(cluster, "web")
     await cluster.until(Ms(7 * SECOND))
     await cluster.client.patch(pod, {"status": {"podIP": "10.0.0.1"}}, subresource="status")
@@ -118,7 +118,7 @@ async def test_an_api_service_is_available_when_its_service_has_endpoints() -> N
 
     assert without_service == ["Available False ServiceNotFound"]
     assert without_pods == ["Available False MissingEndpoints"]
-    assert list_messages(await cluster.status(API_SERVICE, name)) == ["Available True Passed"]
+    assert conditions(await cluster.status(API_SERVICE, name)) == ["Available True Passed"]
 
 
 def an_autoscaler() -> JsonObject:
@@ -153,22 +153,22 @@ async def test_an_autoscaler_without_metrics_is_able_to_scale_and_not_active() -
     await cluster.until(Ms(16 * SECOND))
 
     status = await cluster.status(AUTOSCALER, "web")
-    assert list_messages(status) == [
+    assert conditions(status) == [
         "AbleToScale True SucceededGetScale",
         "ScalingActive False FailedGetResourceMetric",
     ]
 
 
-async def test_an_autoscaler_sees_its_target_when_it_comes() -> None:
+async def test_an_autoscaler_finds_its_target_when_it_is_created() -> None:
     cluster = await a_cluster()
     await cluster.create(an_autoscaler())
     await cluster.until(Ms(16 * SECOND))
-    before = list_messages(await cluster.status(AUTOSCALER, "web"))
+    before = conditions(await cluster.status(AUTOSCALER, "web"))
 
     await cluster.create(a_deployment())
     await cluster.until(Ms(32 * SECOND))
 
-    after = list_messages(await cluster.status(AUTOSCALER, "web"))
+    after = conditions(await cluster.status(AUTOSCALER, "web"))
     assert before == ["AbleToScale False FailedGetScale"]
     assert after[0] == "AbleToScale True SucceededGetScale"
 
@@ -182,7 +182,7 @@ def a_budget(**spec: Json) -> JsonObject:
     )
 
 
-async def test_a_budget_counts_the_pods_that_are_well() -> None:
+async def test_a_budget_counts_healthy_pods() -> None:
     cluster = await a_cluster()
     await cluster.create(a_budget(minAvailable=1))
     await cluster.until(Ms(SECOND))
@@ -193,13 +193,13 @@ async def test_a_budget_counts_the_pods_that_are_well() -> None:
     await cluster.until(Ms(2 * SECOND))
 
     after = await cluster.status(DISRUPTION_BUDGET, "spare")
-    assert list_messages(before) == ["DisruptionAllowed False InsufficientPods"]
-    assert list_messages(after) == ["DisruptionAllowed True SufficientPods"]
+    assert conditions(before) == ["DisruptionAllowed False InsufficientPods"]
+    assert conditions(after) == ["DisruptionAllowed True SufficientPods"]
     assert (after["expectedPods"], after["currentHealthy"]) == (3, 3)
     assert after["disruptionsAllowed"] == 2
 
 
-async def test_a_budget_notices_a_pod_that_goes() -> None:
+async def test_a_budget_notices_a_deleted_pod() -> None:
     cluster = await a_cluster()
     await cluster.create(a_budget(minAvailable=1))
     pod = await a_pod(cluster, "a")
