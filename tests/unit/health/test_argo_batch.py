@@ -1,4 +1,4 @@
-"""Jobs and what else ends, as Argo CD judges them: its habits, and what is final."""
+"""Jobs and other kinds that end, as Argo CD judges them, and what is final."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_a_verdict_on_an_available_deployment_has_the_generation_of_that_conditi
     assert (verdict.health, verdict.observed_generation) == (Health.HEALTHY, 4)
 
 
-def test_a_verdict_on_an_older_generation_says_so() -> None:
+def test_a_verdict_on_an_older_generation_has_that_generation() -> None:
     body = an_object("apps/v1 Deployment", {"observedGeneration": 1})
 
     verdict = judge(body, LATER)
@@ -112,7 +112,7 @@ def test_a_kind_that_has_a_rule_is_checked(kind: str) -> None:
 
 
 @pytest.mark.parametrize("condition", ["Failed", "Complete"])
-def test_a_job_that_ended_stays_as_it_is(condition: str) -> None:
+def test_a_job_that_ended_is_final(condition: str) -> None:
     body = an_object("batch/v1 Job", {"conditions": a_condition(condition)})
 
     assert judge(body, LATER).is_final
@@ -136,7 +136,7 @@ def test_a_job_that_runs_is_in_progress_even_while_it_is_deleted() -> None:
     assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "JobInProgress")
 
 
-def test_what_is_being_deleted_progresses_and_says_so() -> None:
+def test_an_object_that_is_being_deleted_is_progressing() -> None:
     body = an_object("apps/v1 Deployment", {})
     body["metadata"] = {"deletionTimestamp": STAMP}
 
@@ -217,7 +217,7 @@ def test_pods_count_though_items_of_a_list_do_not_name_their_kind() -> None:
     [a_crash_looping_pod(deletionTimestamp=STAMP), a_waiting_pod()],
     ids=["being deleted", "not scheduled"],
 )
-def test_pods_that_may_yet_go_or_come_do_not_fail_their_set(pod: JsonObject) -> None:
+def test_pods_that_are_deleted_or_pending_do_not_fail_their_set(pod: JsonObject) -> None:
     assert judge_with_pods(a_set(), [pod], LATER).health is Health.PROGRESSING
 
 

@@ -79,7 +79,7 @@ def test_settings_that_argo_cd_refuses_are_refused() -> None:
     assert differing == []
 
 
-def test_what_breaks_in_argo_cd_breaks_here() -> None:
+def test_a_script_that_fails_in_argo_cd_fails_here() -> None:
     differing = [
         (item.theirs, item.ours)
         for item in judged()

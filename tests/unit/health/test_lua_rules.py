@@ -134,7 +134,7 @@ def test_an_object_that_is_being_deleted_needs_no_script_unless_it_is_held() -> 
     assert known.make_request({**a_body(), "metadata": held}, Ms(0)) is not None
 
 
-def test_a_request_is_work_that_carries_script_object_and_time() -> None:
+def test_a_request_contains_script_object_and_time() -> None:
     known = LuaRules({"example.com/Thing": LuaScript("return nil", open_libs=True)})
 
     request = known.make_request(a_body(), Ms(61_500))

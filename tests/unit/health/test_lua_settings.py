@@ -166,7 +166,7 @@ def test_a_config_map_without_rules_has_none() -> None:
     assert rules(HEAD).find("", "Pod") is None
 
 
-def test_what_is_no_yaml_is_refused_inside_and_outside() -> None:
+def test_invalid_yaml_is_refused_inside_and_outside() -> None:
     assert refused("a: [\n")[0][0].startswith("documents.")
     assert refused("resource.customizations: |\n  a/B:\n    health.lua: ]\n") == [
         ("documents.syntax", 3)

@@ -1,4 +1,4 @@
-"""How long objects may lawfully take, by their own spec."""
+"""How long objects may take to become ready, by their own spec."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLOW = a_template({"name": "app", "startupProbe": A_STARTUP_PROBE})
         ({"livenessProbe": {"initialDelaySeconds": 900}}, None),
     ],
 )
-def test_a_pod_may_take_what_its_probes_grant(container: Json, window: int | None) -> None:
+def test_a_pod_has_the_timeout_of_its_probes(container: Json, window: int | None) -> None:
     assert seconds(an_object("v1 Pod", containers=[container])) == window
 
 
@@ -75,7 +75,7 @@ def test_a_deployment_whose_pods_start_slowly_may_take_longer_than_its_deadline(
     assert seconds(body) == STARTUP
 
 
-def test_a_deployment_without_a_deadline_says_only_what_its_pods_say() -> None:
+def test_a_deployment_without_a_deadline_has_the_timeout_of_its_pods() -> None:
     endless = 2**31 - 1
     silent = an_object("apps/v1 Deployment", progressDeadlineSeconds=endless)
     probed = an_object("apps/v1 Deployment", progressDeadlineSeconds=endless, template=SLOW)
@@ -131,7 +131,7 @@ def test_pods_that_must_stay_ready_take_that_much_longer() -> None:
         ({"replicas": 0}, 1),
     ],
 )
-def test_an_ordered_set_makes_pod_after_pod(spec: JsonObject, turns: int) -> None:
+def test_an_ordered_set_creates_pod_after_pod(spec: JsonObject, turns: int) -> None:
     body = an_object("apps/v1 StatefulSet", template=SLOW, minReadySeconds=5, **spec)
 
     assert seconds(body) == turns * (STARTUP + 5)
@@ -181,7 +181,7 @@ def test_a_job_without_a_deadline_may_pause_between_its_attempts(
     assert seconds(an_object("batch/v1 Job", **spec)) == pauses
 
 
-def test_every_attempt_of_a_job_may_take_what_its_pod_may_take() -> None:
+def test_every_attempt_of_a_job_may_take_as_long_as_its_pod() -> None:
     template = a_template(activeDeadlineSeconds=100)
 
     assert seconds(an_object("batch/v1 Job", backoffLimit=1, template=template)) == 10 + 2 * 100
@@ -234,7 +234,7 @@ def test_a_kustomization_may_take_the_timeout_that_flux_reads(
         "v1 ConfigMap",
     ],
 )
-def test_other_kinds_say_nothing(kind: str) -> None:
+def test_other_kinds_have_no_timeout(kind: str) -> None:
     assert seconds(an_object(kind, timeout="5m", interval="5m", template=SLOW)) is None
 
 
@@ -257,5 +257,7 @@ def test_other_kinds_say_nothing(kind: str) -> None:
         (an_object("v1 ConfigMap"), 0),
     ],
 )
-def test_an_end_may_take_as_long_as_that_of_the_pods(body: JsonObject, expected: int) -> None:
+def test_a_termination_may_take_as_long_as_that_of_the_pods(
+    body: JsonObject, expected: int
+) -> None:
     assert termination_timeout(body) == expected * 1000

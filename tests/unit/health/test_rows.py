@@ -1,4 +1,4 @@
-"""Health as rows: which case decides, what it says, and which rows are refused."""
+"""Rows of health: which case decides, its message, and which rows are refused."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tidegate.model.times import SECOND, Ms
 
 
 def describe_waits(*waits: KubectlWait) -> list[str]:
-    """Each wait in a few words."""
+    """A short text for each wait."""
     return [
         " ".join(
             filter(

@@ -107,8 +107,8 @@ def test_the_examples_can_be_read() -> None:
     (row,) = parse_knowledge(first.encode(), "page.md").rows
     (hold,) = parse_knowledge(second.encode(), "page.md").holds
     (operator,) = parse_knowledge(third.encode(), "page.md").operators
-    (unit_resource,) = parse_knowledge(third.encode(), "page.md").rows
+    (user_row,) = parse_knowledge(third.encode(), "page.md").rows
 
     assert [stage.name for stage in row.stages] == ["creating", "ready"]
     assert hold.until_jobs == ("unseal-*",)
-    assert unit_resource.operator == operator.name
+    assert user_row.operator == operator.name

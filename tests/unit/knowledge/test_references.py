@@ -1,4 +1,4 @@
-"""What objects name, and what is made of them: every row about references and producers."""
+"""References and products of objects: every row about references and producers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def reference_text(item: Reference) -> str:
 
 
 @pytest.mark.parametrize("entry", REFERENCES)
-def test_an_object_names_what_its_fields_say(entry: JsonObject) -> None:
+def test_an_object_has_the_references_of_its_fields(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
 
     assert [reference_text(mention) for mention in mentions(NAMING, body)] == get_list(
@@ -75,7 +75,7 @@ def _at(row: ReferenceRow, at: str) -> ReferenceRow:
 
 
 @pytest.mark.parametrize("entry", PRODUCERS)
-def test_an_object_makes_what_its_producers_say(entry: JsonObject) -> None:
+def test_an_object_has_the_products_of_its_producers(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
     result = []
     for product in NAMING.list_products(body, kind_of(body)):
@@ -182,7 +182,7 @@ def test_a_need_of_a_row_knows_its_field_and_item() -> None:
         ("a.b[c=2].c", [(("a", "b", 1, "c"), 2)]),
     ],
 )
-def test_paths_lead_to_many_places(path: str, expected: list[object]) -> None:
+def test_a_path_may_match_many_fields(path: str, expected: list[object]) -> None:
     body: Json = {
         "a": {
             "b": [{"c": 1}, {"c": 2}],

@@ -1,4 +1,4 @@
-"""The template that keeps integers: there only when it is needed, and only for what needs it."""
+"""The template that keeps integers: added only when it is needed, and only for these values."""
 
 from __future__ import annotations
 

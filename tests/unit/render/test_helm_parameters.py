@@ -59,7 +59,7 @@ def lines() -> list[str]:
         ("helm_strvals_parse_literal", set_literal),
     ],
 )
-async def test_any_line_means_what_it_means_for_helm(
+async def test_any_line_means_the_same_as_in_helm(
     function: str, ours: Callable[[str, Values], None]
 ) -> None:
     command = Command(argv=(sys.executable, "-I", "-c", HELM))
@@ -94,7 +94,7 @@ def test_digits_of_a_parameter_are_an_integer_that_is_marked_as_such() -> None:
     assert isinstance(values["a"], SetInteger)
 
 
-def test_a_line_changes_what_is_there() -> None:
+def test_a_line_changes_existing_values() -> None:
     values: Values = {"list": ["a", "b"], "map": {"kept": "yes"}}
 
     set_typed("list[1]=c,map.added=true", values)

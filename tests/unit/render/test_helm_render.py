@@ -241,7 +241,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_cannot_be_rendered_is_refused(workers: Workers, name: str) -> None:
+async def test_a_release_that_cannot_be_rendered_is_refused(workers: Workers, name: str) -> None:
     release, code = REFUSED[name]
 
     error = await refused(release, workers)

@@ -39,7 +39,7 @@ async def test_a_pattern_matches_components_in_their_order(tmp_path: Path) -> No
     assert name_of(document) == "c-b-a"
 
 
-async def test_a_component_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+async def test_a_missing_component_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RenderError) as caught:
         await built(tmp_path, "../parts/absent")
 

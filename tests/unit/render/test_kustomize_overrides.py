@@ -101,7 +101,7 @@ def test_replicas_of_argo_replace_those_of_the_same_name() -> None:
     assert result["replicas"] == [{"name": "db", "count": 1}, {"name": "web", "count": 3}]
 
 
-def test_a_label_that_is_there_already_is_refused_unless_forced() -> None:
+def test_an_existing_label_is_refused_unless_forced() -> None:
     body: JsonObject = {"commonLabels": {"team": "red"}}
 
     with pytest.raises(RenderError) as caught:
@@ -234,7 +234,7 @@ def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
     assert generate_kustomization([])["namespace"] == "_placeholder"
 
 
-def test_common_metadata_wins_over_what_is_there() -> None:
+def test_common_metadata_overrides_existing_metadata() -> None:
     body: JsonObject = {"metadata": {"name": "a", "labels": {"x": "old", "y": "kept"}}}
     document = Document(body, Location("a.yaml"))
 

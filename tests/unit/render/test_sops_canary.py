@@ -1,4 +1,4 @@
-"""A canary in each decrypted file is looked for wherever a run can leave something."""
+"""Decrypted values must not be in logs, errors, reprs or files: each file contains a canary."""
 
 from __future__ import annotations
 

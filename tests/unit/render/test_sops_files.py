@@ -213,7 +213,7 @@ async def test_a_removed_value_breaks_the_mac(key: AgeKey, tmp_path: Path) -> No
     assert file.mac_status is MacStatus.BROKEN
 
 
-async def test_a_damaged_mac_breaks_the_mac(key: AgeKey, tmp_path: Path) -> None:
+async def test_a_damaged_mac_is_broken(key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
     head, mark, tail = encrypted.partition(b"mac: ENC[AES256_GCM,data:")
     other = b"B" if tail.startswith(b"A") else b"A"

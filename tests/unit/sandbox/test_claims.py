@@ -107,7 +107,7 @@ async def test_a_claim_that_waits_for_its_first_consumer_is_bound_when_a_pod_is_
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
-async def test_a_pod_may_come_before_the_claim_that_waits_for_it() -> None:
+async def test_a_pod_may_be_created_before_the_claim_that_waits_for_it() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class(mode="WaitForFirstConsumer"))
     await cluster.create(a_pod())
@@ -198,7 +198,7 @@ async def test_a_volume_is_released_by_the_policy_of_its_class(
     assert [get_text(item, "status", "phase") for item in await cluster.all_of(VOLUME)] == phases
 
 
-async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
+async def test_a_claim_whose_volume_is_deleted_is_lost() -> None:
     cluster = await a_cluster()
     await cluster.create(a_volume("by-hand", "10Gi"))
     await cluster.create(a_claim(storageClassName="by-hand"))
@@ -211,7 +211,7 @@ async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
     assert await cluster.status(CLAIM, "disk") == {"phase": "Lost"}
 
 
-async def test_a_claim_that_a_pod_uses_goes_when_the_pod_has_gone() -> None:
+async def test_a_claim_in_use_is_deleted_after_its_pod() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class())
     claim = await cluster.create(a_claim(storageClassName="fast"))

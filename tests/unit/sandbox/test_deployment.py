@@ -68,7 +68,7 @@ async def test_a_rollout_keeps_to_its_limits_at_every_moment(
     assert stage.images() == ["2"] * replicas
 
 
-async def test_old_pods_go_only_as_fast_as_new_ones_become_available() -> None:
+async def test_old_pods_are_deleted_only_as_fast_as_new_ones_become_available() -> None:
     stage = await Stage().open()
     strategy = rolling(surge=1, unavailable=1)
     await stage.do(a_workload(WEB, replicas=4, strategy=strategy))
@@ -224,7 +224,7 @@ async def test_scaling_in_the_middle_of_a_rollout_is_shared_in_proportion() -> N
     assert revisions(stage) == {"1": 7, "2": 3}
 
 
-async def test_a_deployment_at_rest_is_not_written_to() -> None:
+async def test_an_unchanged_deployment_is_not_written() -> None:
     stage = await Stage(sample=lambda view: len(view.list_objects(POD))).open()
     await stage.do(a_workload(WEB, replicas=3))
     await stage.run()

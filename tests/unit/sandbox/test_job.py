@@ -155,7 +155,7 @@ async def test_a_suspended_job_loses_its_pods_and_starts_anew_when_it_is_resumed
     assert awake["startTime"] == "2026-01-01T00:00:08Z"
 
 
-async def test_a_pod_is_held_until_it_is_counted() -> None:
+async def test_a_pod_has_a_finalizer_until_it_is_counted() -> None:
     cluster = await a_cluster()
     await cluster.create(a_job(annotations=notes(run_for="3s")))
 
@@ -183,7 +183,7 @@ async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
     assert (await cluster.status(JOB, "load"))["failed"] == 1
 
 
-async def test_a_job_that_is_deleted_leaves_no_pod_behind() -> None:
+async def test_the_pods_of_a_deleted_job_are_deleted() -> None:
     cluster = await a_cluster()
     job = await cluster.create(a_job(annotations=notes(outcome="hang"), parallelism=3))
     await cluster.until(Ms(5 * SECOND))
@@ -194,7 +194,7 @@ async def test_a_job_that_is_deleted_leaves_no_pod_behind() -> None:
     assert await cluster.all_of(POD) == []
 
 
-async def test_a_job_that_is_deleted_in_the_foreground_goes_after_its_pods() -> None:
+async def test_a_job_is_deleted_after_its_pods_in_the_foreground() -> None:
     cluster = await a_cluster()
     job = await cluster.create(a_job(annotations=notes(outcome="hang"), parallelism=2))
     await cluster.until(Ms(5 * SECOND))
@@ -208,7 +208,7 @@ async def test_a_job_that_is_deleted_in_the_foreground_goes_after_its_pods() -> 
     assert await cluster.body(JOB, "load") is None
 
 
-async def test_an_orphaned_pod_stays_and_is_no_longer_held() -> None:
+async def test_an_orphaned_pod_stays_without_its_finalizer() -> None:
     cluster = await a_cluster()
     job = await cluster.create(a_job(annotations=notes(outcome="hang")))
     await cluster.until(Ms(5 * SECOND))
@@ -254,7 +254,7 @@ async def test_containers_that_restart_in_place_use_up_the_backoff_limit() -> No
     assert conditions(status)[-1] == "Failed True BackoffLimitExceeded"
 
 
-async def test_a_job_of_another_controller_is_left_alone() -> None:
+async def test_a_job_of_another_controller_is_not_changed() -> None:
     cluster = await a_cluster()
 
     await cluster.create(a_job(managedBy="queue.example.com/queue"))

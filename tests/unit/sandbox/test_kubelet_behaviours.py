@@ -51,9 +51,9 @@ async def test_a_container_that_flaps_is_ready_by_turns() -> None:
     stage = await a_stage(behaviours="effect: flaps, every: 10s")
     await stage.create(a_pod())
 
-    seen = [await (await stage.at(moment)).condition("Ready") for moment in (3, 13, 23, 33)]
+    ready = [await (await stage.at(moment)).condition("Ready") for moment in (3, 13, 23, 33)]
 
-    assert seen == ["True", "False", "True", "False"]
+    assert ready == ["True", "False", "True", "False"]
 
 
 async def test_a_slow_container_is_ready_later() -> None:

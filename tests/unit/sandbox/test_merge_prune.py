@@ -79,7 +79,7 @@ def test_a_field_below_an_unowned_field_is_removed_with_it() -> None:
 
 
 def in_three_walks(merged: Json, last: FieldSet, now: tuple[FieldSet, ...], shape: Shape) -> Json:
-    """Take out what was named; put back what is named; put back what nobody named."""
+    """Take out what was named; put back what is named; put back what has no owner."""
     layout = get_layout(shape)
     expected = EMPTY
     for fields in now:

@@ -50,7 +50,7 @@ def a_secret(name: str) -> JsonObject:
         ("mysql", {"DB", "USER", "PASSWORD", "URL"}),
     ],
 )
-async def test_a_database_waits_for_its_instance_and_makes_its_secret(
+async def test_a_database_waits_for_its_instance_and_creates_its_secret(
     engine: str, keys: set[str]
 ) -> None:
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
@@ -225,7 +225,7 @@ async def test_a_route_reports_that_its_gateway_or_its_backend_is_missing() -> N
     }
     route = await stage.make(ROUTE, "web", spec)
 
-    seen = []
+    reasons = []
     for make in (None, stage.make(GATEWAY, "edge", {}), stage.add(a_service("web"))):
         if make is not None:
             await make
@@ -235,11 +235,11 @@ async def test_a_route_reports_that_its_gateway_or_its_backend_is_missing() -> N
         assert isinstance(parents[0], dict)
         conditions = parents[0]["conditions"]
         assert isinstance(conditions, list)
-        seen.append(
+        reasons.append(
             [condition["reason"] for condition in conditions if isinstance(condition, dict)]
         )
 
-    assert seen == [
+    assert reasons == [
         ["NoMatchingParent"],
         ["Accepted", "BackendNotFound"],
         ["Accepted", "ResolvedRefs"],

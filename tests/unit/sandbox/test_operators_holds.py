@@ -28,7 +28,7 @@ async def hold_reason(stage: OperatorStage, pod: StoredObject) -> str:
     return unready_reason(stage.sandbox.clusters[""].reader, pod, load_builtin_knowledge().holds)
 
 
-async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
+async def test_vault_is_not_ready_until_a_job_has_unsealed_it() -> None:
     stage = await OperatorStage().begin()
     pod = a_pod(SERVER)
     require_live(await stage.client.create(a_job("vault-bootstrap")))
@@ -56,13 +56,13 @@ async def test_another_job_unseals_nothing() -> None:
         {"env": [{"name": "VAULT_SEAL_TYPE", "value": "transit"}]},
     ],
 )
-async def test_vault_that_unseals_itself_is_not_held(container: dict[str, Json]) -> None:
+async def test_vault_that_unseals_itself_is_ready(container: dict[str, Json]) -> None:
     stage = await OperatorStage().begin()
 
     assert await hold_reason(stage, a_pod(SERVER, **container)) == ""
 
 
-async def test_vault_with_a_seal_in_its_config_is_not_held() -> None:
+async def test_vault_with_a_seal_in_its_config_is_ready() -> None:
     stage = await OperatorStage().begin()
     config: JsonObject = {"config.hcl": 'seal "awskms" {}'}
     require_live(await stage.client.create(an_object(CONFIG_MAP, "vault-config", data=config)))
@@ -70,7 +70,7 @@ async def test_vault_with_a_seal_in_its_config_is_not_held() -> None:
     assert await hold_reason(stage, a_pod(SERVER)) == ""
 
 
-async def test_other_pods_are_not_held() -> None:
+async def test_other_pods_are_ready() -> None:
     stage = await OperatorStage().begin()
 
     assert await hold_reason(stage, a_pod({"app.kubernetes.io/name": "web"})) == ""

@@ -55,7 +55,7 @@ async def test_a_certificate_waits_for_its_issuer_and_the_issuer_for_its_key_pai
     assert await stage.condition(certificate, "Issuing") == {}
 
 
-async def test_a_certificate_makes_a_tls_secret_that_outlives_it() -> None:
+async def test_a_certificate_creates_a_tls_secret_that_is_kept() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "self", {"selfSigned": {}})
@@ -116,7 +116,7 @@ async def test_the_secret_of_a_sealed_secret_has_its_name_whatever_its_template_
     assert not await stage.exists(SECRET, "other")
 
 
-async def test_an_external_secret_that_merges_fills_a_secret_and_makes_none() -> None:
+async def test_an_external_secret_that_merges_fills_a_secret_and_creates_none() -> None:
     stage = await OperatorStage().begin(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})

@@ -80,7 +80,7 @@ def test_the_release_is_that_of_the_file() -> None:
         (VOLUME, "spec.claimRef", Merge.FIELDS),
     ],
 )
-def test_places_are_merged_as_the_server_merges_them(kind: Kind, path: str, merge: Merge) -> None:
+def test_fields_are_merged_as_the_server_merges_them(kind: Kind, path: str, merge: Merge) -> None:
     assert shape_at(kind, path).merge is merge
 
 

@@ -146,7 +146,7 @@ def test_items_of_lists_have_numbers() -> None:
     assert flaws[1].suggestion == "repoURL"
 
 
-def test_a_null_is_as_if_nothing_stood_there() -> None:
+def test_a_null_means_that_the_field_is_missing() -> None:
     spec = APPLICATION["spec"]
     assert isinstance(spec, dict)
 

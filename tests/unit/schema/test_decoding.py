@@ -72,11 +72,11 @@ def test_the_decoder_names_the_type_and_the_field(spec: JsonObject, problem: str
         with_container(resources={"requests": {"cpu": 1, "memory": "1Gi", "other": 0.5}}),
     ],
 )
-def test_what_can_be_read_is_no_problem(spec: JsonObject) -> None:
+def test_a_body_that_can_be_decoded_has_no_problem(spec: JsonObject) -> None:
     assert find_decode_problem({"spec": spec}, deployment()) == ""
 
 
-def test_a_type_that_reads_by_itself_has_the_last_word() -> None:
+def test_the_error_of_a_type_with_its_own_decoder_wins() -> None:
     body: JsonObject = {
         "spec": {"replicas": "x", **with_container(resources={"limits": {"cpu": "x"}})}
     }
@@ -84,7 +84,7 @@ def test_a_type_that_reads_by_itself_has_the_last_word() -> None:
     assert find_decode_problem(body, deployment()).startswith("quantities must match")
 
 
-def test_the_suffix_of_a_quantity_is_one_of_those_there_are() -> None:
+def test_an_unknown_suffix_of_a_quantity_is_refused() -> None:
     body: JsonObject = {"spec": with_container(resources={"limits": {"cpu": "1i"}})}
 
     assert find_decode_problem(body, deployment()) == "unable to parse quantity's suffix"

@@ -1,4 +1,4 @@
-"""What a server asks of built-in objects beyond types. The e2e tests compare all of it."""
+"""What a server requires of built-in objects besides types. The e2e tests compare all of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_problems(kind: Kind, body: JsonObject) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_good_object_lacks_nothing() -> None:
+def test_a_valid_object_has_no_problems() -> None:
     assert find_requirement_problems(DEPLOYMENT, a_workload()) == ()
 
 
@@ -82,14 +82,14 @@ def test_a_selector_must_find_its_template(
     assert problems == ([] if is_found else [("spec.template.metadata.labels", "Invalid")])
 
 
-def test_a_job_must_say_what_happens_to_pods_that_end() -> None:
+def test_a_job_needs_a_restart_policy() -> None:
     field = "spec.template.spec.restartPolicy"
 
     assert list_problems(JOB, a_workload()) == [(field, "Required")]
     assert list_problems(JOB, a_workload(restartPolicy="Never")) == []
 
 
-def test_names_stand_once_among_all_containers() -> None:
+def test_names_are_unique_among_all_containers() -> None:
     body = a_workload(initContainers=[{"name": "a", "image": "i"}])
 
     assert list_problems(DEPLOYMENT, body) == [

@@ -67,7 +67,7 @@ def test_metadata_and_kind_need_no_schema() -> None:
         ({"x-kubernetes-preserve-unknown-fields": True}, Merge.FIELDS),
     ],
 )
-def test_a_schema_says_how_a_place_is_merged(schema: Schema, merge: Merge) -> None:
+def test_a_schema_decides_how_a_field_is_merged(schema: Schema, merge: Merge) -> None:
     assert field_shape(schema).merge is merge
 
 
@@ -78,7 +78,7 @@ def test_a_keyed_list_knows_its_keys_and_their_defaults() -> None:
     assert shape.key_defaults == {"protocol": "TCP"}
 
 
-def test_an_open_place_keeps_what_it_does_not_know() -> None:
+def test_an_open_field_keeps_unknown_fields() -> None:
     known: Schema = {"type": "object", "properties": {"a": TEXT}}
     shape = field_shape(
         {

@@ -1,4 +1,4 @@
-"""Fields that a schema does not know, nulls and defaults; nothing given is ever changed."""
+"""Fields that a schema does not know, nulls and defaults; the input is never changed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_unknown_fields_are_dropped() -> None:
     )
 
 
-def test_only_the_way_to_what_is_dropped_is_new() -> None:
+def test_only_the_parents_of_dropped_fields_are_copied() -> None:
     body: JsonObject = {"free": {"known": {"a": "b"}}, "list": [{"a": "b"}, {"z": 1}], "any": [1]}
 
     pruned = prune(body, SHAPE)
@@ -106,13 +106,13 @@ def test_defaults_are_filled_in_also_inside_other_defaults() -> None:
     assert fill_defaults({"deep": {}, "size": 2}, SHAPE) == {"deep": {"b": "y"}, "size": 2}
 
 
-def test_a_default_takes_the_place_of_a_null_that_may_not_be() -> None:
+def test_a_default_replaces_a_null_that_is_not_allowed() -> None:
     filled = fill_defaults({"size": None, "deep": None, "nullable": None}, SHAPE)
 
     assert filled == {"deep": {"a": "x", "b": "y"}, "nullable": None, "size": 1}
 
 
-def test_nulls_are_dropped_where_none_may_be_and_no_default_comes() -> None:
+def test_nulls_are_dropped_where_they_are_not_allowed_and_there_is_no_default() -> None:
     body: JsonObject = {
         "text": None,
         "size": None,
@@ -129,7 +129,7 @@ def test_nulls_are_dropped_where_none_may_be_and_no_default_comes() -> None:
     }
 
 
-def test_an_object_that_needs_nothing_is_given_back_itself() -> None:
+def test_an_object_that_needs_no_change_is_returned_itself() -> None:
     body: JsonObject = {
         "deep": {"a": "x", "b": "y"},
         "size": 1,

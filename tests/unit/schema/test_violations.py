@@ -69,7 +69,7 @@ def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
 
 @pytest.mark.parametrize("body", [make_config_map(), make_deployment(), make_job()])
 @pytest.mark.parametrize("applied", [True, False])
-def test_nothing_is_wrong_with_what_is_right(body: JsonObject, *, applied: bool) -> None:
+def test_a_valid_object_has_no_violations(body: JsonObject, *, applied: bool) -> None:
     assert violations_of(body, applied=applied) == SchemaViolations()
 
 
@@ -89,7 +89,7 @@ def test_an_unknown_field_makes_an_object_unreadable(*, applied: bool) -> None:
     assert fields(violations) == (["spec.replicsa"], [])
 
 
-def test_what_is_missing_makes_an_object_invalid() -> None:
+def test_a_missing_field_makes_an_object_invalid() -> None:
     violations = violations_of(with_spec(make_deployment(), selector={}))
 
     assert violations.unreadable == ()
@@ -130,7 +130,7 @@ def test_a_custom_object_is_checked_by_its_definition(name: str) -> None:
     assert fields(violations_of(a_gate(spec), definition)) == wrong
 
 
-def test_what_a_definition_fills_in_is_not_missing() -> None:
+def test_a_field_with_a_default_is_not_missing() -> None:
     schema: JsonObject = {
         "type": "object",
         "properties": {
