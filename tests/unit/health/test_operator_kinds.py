@@ -20,7 +20,7 @@ from tidegate.model.k8s.verdict import Health
 from tidegate.model.operators.rows import Check, HealthCase, KindRow
 from tidegate.model.times import Ms
 
-BEYOND = [
+KINDS_WITHOUT_SCRIPT = [
     (row, kind)
     for row in load_builtin_knowledge().rows
     for kind in row.kinds
@@ -112,7 +112,7 @@ def a_failure(
 
 
 @pytest.mark.parametrize(
-    ("row", "kind"), BEYOND, ids=lambda item: str(getattr(item, "group", item))
+    ("row", "kind"), KINDS_WITHOUT_SCRIPT, ids=lambda item: str(getattr(item, "group", item))
 )
 def test_a_kind_of_ours_is_healthy_progressing_or_degraded(row: KindRow, kind: str) -> None:
     done = a_body(row.group, kind, a_status(row, row.group, kind, -1))
@@ -133,4 +133,4 @@ def test_a_kind_of_ours_is_healthy_progressing_or_degraded(row: KindRow, kind: s
 
 
 def test_a_row_names_its_source_and_how_it_was_checked() -> None:
-    assert [row for row, _ in BEYOND if not (row.checked and row.source)] == []
+    assert [row for row, _ in KINDS_WITHOUT_SCRIPT if not (row.checked and row.source)] == []

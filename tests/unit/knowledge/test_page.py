@@ -29,8 +29,8 @@ from tidegate.model.operators.rows import (
 from tidegate.report.knowledge import catalog_page_lines
 
 KINDS = Path(__file__).parents[3] / "docs" / "reference" / "known-kinds.md"
-PAGE_PLACE = Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md"
-PAGE = PAGE_PLACE.read_text()
+PAGE_FILE = Path(__file__).parents[3] / "docs" / "reference" / "operators-format.md"
+PAGE = PAGE_FILE.read_text()
 
 
 def first_cells(title: str, page: str = PAGE) -> list[str]:
@@ -60,7 +60,7 @@ def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> Non
     assert sorted(shown) == sorted(field.encode_name for field in msgspec.structs.fields(noun))
 
 
-REFERENCES = (PAGE_PLACE.parent / "references.md").read_text()
+REFERENCES = (PAGE_FILE.parent / "references.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def kind_of(body: JsonObject) -> Kind:
     return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
 
 
-def mentions(naming: ReferenceFinder, body: JsonObject) -> list[Reference]:
+def references_of(naming: ReferenceFinder, body: JsonObject) -> list[Reference]:
     kind = kind_of(body)
     return list(naming.find_references(body, kind, naming.find_pod_template(body, kind)))
 
@@ -52,7 +52,7 @@ def reference_text(item: Reference) -> str:
 def test_an_object_has_the_references_of_its_fields(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
 
-    assert [reference_text(mention) for mention in mentions(NAMING, body)] == get_list(
+    assert [reference_text(reference) for reference in references_of(NAMING, body)] == get_list(
         entry, "names"
     )
 
@@ -65,8 +65,10 @@ def test_each_row_about_references_has_an_entry(row: ReferenceRow) -> None:
         only = ReferenceFinder.from_knowledge(
             Knowledge(references=(_at(row, at),), pods=KNOWN.pods),
         )
-        assert any(mentions(only, get_mapping(reference, "object")) for reference in REFERENCES), at
-    assert any(mentions(alone, get_mapping(reference, "object")) for reference in REFERENCES)
+        assert any(
+            references_of(only, get_mapping(reference, "object")) for reference in REFERENCES
+        ), at
+    assert any(references_of(alone, get_mapping(reference, "object")) for reference in REFERENCES)
 
 
 def _at(row: ReferenceRow, at: str) -> ReferenceRow:

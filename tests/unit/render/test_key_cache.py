@@ -31,13 +31,13 @@ class Finder:
 
     make: Callable[[CacheInputs], str]
     keys: KeyCache = field(default_factory=lambda: KeyCache(now=later))
-    made: int = 0
+    computed: int = 0
 
     def find(self) -> str:
         return self.keys.find(b"request", self._make)
 
     def _make(self, inputs: CacheInputs) -> str:
-        self.made += 1
+        self.computed += 1
         return self.make(inputs)
 
 
@@ -93,7 +93,7 @@ def test_unchanged_inputs_are_not_read_again(
     second = finder.find()
 
     assert first == second
-    assert finder.made == 1
+    assert finder.computed == 1
 
 
 def relink(link: Path, target: str) -> None:
@@ -134,7 +134,7 @@ def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
         after = ""  # an error shows that the change was noticed
 
     assert after != before
-    assert finder.made == 2
+    assert finder.computed == 2
 
 
 def test_a_directory_that_replaces_another_is_noticed(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_an_input_that_has_just_changed_is_read_again(tmp_path: Path) -> None:
     finder.find()
     finder.find()
 
-    assert finder.made == 2
+    assert finder.computed == 2
 
 
 def write_component(place: Path) -> None:
@@ -178,21 +178,21 @@ def test_patterns_of_components_are_evaluated_each_time(tmp_path: Path) -> None:
     after = finder.find()
 
     assert before != after
-    assert finder.made == 2
+    assert finder.computed == 2
 
 
 def test_the_number_of_cached_keys_is_limited() -> None:
     keys = KeyCache(now=later, max_keys=2)
-    made: list[bytes] = []
+    computed: list[bytes] = []
 
     def make(name: bytes, _inputs: CacheInputs) -> str:
-        made.append(name)
+        computed.append(name)
         return name.decode()
 
     for name in (b"a", b"b", b"a", b"c", b"a", b"b"):
         keys.find(name, partial(make, name))
 
-    assert made == [b"a", b"b", b"c", b"b"]
+    assert computed == [b"a", b"b", b"c", b"b"]
 
 
 def test_requests_that_differ_have_different_texts(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ API_SERVICE: Json = {
     "service": {"name": "web", "namespace": "default"},
 }
 BACKEND: Json = {"service": {"name": "web", "port": {"number": 443}}}
-OF_EVERY_SORT: tuple[tuple[str, str, Json], ...] = (
+EVERY_KIND: tuple[tuple[str, str, Json], ...] = (
     ("apps/v1", "Deployment", {**SELECTING, "template": TEMPLATE}),
     ("apps/v1", "DaemonSet", {**SELECTING, "template": TEMPLATE}),
     (
@@ -92,18 +92,18 @@ def about_itself(_view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
 
 
 def test_a_controller_is_called_for_its_own_kinds_only() -> None:
-    picky = Controller("picky", idle, about_itself, kinds=(POD,))
-    curious = Controller("curious", idle, about_itself)
-    controllers_of = index_by_kind([picky, curious])
+    limited = Controller("limited", idle, about_itself, kinds=(POD,))
+    unlimited = Controller("unlimited", idle, about_itself)
+    controllers_of = index_by_kind([limited, unlimited])
 
-    assert controllers_of(POD.name) == (picky, curious)
-    assert controllers_of(SECRET.name) == (curious,)
+    assert controllers_of(POD.name) == (limited, unlimited)
+    assert controllers_of(SECRET.name) == (unlimited,)
 
 
 def test_another_version_of_a_kind_is_the_same_kind() -> None:
-    picky = Controller("picky", idle, about_itself, kinds=(POD,))
+    limited = Controller("limited", idle, about_itself, kinds=(POD,))
 
-    assert index_by_kind([picky])(Kind("", "v2", "Pod").name) == (picky,)
+    assert index_by_kind([limited])(Kind("", "v2", "Pod").name) == (limited,)
 
 
 class MissingKinds:
@@ -111,13 +111,13 @@ class MissingKinds:
 
     def __init__(self, controllers: tuple[Controller, ...]) -> None:
         self._controllers_of = index_by_kind(controllers)
-        self._picky = [controller for controller in controllers if controller.kinds]
+        self._limited = [controller for controller in controllers if controller.kinds]
         self.missing: dict[tuple[str, str], None] = {}
         self.called: dict[str, None] = {}
 
     def concerns(self, view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
         kind = event.stored.ref.kind
-        for controller in self._picky:
+        for controller in self._limited:
             if any(True for _ in controller.map_event(view, event)):
                 self.called[controller.name] = None
                 if controller not in self._controllers_of(kind.name):
@@ -134,7 +134,7 @@ async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> N
     server = sandbox.clusters[""].server
 
     early, late = (
-        [to_create_write(an_object(*sort)) for sort in OF_EVERY_SORT],
+        [to_create_write(an_object(*parts)) for parts in EVERY_KIND],
         [*map(to_create_write, LATE)],
     )
     await sandbox.wait(Ms(START + SECOND))

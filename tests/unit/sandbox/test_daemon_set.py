@@ -29,7 +29,7 @@ def most_pods(stage: Stage) -> int:
     return max(int(str(sample[0])) for sample in stage.samples if isinstance(sample, list))
 
 
-def placed(stage: Stage) -> list[str]:
+def node_names(stage: Stage) -> list[str]:
     return sorted(get_text(pod.body, "spec", "nodeName") for pod in stage.all_of(POD))
 
 
@@ -42,7 +42,7 @@ def a_node(name: str, *, taints: Json = None, **labels: str) -> JsonObject:
     }
 
 
-def on(template: JsonObject, **spec: Json) -> JsonObject:
+def with_pod_spec(template: JsonObject, **spec: Json) -> JsonObject:
     return {**template, "spec": {**get_mapping(template, "spec"), **spec}}
 
 
@@ -50,13 +50,13 @@ async def test_every_node_has_one_pod_and_a_new_node_gets_one() -> None:
     stage = await Stage().open(nodes=2)
     await stage.do(a_workload(AGENT))
     await stage.run()
-    before = placed(stage)
+    before = node_names(stage)
 
     await stage.apply(a_node("node-9"))
     await stage.run()
 
     assert before == ["node-0", "node-1"]
-    assert placed(stage) == ["node-0", "node-1", "node-9"]
+    assert node_names(stage) == ["node-0", "node-1", "node-9"]
     assert stage.count(AGENT, "numberReady") == 3
 
 
@@ -78,10 +78,12 @@ async def test_a_node_selector_and_a_taint_decide_where_pods_run() -> None:
     await stage.apply(a_node("fast", disk="ssd"))
     await stage.apply(a_node("dedicated", taints=taint, disk="ssd"))
 
-    await stage.do(a_workload(AGENT, template=on(a_template(), nodeSelector={"disk": "ssd"})))
+    await stage.do(
+        a_workload(AGENT, template=with_pod_spec(a_template(), nodeSelector={"disk": "ssd"}))
+    )
     await stage.run()
 
-    assert placed(stage) == ["fast"]
+    assert node_names(stage) == ["fast"]
     assert stage.count(AGENT, "desiredNumberScheduled") == 1
 
 
@@ -91,10 +93,10 @@ async def test_a_toleration_lets_a_pod_run_on_a_tainted_node() -> None:
     await stage.apply(a_node("dedicated", taints=taint))
 
     tolerations: Json = [{"key": "dedicated", "operator": "Exists"}]
-    await stage.do(a_workload(AGENT, template=on(a_template(), tolerations=tolerations)))
+    await stage.do(a_workload(AGENT, template=with_pod_spec(a_template(), tolerations=tolerations)))
     await stage.run()
 
-    assert placed(stage) == ["dedicated"]
+    assert node_names(stage) == ["dedicated"]
 
 
 @pytest.mark.parametrize(

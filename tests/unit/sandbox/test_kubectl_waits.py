@@ -18,7 +18,7 @@ GROUP = "example.org"
 GATE = Kind(GROUP, "v1", "Gate")
 
 
-def a_smoke(script: str, **parts: Json) -> JsonObject:
+def a_smoke_test(script: str, **parts: Json) -> JsonObject:
     command: Json = ["sh", "-ec", script]
     return a_pod("smoke", a_container(command=command, **parts), restartPolicy="Never")
 
@@ -33,7 +33,7 @@ async def test_it_waits_until_a_condition_holds(wording: RecordedWording) -> Non
     stage = await a_stage()
     late = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=20)))
     await stage.create(
-        late, a_smoke("kubectl wait pod/web --for=condition=Ready --timeout=60s\necho fine")
+        late, a_smoke_test("kubectl wait pod/web --for=condition=Ready --timeout=60s\necho fine")
     )
 
     await stage.at(22)
@@ -51,7 +51,9 @@ async def test_it_fails_after_its_timeout_and_prints_the_error_of_kubectl(
 ) -> None:
     stage = await a_stage()
     late = a_pod("web", a_container(readinessProbe=a_probe(initialDelaySeconds=50)))
-    await stage.create(late, a_smoke("kubectl wait pod/web --for=condition=Ready --timeout=10s"))
+    await stage.create(
+        late, a_smoke_test("kubectl wait pod/web --for=condition=Ready --timeout=10s")
+    )
 
     await stage.at(14)
 
@@ -65,7 +67,7 @@ async def test_it_fails_after_its_timeout_and_prints_the_error_of_kubectl(
 
 async def test_a_missing_object_is_not_waited_for_except_with_for_create() -> None:
     stage = await a_stage()
-    await stage.create(a_smoke("kubectl wait pod/web --for=condition=Ready"))
+    await stage.create(a_smoke_test("kubectl wait pod/web --for=condition=Ready"))
     await stage.at(4)
     first = await phase_and_message(stage)
     printed = await stage.printed("smoke")
@@ -108,7 +110,7 @@ async def test_a_rollout_is_over_when_its_pods_are_ready(name: str) -> None:
     }
     spec: Json = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": pod}
     await stage.create(
-        an_object(DEPLOYMENT, "web", spec=spec), a_smoke(f"kubectl rollout status {name}")
+        an_object(DEPLOYMENT, "web", spec=spec), a_smoke_test(f"kubectl rollout status {name}")
     )
 
     await stage.at(20)
@@ -123,7 +125,9 @@ async def test_custom_resources_are_known_by_their_definition(name: str) -> None
     stage = await a_stage()
     await stage.create(a_definition(GROUP))
     await stage.at(1)
-    await stage.create(a_gate(GROUP), a_smoke(f"kubectl wait {name}/north --for=condition=Open"))
+    await stage.create(
+        a_gate(GROUP), a_smoke_test(f"kubectl wait {name}/north --for=condition=Open")
+    )
     await stage.at(10)
     before = await stage.phase("smoke")
     status: JsonObject = {"status": {"conditions": [{"type": "Open", "status": "True"}]}}
@@ -136,7 +140,7 @@ async def test_custom_resources_are_known_by_their_definition(name: str) -> None
 
 async def test_an_unknown_kind_is_not_waited_for() -> None:
     stage = await a_stage()
-    await stage.create(a_smoke("kubectl wait nonsense/web --for=condition=Ready"))
+    await stage.create(a_smoke_test("kubectl wait nonsense/web --for=condition=Ready"))
 
     await stage.at(10)
 

@@ -59,7 +59,7 @@ from tidegate.world.messages import (
 from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import Call, Get, RequestId, RunWorker, Selection, Verb, Watch, Write
 
-EVERYWHERE = Selection(CONFIG_MAP, "default", label_selector="watched=yes")
+WATCHED = Selection(CONFIG_MAP, "default", label_selector="watched=yes")
 WEB = Ref(CONFIG_MAP, "default", "web")
 
 
@@ -79,7 +79,7 @@ async def a_sandbox(*faults: Fault, watching: Ms = Ms(5 * MINUTE)) -> Sandbox:
 
 
 def watch(sandbox: Sandbox, *, since: str, ticket: int = 1) -> RequestId:
-    sandbox.submit(Call(request_id=RequestId(ticket), request=Watch(EVERYWHERE, since)))
+    sandbox.submit(Call(request_id=RequestId(ticket), request=Watch(WATCHED, since)))
     return RequestId(ticket)
 
 
@@ -89,11 +89,11 @@ def a_fault(
     return CallFault(effect, FaultSelector(verbs=(verb,)), Frequency(times=times))
 
 
-async def facts_until(sandbox: Sandbox, moment: Ms) -> list[Message]:
-    facts: list[Message] = []
+async def messages_until(sandbox: Sandbox, moment: Ms) -> list[Message]:
+    messages: list[Message] = []
     while sandbox.now() < moment:
-        facts += await sandbox.wait(moment)
-    return [fact for fact in facts if not isinstance(fact, TimerFired)]
+        messages += await sandbox.wait(moment)
+    return [message for message in messages if not isinstance(message, TimerFired)]
 
 
 async def test_time_stands_still_until_a_wait_and_then_jumps() -> None:
@@ -101,12 +101,12 @@ async def test_time_stands_still_until_a_wait_and_then_jumps() -> None:
     sandbox.submit(Call(request_id=RequestId(1), request=Get(WEB)))
 
     before = sandbox.now()
-    facts = await sandbox.wait(None)
+    messages = await sandbox.wait(None)
     after = sandbox.now()
     due = await sandbox.wait(Ms(after + 3_600 * SECOND))
 
     assert before == START
-    assert isinstance(facts[0], Response)
+    assert isinstance(messages[0], Response)
     assert before < after < before + 100
     assert due == (TimerFired(),)
     assert sandbox.now() == after + 3_600 * SECOND
@@ -151,9 +151,9 @@ async def test_the_clock_does_not_move_while_local_work_is_outstanding() -> None
     before = sandbox.now()
 
     release.set()
-    facts = await sandbox.wait(None)
+    messages = await sandbox.wait(None)
 
-    assert facts == (Response(RequestId(2), RawResponse(b"WEB")),)
+    assert messages == (Response(RequestId(2), RawResponse(b"WEB")),)
     assert sandbox.now() == before
 
 
@@ -172,9 +172,9 @@ async def test_the_result_of_local_work_is_kept_if_the_wait_was_cancelled() -> N
         await asyncio.wait([waiting], timeout=0)
         waiting.cancel()
     release.set()
-    facts = await sandbox.wait(None)
+    messages = await sandbox.wait(None)
 
-    assert facts == (Response(RequestId(1), RawResponse(b"web")),)
+    assert messages == (Response(RequestId(1), RawResponse(b"web")),)
 
 
 async def test_local_work_that_fails_or_has_no_worker_is_an_outcome() -> None:
@@ -207,10 +207,10 @@ async def test_a_call_that_is_cancelled_before_it_arrives_was_certainly_not_sent
     sandbox.submit(Call(request_id=RequestId(1), request=a_creation()))
 
     unsent = sandbox.cancel(RequestId(1))
-    facts = await facts_until(sandbox, Ms(sandbox.now() + SECOND))
+    messages = await messages_until(sandbox, Ms(sandbox.now() + SECOND))
 
     assert unsent
-    assert facts == []
+    assert messages == []
     assert isinstance((await send_requests(Dispatcher(sandbox), Get(WEB)))[0], NotFound)
 
 
@@ -223,11 +223,11 @@ async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
         Dispatcher(sandbox), msgspec.structs.replace(other, body=other.body.replace(b"yes", b"no"))
     )
 
-    facts = await facts_until(sandbox, Ms(start + 200 * SECOND))
+    messages = await messages_until(sandbox, Ms(start + 200 * SECOND))
 
-    assert isinstance(facts[0], Bookmark)
-    assert facts[-1] == WatchEnded(ticket)
-    assert len(facts) == 2
+    assert isinstance(messages[0], Bookmark)
+    assert messages[-1] == WatchEnded(ticket)
+    assert len(messages) == 2
 
 
 @pytest.mark.parametrize(
@@ -265,46 +265,48 @@ async def test_a_dropped_watch_ends_as_lost() -> None:
     sandbox = await a_sandbox(a_fault(StreamDrop(after=Ms(100)), "watch"))
     ticket = watch(sandbox, since="1")
 
-    facts = await sandbox.wait(None)
+    messages = await sandbox.wait(None)
 
-    assert facts == (WatchEnded(ticket, DISCONNECTED),)
+    assert messages == (WatchEnded(ticket, DISCONNECTED),)
 
 
 async def test_a_silent_watch_sends_delayed_events_when_the_silence_is_over() -> None:
     sandbox = await a_sandbox(a_fault(StreamSilence(duration=Ms(10 * SECOND)), "watch"))
     watch(sandbox, since="1", ticket=77)
     start = sandbox.now()
-    await facts_until(sandbox, Ms(start + 10))
+    await messages_until(sandbox, Ms(start + 10))
     await send_requests(Dispatcher(sandbox), a_creation())
 
-    facts = await sandbox.wait(None)
+    messages = await sandbox.wait(None)
 
-    assert [fact.type for fact in facts if isinstance(fact, WatchEvent)] == [WatchEventType.ADDED]
+    assert [message.type for message in messages if isinstance(message, WatchEvent)] == [
+        WatchEventType.ADDED
+    ]
     assert sandbox.now() >= start + 10 * SECOND
 
 
 async def test_a_watch_that_is_silent_for_good_sends_nothing() -> None:
     sandbox = await a_sandbox(a_fault(StreamSilence(), "watch"), watching=Ms(MINUTE))
     ticket = watch(sandbox, since="1", ticket=77)
-    await facts_until(sandbox, Ms(sandbox.now() + 10))
+    await messages_until(sandbox, Ms(sandbox.now() + 10))
     await send_requests(Dispatcher(sandbox), a_creation())
 
-    facts = await facts_until(sandbox, Ms(sandbox.now() + 2 * MINUTE))
+    messages = await messages_until(sandbox, Ms(sandbox.now() + 2 * MINUTE))
 
-    assert facts == [WatchEnded(ticket)]
+    assert messages == [WatchEnded(ticket)]
 
 
 async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
     sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compaction()))
     await send_requests(Dispatcher(sandbox), a_creation("a"), a_creation("b"))
     client = ClusterClient(Dispatcher(sandbox))
-    page = await client.page(EVERYWHERE, limit=1)
+    page = await client.page(WATCHED, limit=1)
     assert require_items(page)
-    await facts_until(sandbox, Ms(START + 20 * SECOND))
+    await messages_until(sandbox, Ms(START + 20 * SECOND))
 
-    client.watch(EVERYWHERE, since="1")
-    ended = await client.until(lambda fact: isinstance(fact, WatchEnded))
-    rest = await client.page(EVERYWHERE, limit=1, resume=getattr(page, "continue_token", ""))
+    client.watch(WATCHED, since="1")
+    ended = await client.until(lambda message: isinstance(message, WatchEnded))
+    rest = await client.page(WATCHED, limit=1, resume=getattr(page, "continue_token", ""))
 
     last = ended[-1]
     assert isinstance(last, WatchEnded)
@@ -315,10 +317,10 @@ async def test_history_that_is_compacted_expires_versions_and_unfinished_lists()
 async def test_a_server_that_is_down_answers_no_call_until_it_is_up_again() -> None:
     sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Outage(until=Ms(20 * SECOND))))
     ticket = watch(sandbox, since="1")
-    lost = await facts_until(sandbox, Ms(START + 15 * SECOND))
+    lost = await messages_until(sandbox, Ms(START + 15 * SECOND))
 
     down = await send_requests(Dispatcher(sandbox), Get(WEB))
-    await facts_until(sandbox, Ms(START + 21 * SECOND))
+    await messages_until(sandbox, Ms(START + 21 * SECOND))
     up = await send_requests(Dispatcher(sandbox), Get(WEB))
 
     assert lost == [WatchEnded(ticket, DISCONNECTED)]
