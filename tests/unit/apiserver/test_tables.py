@@ -1,4 +1,4 @@
-"""What stands in the cells of `kubectl get`."""
+"""The cells of the tables of `kubectl get`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json
 
 HOUR = 3600
-NOBODY = ServedKinds(())
+NO_SERVED_KINDS = ServedKinds(())
 
 
 @pytest.mark.parametrize(
     "row", recorded(), ids=lambda row: f"{row.kind} {get_text(row.body, 'metadata', 'name')}"
 )
 def test_cells_are_those_that_a_real_server_printed(row: PrintedRow) -> None:
-    printed = [column.cell(row.body, row.now) for column in columns_for_kind(row.kind, NOBODY)]
+    printed = [
+        column.cell(row.body, row.now) for column in columns_for_kind(row.kind, NO_SERVED_KINDS)
+    ]
 
     assert printed == row.cells
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (-2, "<invalid>"),
         (-1, "0s"),
@@ -42,8 +44,8 @@ def test_cells_are_those_that_a_real_server_printed(row: PrintedRow) -> None:
         ((365 * 8 * 24 + 2) * HOUR, "8y"),
     ],
 )
-def test_a_span_is_told_as_kubernetes_tells_it(seconds: int, told: str) -> None:
-    assert human_duration(seconds) == told
+def test_a_duration_is_written_as_kubernetes_writes_it(seconds: int, expected: str) -> None:
+    assert human_duration(seconds) == expected
 
 
 BODY: Json = {
@@ -53,7 +55,7 @@ BODY: Json = {
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "values"),
     [
         (".spec.a[1].b", [2]),
         (".spec.a[*].b", [1, 2]),
@@ -65,5 +67,5 @@ BODY: Json = {
         (".nothing.at.all", []),
     ],
 )
-def test_a_column_of_a_custom_kind_is_found_by_its_path(path: str, found: list[Json]) -> None:
-    assert [*find_values(BODY, path)] == found
+def test_a_column_of_a_custom_kind_is_found_by_its_path(path: str, values: list[Json]) -> None:
+    assert [*find_values(BODY, path)] == values

@@ -1,9 +1,10 @@
-"""Jobs and what else ends, as Argo CD judges them: its habits, and what is final."""
+"""Jobs and other kinds that end, as Argo CD judges them, and what is final."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.health.argo import judge
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -16,7 +17,7 @@ def verdict_on(body: dict[str, Json]) -> Verdict:
 
 
 def a_job(*conditions: tuple[str, str], **status: int) -> dict[str, Json]:
-    messages: list[Json] = [
+    listed: list[Json] = [
         {"type": name, "status": value, "reason": f"Was{name}", "message": f"it was {name}"}
         for name, value in conditions
     ]
@@ -26,7 +27,7 @@ def a_job(*conditions: tuple[str, str], **status: int) -> dict[str, Json]:
         "kind": "Job",
         "metadata": {"name": "migrate"},
         "spec": {"completions": 3},
-        "status": {**counts, "conditions": messages},
+        "status": {**counts, "conditions": listed},
     }
 
 
@@ -39,11 +40,11 @@ def a_run(kind: str, phase: str) -> dict[str, Json]:
     }
 
 
-def test_a_running_job_counts_its_pods() -> None:
+def test_a_running_job_counts_its_pods(wording: RecordedWording) -> None:
     verdict = verdict_on(a_job(active=1, succeeded=1, failed=2))
 
-    sentence = "1 of 3 pods have succeeded, 1 is active, 2 have failed"
-    assert verdict == Verdict(Health.PROGRESSING, "Running", sentence)
+    assert verdict == Verdict(Health.PROGRESSING, "Running", verdict.message)
+    wording(verdict.message)
 
 
 def test_a_failed_job_stays_failed() -> None:

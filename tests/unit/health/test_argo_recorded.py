@@ -1,4 +1,4 @@
-"""Thousands of bodies, and what Argo CD 3.5.6 itself said of each.
+"""Thousands of bodies, and the verdict of Argo CD 3.5.6 itself on each.
 
 tests/data/health/argo.jsonl.gz is written by `python -m tests.conformance.oracles.argo_health`.
 """
@@ -21,17 +21,17 @@ from tidegate.model.k8s.verdict import Health, Verdict
 
 ANSWERS = Path(__file__).parents[2] / "data" / "health" / "argo.jsonl.gz"
 SCRIPT_ERRORS = ("<string>:", "failed to convert conditions annotation")
-"""How messages begin that tell of a program's mistake and not of the object."""
+"""How messages begin that are about a mistake of a program and not about the object."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What Argo CD said; a script that makes up its mind on nothing leaves the status out."""
+    """The verdict of Argo CD; a script that decides nothing leaves the status out."""
 
     status: str = "Unknown"
     message: str = ""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RecordedAnswer(msgspec.Struct, frozen=True):
     body: dict[str, object]
     answer: Answer | None
 
@@ -49,7 +49,7 @@ class Judged(msgspec.Struct, frozen=True):
 def judged() -> tuple[Judged, ...]:
     lines = gzip.decompress(ANSWERS.read_bytes()).splitlines()
     bodies = [msgspec.json.decode(line)["body"] for line in lines]
-    answers = [msgspec.json.decode(line, type=Asked).answer for line in lines]
+    answers = [msgspec.json.decode(line, type=RecordedAnswer).answer for line in lines]
     return tuple(
         Judged(Kind.of(body["apiVersion"], body["kind"]), body, answer, judge(body))
         for body, answer in zip(bodies, answers, strict=True)
@@ -77,7 +77,7 @@ def test_every_object_has_the_health_that_argo_cd_gives_it() -> None:
     assert differing[:1] == []
 
 
-def test_where_argo_cd_has_words_for_a_builtin_kind_they_are_ours() -> None:
+def test_where_argo_cd_has_a_message_for_a_builtin_kind_ours_is_the_same() -> None:
     differing = [
         (item.body, item.theirs, item.ours)
         for item in judged()
@@ -89,36 +89,39 @@ def test_where_argo_cd_has_words_for_a_builtin_kind_they_are_ours() -> None:
     assert differing[:1] == []
 
 
-def test_every_verdict_has_a_reason_for_programs_and_a_sentence_for_people() -> None:
+def test_every_verdict_has_a_reason_and_a_message() -> None:
     verdicts = [(item.body, item.ours) for item in judged() if item.ours is not None]
 
-    silent = [(body, ours) for body, ours in verdicts if not (ours.reason and ours.message)]
+    incomplete = [(body, ours) for body, ours in verdicts if not (ours.reason and ours.message)]
 
-    assert silent[:1] == []
+    assert incomplete[:1] == []
 
 
 @pytest.mark.parametrize("kind", sorted(RULES))
-def test_every_rule_was_asked_for_what_is_well_and_what_is_not(kind: tuple[str, str]) -> None:
-    texts = {
+def test_every_rule_was_recorded_for_healthy_and_other_objects(kind: tuple[str, str]) -> None:
+    statuses = {
         item.theirs.status
         for item in judged()
         if (item.kind.group, item.kind.name) == kind and item.theirs is not None
     }
 
-    assert Health.HEALTHY in texts
-    assert len(texts) > 1
+    assert Health.HEALTHY in statuses
+    assert len(statuses) > 1
 
 
-def test_every_state_of_every_row_was_asked_for() -> None:
-    text: dict[tuple[str, str], set[str]] = {}
+def test_every_state_of_every_row_was_recorded() -> None:
+    recorded: dict[tuple[str, str], set[str]] = {}
     for item in judged():
-        states = text.setdefault((item.kind.group, item.kind.name), set())
+        states = recorded.setdefault((item.kind.group, item.kind.name), set())
         states.add(item.theirs.status if item.theirs is not None else "")
 
     unproven = {
         (group, kind): sorted(missing)
         for (group, kind), row in builtin_rows().named.items()
-        if (missing := states_of(row) - text[group.replace("*", "any"), kind.replace("*", "Thing")])
+        if (
+            missing := states_of(row)
+            - recorded[group.replace("*", "any"), kind.replace("*", "Thing")]
+        )
     }
 
     assert unproven == {}

@@ -1,7 +1,8 @@
-"""Workloads and Pods as Argo CD judges them: sentences, reasons, and what is final."""
+"""Workloads and Pods as Argo CD judges them: messages, reasons, and what is final."""
 
 from __future__ import annotations
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.health.argo import judge
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.verdict import Health, Verdict
@@ -45,23 +46,23 @@ def a_pod(
     }
 
 
-def test_a_deployment_on_its_way_counts_its_replicas() -> None:
+def test_a_progressing_deployment_counts_its_replicas() -> None:
     verdict = verdict_on(a_deployment(available=1))
 
-    sentence = "Waiting for rollout to finish: 1 of 3 updated replicas are available..."
+    message = "Waiting for rollout to finish: 1 of 3 updated replicas are available..."
     assert verdict == Verdict(
-        Health.PROGRESSING, "ReplicasNotAvailable", sentence, observed_generation=4
+        Health.PROGRESSING, "ReplicasNotAvailable", message, observed_generation=4
     )
 
 
-def test_a_deployment_that_is_done_counts_them_too() -> None:
+def test_a_healthy_deployment_counts_its_replicas(wording: RecordedWording) -> None:
     verdict = verdict_on(a_deployment(available=3))
 
-    sentence = "3 of 3 replicas are available"
-    assert verdict == Verdict(Health.HEALTHY, "Available", sentence, observed_generation=4)
+    assert verdict == Verdict(Health.HEALTHY, "Available", verdict.message, observed_generation=4)
+    wording(verdict.message)
 
 
-def test_a_passed_deadline_is_degraded_and_may_still_pass_away() -> None:
+def test_a_passed_deadline_is_degraded_and_not_final() -> None:
     verdict = verdict_on(a_deployment(available=0, reason="ProgressDeadlineExceeded"))
 
     assert (verdict.health, verdict.reason) == (Health.DEGRADED, "ProgressDeadlineExceeded")
@@ -83,7 +84,7 @@ def test_a_kind_without_a_check_has_no_verdict() -> None:
     assert judge(body) is None
 
 
-def test_whatever_is_being_deleted_is_on_its_way() -> None:
+def test_any_object_that_is_being_deleted_is_progressing() -> None:
     metadata: dict[str, Json] = {"name": "web", "deletionTimestamp": "2026-01-01T00:00:00Z"}
 
     verdict = verdict_on({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
@@ -99,25 +100,27 @@ def test_an_image_that_cannot_be_pulled_is_degraded_and_not_final() -> None:
     assert verdict == Verdict(Health.DEGRADED, "ImagePullBackOff", "no image")
 
 
-def test_a_pod_that_runs_to_an_end_waits_for_its_image_and_says_so() -> None:
+def test_a_pod_that_runs_to_completion_waits_for_its_image(
+    wording: RecordedWording,
+) -> None:
     waiting: dict[str, Json] = {"waiting": {"reason": "ImagePullBackOff"}}
 
     verdict = verdict_on(a_pod("Pending", "Never", waiting))
 
-    sentence = "container `web` waits: ImagePullBackOff"
-    assert verdict == Verdict(Health.PROGRESSING, "ImagePullBackOff", sentence)
+    assert verdict == Verdict(Health.PROGRESSING, "ImagePullBackOff", verdict.message)
+    wording(verdict.message)
 
 
-def test_a_failed_pod_tells_the_exit_code_and_is_final() -> None:
+def test_a_failed_pod_has_its_exit_code_and_is_final() -> None:
     ended: dict[str, Json] = {"terminated": {"exitCode": 3, "reason": "Error"}}
 
     verdict = verdict_on(a_pod("Failed", "Never", ended))
 
-    sentence = 'container "web" failed with exit code 3'
-    assert verdict == Verdict(Health.DEGRADED, "Failed", sentence, is_final=True)
+    message = 'container "web" failed with exit code 3'
+    assert verdict == Verdict(Health.DEGRADED, "Failed", message, is_final=True)
 
 
-def test_an_annotation_makes_a_pod_one_that_lasts() -> None:
+def test_an_annotation_makes_a_pod_a_long_running_one() -> None:
     waiting: dict[str, Json] = {"waiting": {"reason": "CrashLoopBackOff", "message": "again"}}
 
     verdict = verdict_on(a_pod("Running", "Never", waiting, ignore_restart_policy="true"))
@@ -125,7 +128,7 @@ def test_an_annotation_makes_a_pod_one_that_lasts() -> None:
     assert verdict.health is Health.DEGRADED
 
 
-def test_the_annotation_says_nothing_about_a_hook() -> None:
+def test_the_annotation_does_not_apply_to_a_hook() -> None:
     waiting: dict[str, Json] = {"waiting": {"reason": "CrashLoopBackOff", "message": "again"}}
 
     pod = a_pod("Running", "Never", waiting, ignore_restart_policy="true", hook="PreSync")

@@ -1,4 +1,4 @@
-"""Expressions say here what they say in Flux: held against what cel-go said of the same ones."""
+"""Results of CEL expressions are the same as in Flux: compared with recorded ones of cel-go."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recorded(msgspec.Struct, frozen=True):
 FILE = Path(__file__).parents[2] / "data" / "health" / "cel-go.json"
 RECORDED = msgspec.json.decode(FILE.read_bytes(), type=Recorded)
 OBJECT: JsonObject = msgspec.json.decode(RECORDED.object)
-TAKEN_HERE = {"[1,'a'].size() == 2", "{'a': 1, 'b': 'x'}.size() == 2"}
+ACCEPTED_HERE = {"[1,'a'].size() == 2", "{'a': 1, 'b': 'x'}.size() == 2"}
 """Flux refuses literals of mixed types in `readyExpr`; docs/flux.md says so."""
 REFUSED_HERE = {"-1 < 1u"}
 """Flux compares numbers of two types in `readyExpr`; docs/flux.md says so."""
@@ -60,19 +60,19 @@ def outcome(answer: CelResponse) -> str:
             return "error"
 
 
-def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelInterpreter) -> None:
+def test_results_are_those_of_cel_go_but_for_two_differences(machine: CelInterpreter) -> None:
     differing: dict[str, tuple[str, str]] = {}
     for row in RECORDED.rows:
         variables: Json = {"self": OBJECT, "dep": OBJECT} if row.checked else OBJECT
         question = CelRequest((row.expression,), msgspec.json.encode(variables), row.checked)
-        text = outcome(machine.evaluate(question))
-        if text != row.outcome:
+        result = outcome(machine.evaluate(question))
+        if result != row.outcome:
             assert row.checked, row.expression
-            differing[row.expression] = (row.outcome, text)
+            differing[row.expression] = (row.outcome, result)
 
     assert len(RECORDED.rows) > 200
     assert differing == {
-        **dict.fromkeys(TAKEN_HERE, ("refused", "true")),
+        **dict.fromkeys(ACCEPTED_HERE, ("refused", "true")),
         **dict.fromkeys(REFUSED_HERE, ("true", "refused")),
     }
 
@@ -88,7 +88,7 @@ def test_what_cel_go_says_is_said_here_but_for_two_differences(machine: CelInter
         ("", "1 +", "true", Health.UNKNOWN),
     ],
 )
-def test_expressions_are_asked_in_fluxs_order(
+def test_expressions_are_evaluated_in_the_order_of_flux(
     machine: CelInterpreter, in_progress: str, failed: str, current: str, health: Health
 ) -> None:
     reply = encode_cel_response(machine.evaluate(CelRequest((in_progress, failed, current))))
@@ -110,18 +110,18 @@ def test_an_exact_kind_goes_before_all_of_its_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "asked"), [(1, False), (2, True), ("1", True), (None, True), (-1, False)]
+    ("observed", "is_evaluated"), [(1, False), (2, True), ("1", True), (None, True), (-1, False)]
 )
-def test_nothing_is_asked_before_a_controller_has_seen_the_last_change(
-    seen: Json, *, asked: bool
+def test_nothing_is_evaluated_before_a_controller_has_observed_the_last_change(
+    observed: Json, *, is_evaluated: bool
 ) -> None:
     body: JsonObject = {
         "apiVersion": "a.io/v1",
         "kind": "One",
         "metadata": {"name": "one", "generation": 2},
-        "status": {} if seen is None else {"observedGeneration": seen},
+        "status": {} if observed is None else {"observedGeneration": observed},
     }
 
     request = CelRules.from_expressions([rule("a.io", "One")]).make_request(body)
 
-    assert (request is not None) is asked
+    assert (request is not None) is is_evaluated

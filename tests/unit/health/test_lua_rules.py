@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.health.lua import NO_LUA_RULES, LuaRules, LuaScript, read_lua_verdict
 from tidegate.health.lua.interpreter import LuaInterpreter
 from tidegate.health.lua.messages import (
@@ -40,7 +41,7 @@ def a_body(kind: str = "Thing", group: str = "example.com", **parts: Json) -> Js
 
 
 def rules(**scripts: str) -> LuaRules:
-    """Scripts by their keys, with `__` for the `/`, each a text that stands for it."""
+    """Scripts by their keys, with `__` for the `/`, each with its text."""
     return LuaRules.from_scripts(
         (key.replace("__", "/"), LuaScript(text)) for key, text in scripts.items()
     )
@@ -64,7 +65,7 @@ def test_a_script_is_found_by_group_and_kind_and_of_the_core_group_by_kind_alone
     assert known.find("", "Deployment") is None
 
 
-def test_a_name_goes_before_a_pattern_and_the_pattern_that_says_most_before_others() -> None:
+def test_a_name_goes_before_a_pattern_and_a_longer_pattern_before_others() -> None:
     keys = ("*/*", "*.example.com/*", "*.example.com/Th*", "a.example.com/Thing")
     known = LuaRules.from_scripts((key, LuaScript(key)) for key in keys)
 
@@ -74,7 +75,7 @@ def test_a_name_goes_before_a_pattern_and_the_pattern_that_says_most_before_othe
     assert known.find("other.org", "One") == LuaScript("*/*")
 
 
-def test_of_patterns_that_say_as_much_the_first_counts() -> None:
+def test_of_patterns_of_the_same_length_the_first_counts() -> None:
     known = LuaRules.from_scripts([("*ab", LuaScript("first")), ("ab*", LuaScript("second"))])
 
     assert known.find("", "ab") == LuaScript("first")
@@ -112,9 +113,11 @@ def test_patterns_are_those_of_argo_cd(pattern: str, fits: str, fails: str) -> N
 
 
 @pytest.mark.parametrize("pattern", ["[a", "{a", "a}", "]", "a\\", "[z-a]", "[]"])
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"bracket|range"):
+def test_an_invalid_pattern_is_refused(pattern: str, wording: RecordedWording) -> None:
+    with pytest.raises(ValueError, match=r".+") as refusal:
         compile_pattern(pattern)
+
+    wording(str(refusal.value))
 
 
 def test_an_object_without_a_script_needs_no_worker() -> None:
@@ -131,7 +134,7 @@ def test_an_object_that_is_being_deleted_needs_no_script_unless_it_is_held() -> 
     assert known.make_request({**a_body(), "metadata": held}, Ms(0)) is not None
 
 
-def test_a_request_is_work_that_carries_script_object_and_time() -> None:
+def test_a_request_contains_script_object_and_time() -> None:
     known = LuaRules({"example.com/Thing": LuaScript("return nil", open_libs=True)})
 
     request = known.make_request(a_body(), Ms(61_500))
@@ -144,7 +147,7 @@ def test_a_request_is_work_that_carries_script_object_and_time() -> None:
     assert "Thing" not in repr(question)
 
 
-def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status() -> None:
+def test_a_verdict_has_the_message_of_the_script_and_the_generation_of_the_status() -> None:
     body = a_body(status={"observedGeneration": 7})
 
     verdict = read_lua_verdict(encode_lua_response(ScriptResult("Degraded", "two\nlines")), body)
@@ -155,19 +158,21 @@ def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status(
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "message"),
+    ("answer", "reason"),
     [
-        (ScriptResult("fine", ""), "InvalidStatus", "Lua returned an invalid health status"),
-        (NoScriptResult(), "NoStatus", "its script does not say how it is"),
-        (ScriptFailed("no\tmemory"), "LuaError", "no memory"),
+        (ScriptResult("fine", ""), "InvalidStatus"),
+        (NoScriptResult(), "NoStatus"),
+        (ScriptFailed("no\tmemory"), "LuaError"),
     ],
+    ids=["invalid status", "no status", "error"],
 )
-def test_what_is_no_state_is_unknown(
-    answer: ScriptResult | NoScriptResult | ScriptFailed, reason: str, sentence: str
+def test_the_health_of_an_object_whose_script_gives_none_is_unknown(
+    answer: ScriptResult | NoScriptResult | ScriptFailed, reason: str, wording: RecordedWording
 ) -> None:
     verdict = read_lua_verdict(encode_lua_response(answer), a_body())
 
-    assert verdict == Verdict(Health.UNKNOWN, reason, sentence)
+    assert verdict == Verdict(Health.UNKNOWN, reason, verdict.message)
+    wording(verdict.message)
 
 
 @pytest.mark.parametrize("seen", ["7", True, 7.5, None, [7]])
@@ -180,7 +185,7 @@ def test_an_observed_generation_that_is_no_number_is_none(seen: Json) -> None:
     )
 
 
-def test_an_application_is_as_its_status_says() -> None:
+def test_an_application_has_the_health_of_its_status() -> None:
     ill: Json = {"health": {"status": "Degraded", "message": "no quota"}}
 
     assert evaluated(APPLICATION, a_body()).health is Health.PROGRESSING
@@ -189,13 +194,13 @@ def test_an_application_is_as_its_status_says() -> None:
     )
 
 
-def test_time_is_what_the_world_says_in_utc() -> None:
+def test_the_time_of_a_script_is_that_of_the_world_in_utc() -> None:
     script = 'local os = require("os") return {status = "Healthy", message = os.date("%F %X")}'
 
     assert evaluated(script, a_body(), Ms(86_400_000)).message == "1970-01-02 00:00:00"
 
 
-def test_a_number_too_large_for_a_word_is_a_number_still() -> None:
+def test_a_number_of_more_than_64_bits_is_still_a_number() -> None:
     script = 'return {status = "Healthy", message = type(obj.spec.huge)}'
 
     assert evaluated(script, a_body(spec={"huge": 2**70, "none": None})).message == "number"

@@ -1,4 +1,4 @@
-"""argocd-cm, as it is read: both forms, what they are laid over, and a line for each mistake."""
+"""Health scripts in argocd-cm: both forms, how they are merged, and the line of each mistake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lines(known: LuaRules) -> dict[str, int]:
     return {key: item.location.line for key, item in known.named.items() if item.location}
 
 
-def test_a_config_map_and_its_data_alone_say_the_same() -> None:
+def test_a_config_map_and_its_data_alone_mean_the_same() -> None:
     data = 'resource.customizations.health.example.com_Thing: "return nil"\n'
 
     whole, alone = rules(f"{HEAD}data:\n  {data}"), rules(data)
@@ -58,7 +58,7 @@ def test_the_new_form_names_kinds_of_groups_of_the_core_and_all() -> None:
     }
 
 
-def test_libraries_are_opened_wherever_the_script_stands() -> None:
+def test_libraries_are_opened_for_scripts_of_both_forms() -> None:
     known = rules(
         'resource.customizations.useOpenLibs.a_B: "true"\n'
         'resource.customizations.useOpenLibs.a_C: "1"\n'
@@ -71,7 +71,7 @@ def test_libraries_are_opened_wherever_the_script_stands() -> None:
     assert texts(known) == {"a/B": ("one", True), "a/C": ("two", True), "a/D": ("three", True)}
 
 
-def test_new_keys_are_laid_over_the_old_form_field_by_field() -> None:
+def test_new_keys_override_the_old_form_field_by_field() -> None:
     known = rules(
         "resource.customizations.health.a_B: new\n"
         "resource.customizations: |\n"
@@ -92,7 +92,7 @@ def test_a_script_of_the_old_form_has_the_line_of_its_kind() -> None:
     assert lines(rules('resource.customizations: "a/B: {health.lua: one}"')) == {"a/B": 1}
 
 
-def test_other_customizations_and_other_settings_are_passed_over() -> None:
+def test_other_customizations_and_other_settings_are_ignored() -> None:
     known = rules(
         f"{HEAD}data:\n"
         "  url: https://argocd.example.com\n"
@@ -105,7 +105,7 @@ def test_other_customizations_and_other_settings_are_passed_over() -> None:
     assert known == LuaRules({})
 
 
-def test_other_documents_are_passed_over() -> None:
+def test_other_documents_are_ignored() -> None:
     other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {key: x}\n"
     known = rules(f"{other}---\n{HEAD}data:\n  resource.customizations.health.Pod: one\n")
 
@@ -166,7 +166,7 @@ def test_a_config_map_without_rules_has_none() -> None:
     assert rules(HEAD).find("", "Pod") is None
 
 
-def test_what_is_no_yaml_is_refused_inside_and_outside() -> None:
+def test_invalid_yaml_is_refused_inside_and_outside() -> None:
     assert refused("a: [\n")[0][0].startswith("documents.")
     assert refused("resource.customizations: |\n  a/B:\n    health.lua: ]\n") == [
         ("documents.syntax", 3)

@@ -1,9 +1,10 @@
-"""Scripts in workers: asked by verbs and by worlds, and ended from outside where need be."""
+"""Scripts in worker processes, which are killed where a script does not end."""
 
 from __future__ import annotations
 
 import asyncio
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.external.process import MIB, Limits
 from tidegate.health.lua import LuaRules, LuaScript, read_lua_verdict
 from tidegate.model.k8s.objects import Json
@@ -33,34 +34,40 @@ def verdict(reply: bytes) -> Verdict:
     return read_lua_verdict(reply, BODY)
 
 
-async def test_a_worker_says_what_the_script_says() -> None:
+async def test_a_worker_returns_the_result_of_the_script() -> None:
     async with lua_workers(count=1) as lua:
         reply = await lua.request(request(FINE).argument)
 
     assert verdict(reply) == Verdict(Health.HEALTHY, "Healthy", "as it is")
 
 
-async def test_a_pattern_that_never_ends_costs_the_worker_and_the_next_one_answers() -> None:
+async def test_a_pattern_that_never_ends_costs_the_worker_and_the_next_one_answers(
+    wording: RecordedWording,
+) -> None:
     async with lua_workers(count=1) as lua:
         lost = await lua.request(request(ENDLESS_MATCH).argument)
         result = await lua.request(request(FINE).argument)
 
-    assert verdict(lost) == Verdict(Health.UNKNOWN, "LuaError", "the script did not end in time")
+    message = verdict(lost).message
+    assert verdict(lost) == Verdict(Health.UNKNOWN, "LuaError", message)
+    wording(message)
     assert verdict(result).health is Health.HEALTHY
 
 
-async def test_an_object_too_large_for_lua_costs_no_more_than_its_worker() -> None:
+async def test_an_object_too_large_for_lua_costs_no_more_than_its_worker(
+    wording: RecordedWording,
+) -> None:
     large: dict[str, Json] = {**BODY, "spec": [{"a": [{}, {}]} for _ in range(200_000)]}
 
     async with lua_workers(count=1, limits=LATE) as lua:
         lost = await lua.request(request(FINE, large).argument)
         result = await lua.request(request(FINE).argument)
 
-    assert verdict(lost).message == "the object and its script take too much memory"
+    wording(verdict(lost).message)
     assert verdict(result).health is Health.HEALTHY
 
 
-async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
+async def test_a_world_runs_the_scripts_of_its_requests() -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
         outcomes = await send_requests(Dispatcher(world), *(request(FINE) for _ in range(20)))
@@ -69,7 +76,9 @@ async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
     assert [verdict(reply).health for reply in replies] == [Health.HEALTHY] * 20
 
 
-async def test_a_world_hears_of_a_script_that_does_not_end() -> None:
+async def test_a_world_gets_an_error_from_a_script_that_does_not_end(
+    wording: RecordedWording,
+) -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
         (lost, result) = await send_requests(
@@ -78,11 +87,11 @@ async def test_a_world_hears_of_a_script_that_does_not_end() -> None:
 
     assert isinstance(lost, RawResponse)
     assert isinstance(result, RawResponse)
-    assert verdict(lost.body).message == "the script did not end in time"
+    wording(verdict(lost.body).message)
     assert verdict(result.body).health is Health.HEALTHY
 
 
-async def test_no_thread_waits_beyond_the_block() -> None:
+async def test_no_thread_waits_beyond_the_block(wording: RecordedWording) -> None:
     async with lua_workers(limits=LATE) as lua:
         await lua.request(request(FINE).argument)
         waiting = asyncio.get_running_loop().run_in_executor(
@@ -93,4 +102,5 @@ async def test_no_thread_waits_beyond_the_block() -> None:
 
     withdrawn = await waiting
     late = await asyncio.to_thread(lua, request(FINE).argument)
-    assert verdict(withdrawn).message == verdict(late).message == "scripts are no longer run"
+    assert verdict(withdrawn).message == verdict(late).message
+    wording(verdict(late).message)

@@ -1,4 +1,4 @@
-"""docs/reference/health-rows.md tells the truth. `--golden` writes its tables of kinds."""
+"""docs/reference/health-rows.md agrees with the code. `--golden` writes its tables of kinds."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def is_ours(row: KindRow, kind: str) -> bool:
 
 
 def lines(rows: Iterable[tuple[str, tuple[str, ...], str]]) -> str:
-    messages = (f"| `{group}` | {', '.join(kinds)} | {source} |" for group, kinds, source in rows)
-    return "\n".join(sorted(messages)).replace("`*", "`\\*").replace("| * |", "| \\* |")
+    cells = (f"| `{group}` | {', '.join(kinds)} | {source} |" for group, kinds, source in rows)
+    return "\n".join(sorted(cells)).replace("`*", "`\\*").replace("| * |", "| \\* |")
 
 
 def of_argo_cd() -> str:

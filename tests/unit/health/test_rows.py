@@ -1,10 +1,11 @@
-"""Health as rows: which case decides, what it says, and which rows are refused."""
+"""Rows of health: which case decides, its message, and which rows are refused."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec import structs
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import TidegateError
 from tidegate.health.argo import judge
 from tidegate.health.rows import (
@@ -92,7 +93,7 @@ def test_the_first_case_that_holds_decides() -> None:
     assert verdict == Verdict(Health.SUSPENDED, "Paused", "it is paused", observed_generation=2)
 
 
-def test_a_case_speaks_with_the_condition_that_it_asks_for() -> None:
+def test_a_case_has_the_message_of_the_condition_that_it_checks() -> None:
     verdict = judge(a_widget("False"), ROWS)
 
     expected = Verdict(
@@ -101,13 +102,13 @@ def test_a_case_speaks_with_the_condition_that_it_asks_for() -> None:
     assert verdict == expected
 
 
-def test_a_case_can_speak_with_another_field() -> None:
+def test_a_case_can_have_the_message_of_another_field() -> None:
     verdict = judge(a_widget("True"), ROWS)
 
     assert verdict == Verdict(Health.HEALTHY, "Checked", "all is well", observed_generation=2)
 
 
-def test_where_no_case_holds_the_last_word_is_the_otherwise() -> None:
+def test_where_no_case_holds_otherwise_decides() -> None:
     verdict = judge(a_widget(), ROWS)
 
     assert verdict == Verdict(
@@ -115,7 +116,7 @@ def test_where_no_case_holds_the_last_word_is_the_otherwise() -> None:
     )
 
 
-def test_a_status_that_lags_behind_says_nothing() -> None:
+def test_a_status_of_an_older_generation_is_ignored() -> None:
     verdict = judge(a_widget("True", seen=1), ROWS)
 
     assert verdict is not None
@@ -123,12 +124,14 @@ def test_a_status_that_lags_behind_says_nothing() -> None:
     assert verdict.observed_generation == 1
 
 
-def test_a_pattern_stands_for_every_kind_of_every_group() -> None:
+def test_a_pattern_matches_every_kind_of_every_group(wording: RecordedWording) -> None:
     body: dict[str, Json] = {"metadata": {"name": "one"}, "status": {"phase": "Done"}}
 
     verdict = judge({"apiVersion": "toys.shop.example/v1", "kind": "Ball", **body}, ROWS)
 
-    assert verdict == Verdict(Health.HEALTHY, "Healthy", "status.phase is Done")
+    assert verdict is not None
+    assert verdict == Verdict(Health.HEALTHY, "Healthy", verdict.message)
+    wording(verdict.message)
 
 
 def test_a_row_by_name_goes_before_a_pattern() -> None:
@@ -138,7 +141,7 @@ def test_a_row_by_name_goes_before_a_pattern() -> None:
     assert named.kinds == ("Widget",)
 
 
-def test_a_condition_tells_the_generation_where_the_status_does_not() -> None:
+def test_the_generation_is_that_of_a_condition_where_the_status_has_none() -> None:
     row = ROWS.named["shop.example", "Widget"]
     condition: dict[str, Json] = {"type": "Ready", "status": "True", "observedGeneration": 7}
 
@@ -164,7 +167,7 @@ def test_the_first_condition_that_fits_a_table_decides() -> None:
     assert verdict == Verdict(Health.HEALTHY, "Seen", "noon")
 
 
-def test_a_table_passes_over_what_fits_none_of_its_cases() -> None:
+def test_a_table_skips_what_fits_none_of_its_cases() -> None:
     full, broken = a_condition("Full", "noon", "Late"), a_condition("Broken", "one")
 
     verdict = judge(a_crate(full, broken), ROWS)
@@ -178,14 +181,16 @@ def test_a_table_goes_through_any_list() -> None:
     assert verdict == Verdict(Health.SUSPENDED, "Suspended", "the left box is open")
 
 
-def test_a_table_that_nothing_fits_leaves_the_word_to_what_follows() -> None:
+def test_a_table_that_nothing_fits_leaves_the_decision_to_the_next_case() -> None:
     verdict = judge(a_crate(), ROWS)
 
     assert verdict is not None
     assert verdict.health is Health.PROGRESSING
 
 
-def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds() -> None:
+def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds(
+    wording: RecordedWording,
+) -> None:
     broken = HealthCase(
         health=Health.DEGRADED, when=(Check(path="status.phase", values=("Lost",)),)
     )
@@ -194,9 +199,8 @@ def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds(
         a_database("Lost", "True"), structs.replace(DATABASE, cases=(broken,))
     )
 
-    assert verdict == Verdict(
-        Health.DEGRADED, "Degraded", "status.phase is Lost", observed_generation=1
-    )
+    assert verdict == Verdict(Health.DEGRADED, "Degraded", verdict.message, observed_generation=1)
+    wording(verdict.message)
 
 
 def test_an_operators_object_is_healthy_when_all_of_its_row_holds() -> None:
@@ -205,27 +209,29 @@ def test_an_operators_object_is_healthy_when_all_of_its_row_holds() -> None:
     assert verdict == Verdict(Health.HEALTHY, "Ready", "it starts", observed_generation=1)
 
 
-def test_an_operators_object_says_what_is_missing() -> None:
+def test_an_operators_object_names_the_check_that_fails(wording: RecordedWording) -> None:
     verdict = judge_by_kind_row(a_database("Booting", "True"), DATABASE)
 
-    sentence = "status.phase is Booting"
-    assert verdict == Verdict(Health.PROGRESSING, "NotReady", sentence, observed_generation=1)
+    assert verdict == Verdict(
+        Health.PROGRESSING, "NotReady", verdict.message, observed_generation=1
+    )
+    wording(verdict.message)
 
 
-def test_an_operators_object_whose_condition_is_not_true_says_the_conditions_words() -> None:
+def test_an_operators_object_whose_condition_is_not_true_has_the_message_of_the_condition() -> None:
     verdict = judge_by_kind_row(a_database("Up", "False"), DATABASE)
 
     assert verdict == Verdict(Health.PROGRESSING, "Starting", "it starts", observed_generation=1)
 
 
-def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
+def test_an_object_that_its_operator_has_not_observed_is_progressing() -> None:
     verdict = judge_by_kind_row(a_database("Up", "True", seen=0), DATABASE)
 
     assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "GenerationNotObserved")
 
 
 @pytest.mark.parametrize(
-    ("wrong", "line", "code"),
+    ("text", "line", "code"),
     [
         ("rows:\n- {group: a, kinds: [B], source: c}", 2, "file.missing"),
         ("rows:\n- {group: a, kinds: [B], source: c, cases: [{health: Well}]}", 2, "file.value"),
@@ -239,9 +245,9 @@ def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
         ("row: []", 1, "file.key"),
     ],
 )
-def test_a_row_that_is_wrong_is_refused_at_its_place(wrong: str, line: int, code: str) -> None:
+def test_an_invalid_row_is_refused_with_its_location(text: str, line: int, code: str) -> None:
     with pytest.raises(ExceptionGroup) as refusal:
-        read_health_rows(wrong.encode(), "mine.yaml")
+        read_health_rows(text.encode(), "mine.yaml")
 
     (error,) = refusal.value.exceptions
     assert isinstance(error, TidegateError)

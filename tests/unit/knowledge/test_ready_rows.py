@@ -1,4 +1,4 @@
-"""The files in which rows are ready to be used say what the rows say."""
+"""The precompiled files of rows hold the same rows as the files they are compiled from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidegate.knowledge.reader import parse_row_files, read_row_files
 from tidegate.model.operators.rows import Knowledge
 
 Texts = dict[str, bytes]
-READY: list[tuple[Path, Texts, Callable[[Texts], object], object]] = [
+PRECOMPILED: list[tuple[Path, Texts, Callable[[Texts], object], object]] = [
     (KNOWLEDGE, read_row_files(), parse_row_files, Knowledge),
     (HEALTH, health_texts(), read_health, HealthRows),
 ]
@@ -35,8 +35,10 @@ def in_lines(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-@pytest.mark.parametrize(("place", "texts", "read", "into"), READY, ids=["knowledge", "health"])
-def test_what_is_ready_is_what_the_files_say(
+@pytest.mark.parametrize(
+    ("place", "texts", "read", "into"), PRECOMPILED, ids=["knowledge", "health"]
+)
+def test_a_precompiled_file_holds_the_rows_of_its_sources(
     place: Path,
     texts: Texts,
     read: Callable[[Texts], object],
@@ -50,7 +52,7 @@ def test_what_is_ready_is_what_the_files_say(
     assert read_precompiled(place.read_bytes(), texts, into) == fresh, "run this test with --golden"
 
 
-def test_what_is_ready_counts_for_these_very_texts_alone() -> None:
+def test_a_precompiled_file_is_ignored_for_other_sources() -> None:
     texts = {"a.yaml": b"1", "b.yaml": b"2"}
     content = f"{digest_texts(texts)}\n[1, 2]".encode()
 

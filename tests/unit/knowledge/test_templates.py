@@ -1,9 +1,10 @@
-"""Templates and stages: how values are made from an object, and stages told from a status."""
+"""Templates and stages: how values are made from an object, and stages recognized by a status."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.knowledge.templates import make_scope, render, render_text, status_matches
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.model.k8s.paths import find_value, parse_path
@@ -26,7 +27,7 @@ SCOPE = make_scope(BODY, KIND)
 
 
 @pytest.mark.parametrize(
-    ("template", "made"),
+    ("template", "expected"),
     [
         ("fixed", "fixed"),
         ("${name}", "it"),
@@ -49,8 +50,8 @@ SCOPE = make_scope(BODY, KIND)
         ("${lower(kind)}", "widget"),
     ],
 )
-def test_a_text_is_filled_from_the_object(template: str, made: Json) -> None:
-    assert render(template, SCOPE) == made
+def test_a_text_is_filled_from_the_object(template: str, expected: Json) -> None:
+    assert render(template, SCOPE) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_text_is_filled_from_the_object(template: str, made: Json) -> None:
         ("", None, None),
     ],
 )
-def test_an_address_names_a_service_or_nobody_inside(
+def test_an_address_names_a_service_inside_the_cluster_or_none(
     address: str, service: str | None, namespace: str | None
 ) -> None:
     scope: JsonObject = {"at": address}
@@ -76,7 +77,7 @@ def test_an_address_names_a_service_or_nobody_inside(
 
 
 @pytest.mark.parametrize(
-    ("template", "made"),
+    ("template", "expected"),
     [
         ({"a": "${spec.none}", "b": "${name}", "c": None}, {"b": "it"}),
         (["${spec.none}", "${name}"], ["it"]),
@@ -91,14 +92,18 @@ def test_an_address_names_a_service_or_nobody_inside(
         ({"${name}-x": 1}, {"it-x": 1}),
     ],
 )
-def test_a_mapping_is_filled_and_leaves_out_what_is_not_there(template: object, made: Json) -> None:
-    assert render(template, SCOPE) == made
+def test_a_mapping_is_filled_and_leaves_out_what_is_not_there(
+    template: object, expected: Json
+) -> None:
+    assert render(template, SCOPE) == expected
 
 
 @pytest.mark.parametrize("path", ["", ".spec", "spec..a", "spec[", "spec[a b]", "a b", "spec.$x"])
-def test_what_is_no_path_is_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="path"):
+def test_an_invalid_path_is_refused(path: str, wording: RecordedWording) -> None:
+    with pytest.raises(ValueError, match=r".+") as refusal:
         parse_path(path)
+
+    wording(str(refusal.value))
 
 
 def test_a_path_that_leads_nowhere_finds_nothing() -> None:
@@ -106,7 +111,7 @@ def test_a_path_that_leads_nowhere_finds_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "so"),
+    ("check", "passes"),
     [
         (Check(path="spec.size"), True),
         (Check(path="spec.on"), False),
@@ -119,13 +124,13 @@ def test_a_path_that_leads_nowhere_finds_nothing() -> None:
         (Check(condition="Other"), False),
     ],
 )
-def test_a_check_holds_or_not(check: Check, *, so: bool) -> None:
+def test_a_check_passes_or_not(check: Check, *, passes: bool) -> None:
     body: JsonObject = {**BODY, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
-    assert check_passes(check, body) is so
+    assert check_passes(check, body) is passes
 
 
-WANTED: JsonObject = {
+EXPECTED_STATUS: JsonObject = {
     "phase": "Done",
     "seen": 2,
     "conditions": [{"type": "Ready", "status": "True"}],
@@ -133,28 +138,28 @@ WANTED: JsonObject = {
 
 
 @pytest.mark.parametrize(
-    ("status", "so"),
+    ("status", "matches"),
     [
-        (WANTED, True),
+        (EXPECTED_STATUS, True),
         ({"phase": "Done"}, True),
-        ({**WANTED, "extra": 1}, True),
-        ({**WANTED, "seen": 1}, False),
-        ({**WANTED, "seen": True}, False),
+        ({**EXPECTED_STATUS, "extra": 1}, True),
+        ({**EXPECTED_STATUS, "seen": 1}, False),
+        ({**EXPECTED_STATUS, "seen": True}, False),
         ({}, False),
         (None, False),
         ({"other": 1}, False),
-        ({**WANTED, "conditions": []}, False),
-        ({**WANTED, "conditions": [{"type": "Other", "status": "True"}]}, False),
+        ({**EXPECTED_STATUS, "conditions": []}, False),
+        ({**EXPECTED_STATUS, "conditions": [{"type": "Other", "status": "True"}]}, False),
     ],
 )
 def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
-    status: Json, *, so: bool
+    status: Json, *, matches: bool
 ) -> None:
-    assert status_matches(status, WANTED) is so
+    assert status_matches(status, EXPECTED_STATUS) is matches
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("args", "expected"),
     [
         (["create", "--secret-name=tls"], "tls"),
         (["create", "--secret-name", "tls", "--host=a"], "tls"),
@@ -163,5 +168,5 @@ def test_a_status_shows_a_stage_if_it_agrees_somewhere_and_differs_nowhere(
         ("--secret-name=tls", ""),
     ],
 )
-def test_an_option_is_found_among_words(words: Json, told: str) -> None:
-    assert render_text("${option(spec.args,secret-name)}", {"spec": {"args": words}}) == told
+def test_an_option_is_found_among_arguments(args: Json, expected: str) -> None:
+    assert render_text("${option(spec.args,secret-name)}", {"spec": {"args": args}}) == expected

@@ -30,8 +30,8 @@ from tidegate.render.cache.local_key import LocalKey
 from tidegate.render.cache.store import RenderCache
 
 NO_KEY = LocalKey({"HOME": "/nowhere"})
-OWN = LocalKey({"TIDEGATE_KEY": "0123456789abcdef"})
-OTHER = LocalKey({"TIDEGATE_KEY": "fedcba9876543210"})
+OUR_KEY = LocalKey({"TIDEGATE_KEY": "0123456789abcdef"})
+OTHER_KEY = LocalKey({"TIDEGATE_KEY": "fedcba9876543210"})
 SECRET = {
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: hunter2}\n",
     "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: hunter2\n",
@@ -48,19 +48,19 @@ items:
 
 @dataclass(slots=True)
 class Texts:
-    """A store that forgets nothing."""
+    """A store in memory."""
 
-    kept: dict[str, bytes] = field(default_factory=dict)
+    entries: dict[str, bytes] = field(default_factory=dict)
 
     def write(self, name: str, text: bytes) -> None:
-        self.kept[name] = text
+        self.entries[name] = text
 
     def read(self, name: str) -> bytes | None:
-        return self.kept.get(name)
+        return self.entries.get(name)
 
 
 class FullDisk:
-    """A store that can keep nothing."""
+    """A store that cannot be written."""
 
     def write(self, name: str, text: bytes) -> None:
         del name, text
@@ -85,7 +85,7 @@ def a_release(place: Path) -> ChartRequest:
     )
 
 
-def test_objects_come_back_with_their_places() -> None:
+def test_objects_are_restored_with_their_locations() -> None:
     documents = read_documents(SOURCE, "shop.yaml")
     cache = RenderCache(Texts(), NO_KEY)
 
@@ -99,18 +99,18 @@ def test_objects_come_back_with_their_places() -> None:
     assert cache.has_grown
 
 
-def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
+def test_an_unknown_key_and_a_damaged_entry_are_not_found() -> None:
     store = Texts()
     cache = RenderCache(store, NO_KEY)
     cache.store("key", read_documents(SOURCE, "shop.yaml"))
-    store.kept = dict.fromkeys(store.kept, b"damaged")
+    store.entries = dict.fromkeys(store.entries, b"damaged")
 
     assert cache.find("key") is None
     assert cache.find("other") is None
     assert cache.find_dependencies("key") == ()
 
 
-def test_what_a_chart_needs_is_remembered() -> None:
+def test_dependencies_of_a_chart_are_stored() -> None:
     needs = (ChartDependency("queue", "^1", "https://charts.example.com"),)
     cache = RenderCache(Texts(), NO_KEY)
 
@@ -123,7 +123,7 @@ def test_what_a_chart_needs_is_remembered() -> None:
 def contents(store: Texts) -> bytes:
     texts = (
         text + part
-        for name, part in store.kept.items()
+        for name, part in store.entries.items()
         for text in (name.encode(), part, _unpacked(part))
     )
     return b"".join(texts)
@@ -137,49 +137,49 @@ def _unpacked(part: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("text", sorted(SECRET))
-def test_what_holds_a_secret_is_sealed(text: str) -> None:
+def test_an_entry_with_a_secret_is_encrypted(text: str) -> None:
     store, documents = Texts(), read_documents(text, "secret.yaml")
 
-    RenderCache(store, OWN).store("key", documents)
+    RenderCache(store, OUR_KEY).store("key", documents)
 
-    assert RenderCache(store, OWN).find("key") == documents
-    assert RenderCache(store, OTHER).find("key") is None
+    assert RenderCache(store, OUR_KEY).find("key") == documents
+    assert RenderCache(store, OTHER_KEY).find("key") is None
     assert RenderCache(store, NO_KEY).find("key") is None
     assert b"hunter2" not in contents(store)
 
 
-def test_what_holds_a_secret_is_not_kept_where_nothing_can_seal_it(
+def test_an_entry_with_a_secret_is_not_stored_without_encryption(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = Texts()
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
 
     for text in SECRET:
-        RenderCache(store, OWN).store("key", read_documents(text, "secret.yaml"))
+        RenderCache(store, OUR_KEY).store("key", read_documents(text, "secret.yaml"))
 
-    assert store.kept == {}
+    assert store.entries == {}
 
 
-def test_a_repository_with_a_token_in_its_address_is_sealed() -> None:
+def test_a_repository_with_a_token_in_its_url_is_encrypted() -> None:
     store = Texts()
     needs = (ChartDependency("queue", "^1", "https://hunter2@charts.example.com"),)
 
-    RenderCache(store, OWN).store_dependencies("key", needs)
+    RenderCache(store, OUR_KEY).store_dependencies("key", needs)
 
-    assert RenderCache(store, OWN).find_dependencies("key") == needs
+    assert RenderCache(store, OUR_KEY).find_dependencies("key") == needs
     assert b"hunter2" not in contents(store)
 
 
-def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_is_too_large_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.render.cache.store.MAX_SIZE", 1_000)
     store = Texts()
-    cache = RenderCache(store, OWN)
+    cache = RenderCache(store, OUR_KEY)
     cache.store("key", [Document({"a": "x" * 100_000}, Location("a"))])
 
     assert cache.find("key") is None
 
 
-def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
+def test_a_key_is_created_once_and_only_for_its_user(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
 
     assert LocalKey(environment).find() is None
@@ -191,7 +191,7 @@ def test_a_key_is_made_once_and_only_for_its_user(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_key_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_stored_is_not_created(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path / "nowhere")}
 
     assert LocalKey(environment).find_or_create() is None
@@ -206,7 +206,7 @@ def test_a_key_that_could_be_guessed_is_refused() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_store_that_is_full_stops_nothing() -> None:
+def test_a_full_disk_is_no_error() -> None:
     cache = RenderCache(FullDisk(), NO_KEY)
 
     cache.store("key", read_documents(SOURCE, "shop.yaml"))
@@ -214,15 +214,15 @@ def test_a_store_that_is_full_stops_nothing() -> None:
     assert not cache.has_grown
 
 
-def test_a_number_that_only_python_knows_is_not_kept() -> None:
+def test_a_number_that_json_cannot_hold_is_not_stored() -> None:
     store = Texts()
 
     RenderCache(store, NO_KEY).store("key", [Document({"n": 2**70}, Location("a"))])
 
-    assert store.kept == {}
+    assert store.entries == {}
 
 
-def test_a_key_does_not_know_where_the_chart_lies(tmp_path: Path) -> None:
+def test_a_key_does_not_depend_on_the_path_of_the_chart(tmp_path: Path) -> None:
     release = a_release(tmp_path / "here")
     shutil.copytree(tmp_path / "here", tmp_path / "there")
 
@@ -257,7 +257,7 @@ def test_every_file_that_is_read_counts(tmp_path: Path, path: str, text: str) ->
     assert release_key(release) != before
 
 
-def test_a_file_that_is_gone_or_called_otherwise_counts(tmp_path: Path) -> None:
+def test_a_removed_or_renamed_file_counts(tmp_path: Path) -> None:
     release = a_release(tmp_path)
     keys = {release_key(release)}
 
@@ -301,12 +301,12 @@ def test_every_option_counts(tmp_path: Path, other: dict[str, object]) -> None:
     assert release_key(changed) != release_key(release)
 
 
-def test_a_chart_that_was_fetched_counts_by_what_is_in_it(tmp_path: Path) -> None:
+def test_a_fetched_chart_counts_by_its_content(tmp_path: Path) -> None:
     need = ChartDependency("queue", "^1", "https://charts.example.com")
-    item, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
+    one, two = write_chart(tmp_path / "one" / "queue"), write_chart(tmp_path / "two" / "queue")
     release = a_release(tmp_path / "source")
 
-    with_one = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(item)),))
+    with_one = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(one)),))
     with_two = msgspec.structs.replace(release, fetched=(FetchedChart(need, str(two)),))
     same = release_key(with_one) == release_key(with_two)
     (two / "values.yaml").write_text("a: 9")
@@ -316,7 +316,7 @@ def test_a_chart_that_was_fetched_counts_by_what_is_in_it(tmp_path: Path) -> Non
     assert release_key(with_one) != release_key(release)
 
 
-def test_all_files_that_a_pattern_could_take_count(tmp_path: Path) -> None:
+def test_all_files_that_a_pattern_matches_count(tmp_path: Path) -> None:
     release = msgspec.structs.replace(
         a_release(tmp_path), layers=(ValuesFile("../envs/*.yaml"), InlineValues())
     )

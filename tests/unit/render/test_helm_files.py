@@ -1,4 +1,4 @@
-"""What may be read of a stranger's repository: regular files inside it, and not too large."""
+"""Which files of a repository may be read: regular files inside it, and not too large."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_chart_with_a_bad_link_is_refused(root: Path, target: str, code: str) 
     assert caught.value.location.name == "templates/link"
 
 
-def test_a_chart_with_a_good_link_is_taken(root: Path) -> None:
+def test_a_chart_with_a_good_link_is_accepted(root: Path) -> None:
     (root / "shared.tpl").write_text("")
     chart = chart_with_link(root, "shared.tpl", "../../shared.tpl")
 

@@ -1,4 +1,4 @@
-"""Charts that mean harm: one error each, within limits, and the next render works."""
+"""Hostile charts: one error each, within limits, and the next render works."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _memory_of(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-async def test_what_a_killed_worker_leaves_is_removed() -> None:
+async def test_files_of_a_killed_worker_are_removed() -> None:
     async with helm_workers(count=1, limits=TIGHT) as workers:
         await render(a_release("neighbour"), workers)
         await refused(a_release("endless", Parameter("a", "1")), workers)

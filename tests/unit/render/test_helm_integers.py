@@ -1,4 +1,4 @@
-"""The template that keeps integers: there only when it is needed, and only for what needs it."""
+"""The template that keeps integers: added only when it is needed, and only for these values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_an_integer_anywhere_needs_the_template(line: str) -> None:
     assert '(int64 "1")' in integer_template(values)
 
 
-def test_what_came_from_elsewhere_is_left_alone() -> None:
+def test_values_from_elsewhere_are_not_changed() -> None:
     values: Values = {"theirs": 1234567, "map": {"theirs": 2345678}}
 
     set_typed("map.ours=3456789", values)
@@ -44,5 +44,5 @@ def test_a_key_cannot_break_out_of_its_quotes() -> None:
     assert '"a\\" }}{{ fail \\"x"' in integer_template(values)
 
 
-def test_it_lies_below_every_other_template() -> None:
+def test_the_template_has_a_longer_path_than_every_other_one() -> None:
     assert integer_template_path(3).count("/") > 3

@@ -1,4 +1,4 @@
-"""The language of `--set`, beside Helm's own parser."""
+"""The language of `--set`, compared with the parser of Helm itself."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lines() -> list[str]:
         ("helm_strvals_parse_literal", set_literal),
     ],
 )
-async def test_any_line_means_what_it_means_for_helm(
+async def test_any_line_means_the_same_as_in_helm(
     function: str, ours: Callable[[str, Values], None]
 ) -> None:
     command = Command(argv=(sys.executable, "-I", "-c", HELM))
@@ -76,16 +76,16 @@ async def test_any_line_means_what_it_means_for_helm(
     assert sum(each is not None for each in theirs) > 500
 
 
-def attempt(deed: Callable[[str, Values], None], line: str) -> Values | None:
+def attempt(parse: Callable[[str, Values], None], line: str) -> Values | None:
     values: Values = {}
     try:
-        deed(line, values)
+        parse(line, values)
     except RenderError:
         return None
     return values
 
 
-def test_digits_of_a_parameter_are_an_integer_and_say_so() -> None:
+def test_digits_of_a_parameter_are_an_integer_that_is_marked_as_such() -> None:
     values: Values = {}
 
     set_typed("a=1234567,b={1,x},c=1.5,d=007", values)
@@ -94,7 +94,7 @@ def test_digits_of_a_parameter_are_an_integer_and_say_so() -> None:
     assert isinstance(values["a"], SetInteger)
 
 
-def test_a_line_changes_what_is_there() -> None:
+def test_a_line_changes_existing_values() -> None:
     values: Values = {"list": ["a", "b"], "map": {"kept": "yes"}}
 
     set_typed("list[1]=c,map.added=true", values)

@@ -51,7 +51,7 @@ async def workers() -> AsyncIterator[Workers]:
 
 
 @pytest.fixture
-def among(tmp_path: Path) -> ValueFiles:
+def value_files(tmp_path: Path) -> ValueFiles:
     root, other = tmp_path / "source", tmp_path / "other"
     for path in (*(root / name for name in FILES), other / "a" / "v.yaml", other / "b" / "v.yaml"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,24 +59,24 @@ def among(tmp_path: Path) -> ValueFiles:
     return ValueFiles(root=root, chart="web", refs={"values": other}, variables=VARIABLES)
 
 
-def paths(among: ValueFiles, *entries: str) -> list[str]:
+def paths(value_files: ValueFiles, *entries: str) -> list[str]:
     """What entries mean; files of the other source with its name before them."""
     result = []
-    for layer in find_value_files(entries, among):
+    for layer in find_value_files(entries, value_files):
         assert isinstance(layer, ValuesFile)
-        assert layer.root in {"", str(among.refs["values"])}
+        assert layer.root in {"", str(value_files.refs["values"])}
         result.append(f"other:{layer.path}" if layer.root else layer.path)
     return result
 
 
-def refused(among: ValueFiles, *entries: str) -> RenderError:
+def refused(value_files: ValueFiles, *entries: str) -> RenderError:
     with pytest.raises(RenderError) as caught:
-        find_value_files(entries, among)
+        find_value_files(entries, value_files)
     return caught.value
 
 
 @pytest.mark.parametrize(
-    ("entries", "found"),
+    ("entries", "expected"),
     [
         (["values.yaml", "/shared.yaml"], ["/web/values.yaml", "/shared.yaml"]),
         (["../shared.yaml"], ["/shared.yaml"]),
@@ -88,14 +88,14 @@ def refused(among: ValueFiles, *entries: str) -> RenderError:
         (["envs/{prod,de?}.yaml"], ["/web/envs/prod.yaml", "/web/envs/dev.yaml"]),
     ],
 )
-async def test_an_entry_means_what_it_means_in_argo(
-    entries: list[str], found: list[str], among: ValueFiles
+async def test_an_entry_means_the_same_as_in_argo_cd(
+    entries: list[str], expected: list[str], value_files: ValueFiles
 ) -> None:
-    assert paths(among, *entries) == found
+    assert paths(value_files, *entries) == expected
 
 
-async def test_files_of_a_directory_come_before_those_further_down(among: ValueFiles) -> None:
-    assert paths(among, "envs/**/[a-w]*.yaml") == [
+async def test_files_of_a_directory_come_before_those_further_down(value_files: ValueFiles) -> None:
+    assert paths(value_files, "envs/**/[a-w]*.yaml") == [
         "/web/envs/dev.yaml",
         "/web/envs/prod.yaml",
         "/web/envs/eu/west.yaml",
@@ -103,8 +103,8 @@ async def test_files_of_a_directory_come_before_those_further_down(among: ValueF
     ]
 
 
-async def test_a_file_that_is_named_by_itself_stands_where_it_is_named(among: ValueFiles) -> None:
-    result = paths(among, "envs/*.yaml", "values.yaml", "envs/dev.yaml", "envs/d*.yaml")
+async def test_a_file_with_an_entry_of_its_own_is_merged_there(value_files: ValueFiles) -> None:
+    result = paths(value_files, "envs/*.yaml", "values.yaml", "envs/dev.yaml", "envs/d*.yaml")
 
     assert result == [
         "/web/envs/.hidden.yaml",
@@ -115,17 +115,21 @@ async def test_a_file_that_is_named_by_itself_stands_where_it_is_named(among: Va
     ]
 
 
-async def test_of_what_is_named_twice_the_first_counts(among: ValueFiles) -> None:
-    assert paths(among, "values.yaml", "/shared.yaml", "/web/values.yaml") == [
+async def test_the_first_of_two_entries_for_one_file_counts(value_files: ValueFiles) -> None:
+    assert paths(value_files, "values.yaml", "/shared.yaml", "/web/values.yaml") == [
         "/web/values.yaml",
         "/shared.yaml",
     ]
 
 
-async def test_a_pattern_finds_nothing_behind_a_link_out(among: ValueFiles) -> None:
-    (among.root / "out").symlink_to("../other/a")
+async def test_a_pattern_finds_nothing_through_a_link_out_of_the_source(
+    value_files: ValueFiles,
+) -> None:
+    (value_files.root / "out").symlink_to("../other/a")
 
-    assert refused(among, "/out/*.yaml").problem == "no file fits `/out/*.yaml`"
+    error = refused(value_files, "/out/*.yaml")
+    assert error.code == "render.helm.file"
+    assert "`/out/*.yaml`" in error.problem
 
 
 @pytest.mark.parametrize(
@@ -136,50 +140,54 @@ async def test_a_pattern_finds_nothing_behind_a_link_out(among: ValueFiles) -> N
         ("$values/../../a/v.yaml", "render.helm.outside"),
         ("/{..,web}/*.yaml", "render.helm.outside"),
         ("envs/[a.yaml", "render.helm.pattern"),
-        ("$nobody/v.yaml", "render.helm.reference"),
+        ("$unknown/v.yaml", "render.helm.reference"),
         ("file:///etc/hostname", "render.helm.file"),
         ("git+ssh://host/values.yaml", "render.helm.file"),
         ("https://far.example/v.yaml", "render.helm.remote-values"),
     ],
 )
-async def test_what_cannot_be_had_is_refused(entry: str, code: str, among: ValueFiles) -> None:
-    error = refused(among, entry)
+async def test_an_entry_that_cannot_be_read_is_refused(
+    entry: str, code: str, value_files: ValueFiles
+) -> None:
+    error = refused(value_files, entry)
 
     assert error.code == code
     assert error.location is not None
 
 
-async def test_missing_files_and_patterns_can_be_ignored(among: ValueFiles) -> None:
-    lenient = msgspec.structs.replace(among, ignore_missing=True)
+async def test_missing_files_and_patterns_can_be_ignored(value_files: ValueFiles) -> None:
+    lenient = msgspec.structs.replace(value_files, ignore_missing=True)
 
-    value_files = find_value_files(["envs/*.json", "absent.yaml"], lenient)
+    layers = find_value_files(["envs/*.json", "absent.yaml"], lenient)
 
-    assert value_files == (ValuesFile("/web/absent.yaml", optional=True),)
+    assert layers == (ValuesFile("/web/absent.yaml", optional=True),)
 
 
-async def test_web_addresses_are_told_all_at_once_and_then_used(among: ValueFiles) -> None:
+async def test_urls_are_listed_all_at_once_and_then_used(value_files: ValueFiles) -> None:
     entries = ("https://far.example/a.yaml", "values.yaml", "http://far.example/$ARGOCD_APP_NAME")
 
-    error = refused(among, *entries)
+    error = refused(value_files, *entries)
     assert isinstance(error, RemoteValuesError)
     fetched = {url: f"from: {number}\n" for number, url in enumerate(error.urls)}
-    value_files = find_value_files(entries, msgspec.structs.replace(among, fetched=fetched))
+    layers = find_value_files(entries, msgspec.structs.replace(value_files, fetched=fetched))
 
     assert error.urls == ("https://far.example/a.yaml", "http://far.example/prod")
-    assert value_files == (
+    assert layers == (
         ValuesText("from: 0\n", "https://far.example/a.yaml", is_file=True),
         ValuesFile("/web/values.yaml"),
         ValuesText("from: 1\n", "http://far.example/prod", is_file=True),
     )
 
 
-async def test_a_file_parameter_starts_where_value_files_start(among: ValueFiles) -> None:
-    other = str(among.refs["values"])
+async def test_a_file_parameter_starts_where_value_files_start(value_files: ValueFiles) -> None:
+    other = str(value_files.refs["values"])
 
-    assert find_file_parameter("a", "cert.pem", among) == FileParameter("a", "/web/cert.pem")
-    assert find_file_parameter("a", "$values/c", among) == FileParameter("a", "c", other)
-    with pytest.raises(RenderError, match="from a file"):
-        find_file_parameter("a", "https://far.example/c", among)
+    assert find_file_parameter("a", "cert.pem", value_files) == FileParameter("a", "/web/cert.pem")
+    assert find_file_parameter("a", "$values/c", value_files) == FileParameter("a", "c", other)
+    with pytest.raises(RenderError) as refusal:
+        find_file_parameter("a", "https://far.example/c", value_files)
+    assert refusal.value.code == "render.helm.file"
+    assert "`a`" in refusal.value.problem
 
 
 async def test_the_last_file_wins_and_parameters_name_variables(

@@ -38,8 +38,8 @@ def put(root: Path, files: dict[str, str], jsonnet: JsonnetOptions = PLAIN_JSONN
     return Directory(root=root, path="app", jsonnet=jsonnet)
 
 
-def seen(documents: tuple[Document, ...]) -> list[tuple[object, object, str]]:
-    """Name, data and place of each."""
+def summary(documents: tuple[Document, ...]) -> list[tuple[object, object, str]]:
+    """Name, data and location of each."""
     result: list[tuple[object, object, str]] = []
     for document in documents:
         metadata = document.body["metadata"]
@@ -54,7 +54,7 @@ async def refused(directory: Directory, workers: Workers) -> RenderError:
     return caught.value
 
 
-async def test_objects_and_lists_of_objects_stand_in_the_order_of_the_files(
+async def test_objects_and_lists_of_objects_are_in_the_order_of_the_files(
     workers: Workers, tmp_path: Path
 ) -> None:
     files = {
@@ -65,7 +65,7 @@ async def test_objects_and_lists_of_objects_stand_in_the_order_of_the_files(
 
     documents = await render_directory(put(tmp_path, files), workers)
 
-    assert seen(documents) == [
+    assert summary(documents) == [
         ("one", {"n": 1}, "app/a.jsonnet"),
         ("two", {"n": 1.5}, "app/a.jsonnet"),
         ("plain", {"a": "b"}, "app/b.yaml:1:1"),
@@ -78,7 +78,7 @@ async def test_a_list_becomes_its_items(workers: Workers, tmp_path: Path) -> Non
 
     documents = await render_directory(put(tmp_path, {"app/a.jsonnet": text}), workers)
 
-    assert [name for name, _, _ in seen(documents)] == ["one"]
+    assert [name for name, _, _ in summary(documents)] == ["one"]
 
 
 async def test_variables_are_texts_or_code(workers: Workers, tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ async def test_imports_come_from_beside_the_file_then_the_last_library_then_the_
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "place"),
+    ("text", "code", "location"),
     [
         ("{a: error 'boom'}", "render.jsonnet.evaluation", "app/a.jsonnet:1:5"),
         ("{\n  a: \n", "render.jsonnet.evaluation", "app/a.jsonnet:3:1"),
-        ("std.extVar('nobody')", "render.jsonnet.evaluation", "app/a.jsonnet"),
+        ("std.extVar('unknown')", "render.jsonnet.evaluation", "app/a.jsonnet"),
         ("{a: (import 'b.libsonnet')}", "render.jsonnet.import", "app"),
         ("{a: importstr '../../../etc/hostname'}", "render.directory.outside", "../../etc"),
         ("{a: importstr '/etc/hostname'}", "render.directory.outside", "/etc/hostname"),
@@ -141,8 +141,8 @@ async def test_imports_come_from_beside_the_file_then_the_last_library_then_the_
         ("[{kind: 'A'}, {}]", "render.directory.manifest", "app/a.jsonnet"),
     ],
 )
-async def test_what_cannot_be_evaluated_is_told_with_its_place(
-    text: str, code: str, place: str, workers: Workers, tmp_path: Path
+async def test_an_error_of_evaluation_is_reported_with_its_location(
+    text: str, code: str, location: str, workers: Workers, tmp_path: Path
 ) -> None:
     directory = put(tmp_path / "source", {"app/a.jsonnet": text})
     (tmp_path / "source" / "app" / "link").symlink_to("/etc/hostname")
@@ -150,7 +150,7 @@ async def test_what_cannot_be_evaluated_is_told_with_its_place(
     error = await refused(directory, workers)
 
     assert error.code == code
-    assert str(error.location).startswith(place)
+    assert str(error.location).startswith(location)
 
 
 async def test_a_file_that_never_ends_is_ended(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ async def test_no_worker_is_needed_where_jsonnet_is_switched_off(
 
     documents = await render_directory(directory, workers)
 
-    assert [name for name, _, _ in seen(documents)] == ["plain"]
+    assert [name for name, _, _ in summary(documents)] == ["plain"]
 
 
-async def test_values_of_variables_do_not_print() -> None:
+async def test_values_of_variables_are_not_in_a_repr() -> None:
     jsonnet = JsonnetOptions(external=(JsonnetVariable("password", "hunter2"),))
 
     assert "hunter2" not in repr(jsonnet)

@@ -55,7 +55,7 @@ async def test_a_chart_is_inflated_without_helm(tmp_path: Path, workers: Workers
     assert str(documents[0].location) == "app/kustomization.yaml"
 
 
-async def test_a_chart_learns_what_the_build_is_told_of_the_cluster(
+async def test_a_chart_is_rendered_with_the_versions_of_the_cluster(
     tmp_path: Path, workers: Workers
 ) -> None:
     InflatedCase("helmCharts: [{name: web, releaseName: shop}]").write(tmp_path)
@@ -67,7 +67,7 @@ async def test_a_chart_learns_what_the_build_is_told_of_the_cluster(
     assert (data["kube"], data["monitoring"]) == ("v1.33.1", "true")
 
 
-async def test_a_release_without_a_name_is_called_the_same_each_time(
+async def test_a_release_without_a_name_has_the_same_name_each_time(
     tmp_path: Path, workers: Workers
 ) -> None:
     case = InflatedCase("helmCharts: [{name: queue}]", charts=QUEUE)
@@ -92,7 +92,7 @@ async def test_a_name_template_is_refused_unless_it_is_a_plain_name(
     assert (error.code, str(error.location)) == ("render.kustomize.helm", "app/charts/queue")
 
 
-async def test_charts_to_be_fetched_are_told_with_their_repository(
+async def test_charts_to_be_fetched_are_listed_with_their_repository(
     tmp_path: Path, workers: Workers
 ) -> None:
     error = await refused(tmp_path, workers, InflatedCase(FAR, charts={}))
@@ -119,7 +119,7 @@ async def test_a_fetched_chart_is_inflated(tmp_path: Path, workers: Workers) -> 
     assert not (tmp_path / "app" / "charts").exists(), "the source stays as it is"
 
 
-PLACES = {
+LOCATIONS = {
     "a dependency that is not in the chart": (
         "render.helm.dependency",
         "app/charts/neighbour/Chart.yaml (dependencies)",
@@ -143,27 +143,29 @@ PLACES = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_is_wrong_with_a_chart_is_told_as_for_any_chart(
+async def test_an_error_of_a_chart_is_the_same_as_for_any_chart(
     name: str, tmp_path: Path, workers: Workers
 ) -> None:
     error = await refused(tmp_path, workers, REFUSED[name])
 
-    assert (error.code, str(error.location)) == PLACES[name]
+    assert (error.code, str(error.location)) == LOCATIONS[name]
     assert "tidegate-scratch" not in str(error)
     assert "tree/" not in str(error)
 
 
-async def test_charts_are_refused_where_nobody_allows_them(
+async def test_charts_are_refused_without_helm_options_or_workers(
     tmp_path: Path, workers: Workers
 ) -> None:
     InflatedCase("helmCharts: [{name: queue}]", charts=QUEUE).write(tmp_path)
 
-    with pytest.raises(RenderError) as unasked:
+    with pytest.raises(RenderError) as without_options:
         await build(Overlay(root=tmp_path, path="app"), workers=workers)
-    with pytest.raises(RenderError) as alone:
+    with pytest.raises(RenderError) as without_workers:
         await build(Overlay(root=tmp_path, path="app", helm=HelmOptions()))
 
-    assert (unasked.value.code, alone.value.code) == ("render.kustomize.helm",) * 2
+    assert (without_options.value.code, without_workers.value.code) == (
+        "render.kustomize.helm",
+    ) * 2
 
 
 async def test_overlays_share_a_worker(tmp_path: Path, workers: Workers) -> None:
@@ -181,7 +183,7 @@ async def test_overlays_share_a_worker(tmp_path: Path, workers: Workers) -> None
     ]
 
 
-async def test_a_chart_that_never_ends_is_ended_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_chart_that_never_ends_is_stopped_and_leaves_nothing(tmp_path: Path) -> None:
     case = InflatedCase(
         "helmCharts: [{name: endless, releaseName: shop}]",
         {"app/charts/endless/values.yaml": "{}\n"},
@@ -199,7 +201,7 @@ async def test_a_chart_that_never_ends_is_ended_and_leaves_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ["pull", "--untar", "web"],
         ["template", "shop", "/s/tree/web", "--post-renderer", "/bin/sh"],
@@ -207,8 +209,8 @@ async def test_a_chart_that_never_ends_is_ended_and_leaves_nothing(tmp_path: Pat
         [""],
     ],
 )
-async def test_helm_is_asked_for_nothing_but_templates(words: list[str]) -> None:
+async def test_every_call_of_helm_but_template_is_refused(args: list[str]) -> None:
     with pytest.raises(RenderError) as caught:
-        parse_helm_call(words, Path("/s"))
+        parse_helm_call(args, Path("/s"))
 
     assert caught.value.code == "render.kustomize.helm"

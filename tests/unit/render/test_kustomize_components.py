@@ -33,23 +33,23 @@ def name_of(document: Document) -> object:
     return metadata["name"] if isinstance(metadata, dict) else None
 
 
-async def test_a_pattern_stands_for_all_components_that_fit_in_their_order(tmp_path: Path) -> None:
+async def test_a_pattern_matches_components_in_their_order(tmp_path: Path) -> None:
     document = await built(tmp_path, "../parts/*")
 
     assert name_of(document) == "c-b-a"
 
 
-async def test_a_component_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+async def test_a_missing_component_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RenderError) as caught:
         await built(tmp_path, "../parts/absent")
 
     assert caught.value.code == "render.kustomize.missing"
 
 
-async def test_what_is_to_be_ignored_is_looked_for_below_the_directory(tmp_path: Path) -> None:
+async def test_missing_components_are_ignored_below_the_directory_only(tmp_path: Path) -> None:
     document = await built(tmp_path, "own", "absent", "../parts/b", ignore=True)
 
-    assert name_of(document) == "a", "Argo CD does not find `../parts/b` and leaves it out"
+    assert name_of(document) == "a", "as in Argo CD"
     assert document.body["metadata"] == {"name": "a", "annotations": {"own": "yes"}}
 
 

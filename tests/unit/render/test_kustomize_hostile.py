@@ -1,4 +1,4 @@
-"""Overlays that try to read what is not theirs. None of them may reach kustomize."""
+"""Overlays that try to read files outside their tree. None of them may reach kustomize."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_the_kustomization_itself_may_not_lie_elsewhere_under_restrictions(tmp_p
     assert error.code == "render.kustomize.restricted"
 
 
-def test_a_manifest_that_flux_would_take_may_not_be_a_link_out(tmp_path: Path) -> None:
+def test_a_manifest_that_flux_would_read_may_not_be_a_link_out(tmp_path: Path) -> None:
     overlay = tree(tmp_path, {"app/x": ""}, {"app/a.yaml": "../../secret"})
     flux = Overlay(root=overlay.root, path="app", overrides=FluxOverrides())
 
@@ -253,7 +253,7 @@ def test_aliases_that_never_end_are_not_written_out(tmp_path: Path, field: str, 
         collect_inputs(overlay)
 
 
-def test_what_only_looks_like_an_alias_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_text_that_only_looks_like_an_alias_is_not_changed(tmp_path: Path) -> None:
     files = {
         "app/kustomization.yaml": "resources: [a.yaml]\nconfigMapGenerator:\n- files: [b]\n",
         "app/a.yaml": "kind: ConfigMap\ntext: 'x: &a [*a]'\n",

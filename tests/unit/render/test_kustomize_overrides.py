@@ -24,8 +24,8 @@ DIGEST = "sha256:0123"
 
 
 @dataclass(frozen=True)
-class Around:
-    """What lies around the kustomization: these paths."""
+class FakeDirectory:
+    """The directory of a kustomization, with these paths."""
 
     present: tuple[str, ...] = ()
 
@@ -46,7 +46,7 @@ def changed(
     made: bool = False,
     present: tuple[str, ...] = (),
 ) -> JsonObject:
-    return apply_overrides(body, overrides, is_generated=made, directory=Around(present))
+    return apply_overrides(body, overrides, is_generated=made, directory=FakeDirectory(present))
 
 
 def test_without_overrides_nothing_changes() -> None:
@@ -79,7 +79,7 @@ def test_an_image_without_a_change_is_refused(text: str) -> None:
     assert caught.value.code == "render.kustomize.image"
 
 
-def test_an_image_of_argo_replaces_the_entry_and_keeps_what_an_asterisk_stands_for() -> None:
+def test_an_image_of_argo_replaces_the_entry_and_keeps_what_an_asterisk_matches() -> None:
     body: JsonObject = {
         "images": [{"name": "web", "newName": "kept", "digest": DIGEST}, {"name": "b"}]
     }
@@ -101,7 +101,7 @@ def test_replicas_of_argo_replace_those_of_the_same_name() -> None:
     assert result["replicas"] == [{"name": "db", "count": 1}, {"name": "web", "count": 3}]
 
 
-def test_a_label_that_is_there_already_is_refused_unless_forced() -> None:
+def test_an_existing_label_is_refused_unless_forced() -> None:
     body: JsonObject = {"commonLabels": {"team": "red"}}
 
     with pytest.raises(RenderError) as caught:
@@ -119,7 +119,7 @@ def test_labels_in_templates_need_labels_without_selectors() -> None:
     assert caught.value.code == "render.kustomize.label"
 
 
-def test_labels_without_selectors_join_the_entry_of_their_like() -> None:
+def test_labels_without_selectors_are_added_as_an_entry() -> None:
     body: JsonObject = {"labels": [{"pairs": {"a": "b"}, "includeSelectors": True}]}
 
     result = changed(body, ArgoOverrides(common_labels={"x": "z"}, label_without_selector=True))
@@ -179,7 +179,7 @@ def test_images_and_labels_of_argo_name_variables_of_the_build() -> None:
 @pytest.mark.parametrize(
     "path", ["https://example.com/a", "git@host:a", "/abs", "file:///abs", "GitHub.com/a/b"]
 )
-def test_flux_takes_only_components_of_its_own_tree(path: str) -> None:
+def test_flux_accepts_only_components_of_its_own_tree(path: str) -> None:
     with pytest.raises(RenderError) as caught:
         changed({}, FluxOverrides(components=(path,)))
 
@@ -212,7 +212,7 @@ def test_flux_appends_patches_and_sets_names_and_namespace() -> None:
     ]
 
 
-def test_flux_asks_for_origins_where_a_file_names_no_resources() -> None:
+def test_flux_adds_origin_annotations_where_a_file_names_no_resources() -> None:
     without = changed({"configMapGenerator": []}, FluxOverrides())
     made = changed({"namespace": "_placeholder"}, FluxOverrides(), made=True)
 
@@ -234,7 +234,7 @@ def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
     assert generate_kustomization([])["namespace"] == "_placeholder"
 
 
-def test_common_metadata_wins_over_what_is_there() -> None:
+def test_common_metadata_overrides_existing_metadata() -> None:
     body: JsonObject = {"metadata": {"name": "a", "labels": {"x": "old", "y": "kept"}}}
     document = Document(body, Location("a.yaml"))
 
@@ -248,7 +248,7 @@ def test_common_metadata_wins_over_what_is_there() -> None:
     assert body["metadata"] == {"name": "a", "labels": {"x": "old", "y": "kept"}}
 
 
-def test_a_patch_does_not_print_itself() -> None:
+def test_a_patch_is_not_in_a_repr() -> None:
     assert "hunter2" not in repr(
         ArgoOverrides(patches=(KustomizePatch(patch="password: hunter2"),))
     )

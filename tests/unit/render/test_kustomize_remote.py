@@ -1,4 +1,4 @@
-"""What kustomize would look for on the network."""
+"""Which references kustomize would fetch from the network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tidegate.render.kustomize.kustomization import is_remote, is_remote_directo
         "FILE://etc",
     ],
 )
-def test_it_is_remote(text: str) -> None:
+def test_a_url_is_remote(text: str) -> None:
     assert is_remote(text)
 
 
@@ -50,7 +50,7 @@ def test_it_is_remote(text: str) -> None:
         "a?ref=b",
     ],
 )
-def test_it_is_a_path(text: str) -> None:
+def test_a_path_is_not_remote(text: str) -> None:
     assert not is_remote(text)
 
 

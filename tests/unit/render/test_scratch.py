@@ -1,4 +1,4 @@
-"""Directories for what must not stay, while others tidy up what was left behind."""
+"""Scratch directories, while other processes remove leftovers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from tidegate.render.scratch import remove_leftovers, scratch_directory
 
 
-def test_one_that_somebody_tidies_away_before_it_is_held_is_made_again(
+def test_a_directory_that_is_removed_before_it_is_locked_is_created_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another command may begin in that very moment: this one ended in an ExceptionGroup."""
-    made, make = list[Path](), tempfile.mkdtemp
+    created, make = list[Path](), tempfile.mkdtemp
 
     def quickly(prefix: str, dir: Path) -> str:  # noqa: A002 - as it is called there
         path = make(prefix=prefix, dir=dir)
-        made.append(Path(path))
-        if len(made) == 1:
+        created.append(Path(path))
+        if len(created) == 1:
             remove_leftovers(dir)
         return path
 
@@ -30,5 +30,5 @@ def test_one_that_somebody_tidies_away_before_it_is_held_is_made_again(
         remove_leftovers(folder.parent)
         assert folder.is_dir()
 
-    assert made[1:] == [folder]
+    assert created[1:] == [folder]
     assert not folder.exists()

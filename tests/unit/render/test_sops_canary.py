@@ -1,4 +1,4 @@
-"""A canary in each decrypted file is looked for wherever a run can leave something."""
+"""Decrypted values must not be in logs, errors, reprs or files: each file contains a canary."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def key() -> AgeKey:
     return AgeKey.generate()
 
 
-def left_behind() -> set[Path]:
+def leftovers() -> set[Path]:
     """Scratch directories of this process."""
     roots = (MEMORY, Path(tempfile.gettempdir()))
     return {path for root in roots for path in root.glob(f"{PREFIX}{os.getpid()}-*")}
 
 
 @pytest.mark.parametrize("name", FILES)
-async def test_a_decrypted_file_shows_nothing_of_itself(
+async def test_a_decrypted_file_is_not_printed_or_logged(
     name: str,
     key: AgeKey,
     tmp_path: Path,
@@ -64,7 +64,7 @@ async def test_a_decrypted_file_shows_nothing_of_itself(
     assert list(temporary.iterdir()) == []
 
 
-async def test_decrypted_objects_do_not_print(key: AgeKey, tmp_path: Path) -> None:
+async def test_decrypted_objects_are_not_in_a_repr(key: AgeKey, tmp_path: Path) -> None:
     documents = read_documents(encrypt(tmp_path / "a.yaml", FILES["a.yaml"], key), "a.yaml")
 
     decrypted = await decrypt(documents, key.keys)
@@ -74,7 +74,7 @@ async def test_decrypted_objects_do_not_print(key: AgeKey, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", FILES)
-async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: Path) -> None:
+async def test_no_error_contains_decrypted_values(name: str, key: AgeKey, tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / name, FILES[name], key)
     spot = encrypted.rindex(b"data:", 0, encrypted.rindex(b"type:")) + len(b"data:")
     damaged = encrypted[:spot] + b"AAAA" + encrypted[spot + 4 :]
@@ -90,16 +90,16 @@ async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: P
     assert CANARY not in message
 
 
-async def test_the_program_leaves_nothing_behind() -> None:
+async def test_the_program_leaves_no_files() -> None:
     source = (FOLDER / "pgp-secret.yaml").read_bytes()
 
     file = await decrypt_file(source, PGP, location=Location("pgp.yaml"))
 
     assert b"hunter2" in file.content
-    assert left_behind() == set()
+    assert leftovers() == set()
 
 
-def test_a_broken_substitution_does_not_tell_the_value() -> None:
+def test_an_error_of_a_substitution_does_not_contain_the_value() -> None:
     document = Document({"kind": "Secret", "stringData": {"a": "${secret}"}}, Location("a.yaml"))
 
     with pytest.raises(TidegateError) as caught:
@@ -124,7 +124,7 @@ def test_a_scratch_directory_is_gone_after_an_error_too() -> None:
     with pytest.raises(ZeroDivisionError), scratch_directory():
         _ = 1 // 0
 
-    assert left_behind() == set()
+    assert leftovers() == set()
 
 
 KILLED = """
@@ -137,7 +137,7 @@ with scratch_directory() as path:
 """
 
 
-def test_what_a_kill_leaves_is_removed_by_the_next_process_and_nothing_else_is() -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next_and_nothing_else_is() -> None:
     with (
         scratch_directory() as ours,
         subprocess.Popen(
@@ -162,13 +162,13 @@ def test_what_a_kill_leaves_is_removed_by_the_next_process_and_nothing_else_is()
 
 
 @pytest.mark.parametrize("module", ["pyrage", "cryptography.exceptions"])
-async def test_a_missing_extra_is_told(
+async def test_a_missing_extra_is_reported(
     module: str, key: AgeKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", key)
     monkeypatch.setitem(sys.modules, module, None)
 
-    with pytest.raises(TidegateError, match=f"package `{module.partition('.')[0]}`") as caught:
+    with pytest.raises(TidegateError, match=f"`{module.partition('.')[0]}`") as caught:
         await decrypt_file(encrypted, key.keys, location=Location("a.yaml"))
 
     assert caught.value.code == "render.sops.extra"

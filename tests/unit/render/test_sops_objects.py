@@ -1,4 +1,4 @@
-"""Objects are decrypted after the build, and each keeps its place."""
+"""Objects are decrypted after the build, and each keeps its location."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def secret_of(entries: dict[str, bytes], **annotations: str) -> Document:
     return read_documents(body, "files.yaml")[0]
 
 
-async def test_objects_of_any_kind_are_decrypted_and_keep_their_places(
+async def test_objects_of_any_kind_are_decrypted_and_keep_their_locations(
     key: AgeKey, encrypted: bytes
 ) -> None:
     documents = (*read_documents(encrypted, "a.yaml"), *read_documents(PLAIN, "plain.yaml"))
@@ -167,14 +167,16 @@ def test_encrypted_objects_are_found(encrypted: bytes) -> None:
     assert result == (secret, deployment)
 
 
-async def test_without_a_key_everything_stops(encrypted: bytes) -> None:
+async def test_without_a_key_nothing_is_decrypted(encrypted: bytes) -> None:
     with pytest.raises(RenderError) as caught:
         await decrypt(read_documents(encrypted, "a.yaml"), Keys())
 
     assert caught.value.code == "render.sops.key"
 
 
-async def test_offline_placeholders_stand_in_and_it_is_told(key: AgeKey, encrypted: bytes) -> None:
+async def test_offline_placeholders_replace_values_and_errors_are_reported(
+    key: AgeKey, encrypted: bytes
+) -> None:
     decrypted = await decrypt(read_documents(encrypted, "a.yaml"), Keys(), offline=True)
 
     assert decrypted.documents[0].body["stringData"] == {
@@ -191,13 +193,13 @@ async def test_offline_placeholders_stand_in_and_it_is_told(key: AgeKey, encrypt
     assert key.recipient in str(decrypted.errors[0])
 
 
-@pytest.mark.parametrize("loses", ["all of it", "its seal"])
-async def test_encrypted_values_that_no_block_speaks_of_are_no_plain_values(
-    key: AgeKey, encrypted: bytes, loses: str
+@pytest.mark.parametrize("removed", ["block", "MAC"])
+async def test_encrypted_values_without_a_sops_block_are_not_plain_values(
+    key: AgeKey, encrypted: bytes, removed: str
 ) -> None:
     document = read_documents(encrypted, "a.yaml")[0]
     block = document.body.pop("sops")
-    if loses == "its seal" and isinstance(block, dict):
+    if removed == "MAC" and isinstance(block, dict):
         document.body["sops"] = {name: part for name, part in block.items() if name != "mac"}
 
     decrypted = await decrypt([document], key.keys, offline=True)

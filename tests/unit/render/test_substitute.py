@@ -1,4 +1,4 @@
-"""Variables in objects, as Flux puts them in.
+"""Variables in objects, as Flux substitutes them.
 
 tests/data/envsubst holds the answers of fluxcd/pkg/envsubst 1.8.0 with sigs.k8s.io/yaml 1.6.0.
 """
@@ -59,7 +59,7 @@ def document_of(**fields: Json) -> Document:
     return Document({"kind": "Test", **fields}, Location("a.yaml", 3, 1))
 
 
-def test_every_expansion_gives_what_flux_gives() -> None:
+def test_every_expansion_has_the_result_of_flux() -> None:
     variables, rows = recorded("expansions.jsonl")
     theirs = [msgspec.json.decode(row, type=Expanded) for row in rows]
 
@@ -69,7 +69,7 @@ def test_every_expansion_gives_what_flux_gives() -> None:
     assert ours == theirs
 
 
-def test_every_object_becomes_what_flux_makes_of_it() -> None:
+def test_every_object_has_the_result_of_flux() -> None:
     variables, rows = recorded("objects.jsonl")
     wrong = []
 
@@ -87,7 +87,7 @@ def test_every_object_becomes_what_flux_makes_of_it() -> None:
     assert wrong == []
 
 
-def test_types_are_found_anew_whatever_quotes_the_file_had() -> None:
+def test_types_are_resolved_again_whatever_quotes_the_file_had() -> None:
     (document,) = read_documents('spec: {replicas: "${n}", image: "web:${tag}"}', "a.yaml")
 
     done = substitute(document, Variables({"n": "3", "tag": "1.10"}))
@@ -109,20 +109,20 @@ def test_an_object_opts_out_by_a_label_or_an_annotation(place: str) -> None:
     assert substitute(document, Variables({"x": "y"})) is document
 
 
-def test_the_opt_out_is_read_to_the_letter() -> None:
+def test_the_opt_out_is_case_sensitive() -> None:
     document = document_of(metadata={"annotations": {OPT_OUT: "Disabled"}}, a="${x}")
 
     assert substitute(document, Variables({"x": "z"})).body["a"] == "z"
 
 
-def test_without_variables_nothing_is_done_unless_it_must_be_always() -> None:
+def test_without_variables_nothing_is_substituted_unless_it_is_forced() -> None:
     document = document_of(color="${color:=blue}")
 
     assert substitute(document, Variables()) is document
     assert substitute(document, Variables(), even_without_variables=True).body["color"] == "blue"
 
 
-def test_an_object_without_a_dollar_is_left_as_it_is() -> None:
+def test_an_object_without_a_dollar_is_not_changed() -> None:
     document = document_of(a="b", metadata={"labels": {"x": "y"}})
 
     assert substitute(document, Variables({"x": "y"})) is document
@@ -131,14 +131,14 @@ def test_an_object_without_a_dollar_is_left_as_it_is() -> None:
 def test_a_missing_variable_is_named_with_its_field() -> None:
     document = document_of(spec={"list": ["a", "${missing}"]})
 
-    with pytest.raises(RenderError, match="variable `missing` is not set") as caught:
+    with pytest.raises(RenderError, match="`missing`") as caught:
         substitute(document, Variables({"x": "y"}))
 
     assert caught.value.code == "render.substitute.missing"
     assert str(caught.value.location) == "a.yaml:3:1 (spec.list[1])"
 
 
-def test_a_missing_variable_is_empty_if_nobody_is_strict() -> None:
+def test_a_missing_variable_is_empty_unless_strict() -> None:
     done = substitute(document_of(a="x${missing}y"), Variables({"x": "y"}), strict=False)
 
     assert done.body["a"] == "xy"
@@ -147,7 +147,7 @@ def test_a_missing_variable_is_empty_if_nobody_is_strict() -> None:
 def test_an_expansion_that_cannot_be_read_is_refused_with_its_field() -> None:
     document = document_of(script="echo ${name@Q}")
 
-    with pytest.raises(RenderError, match="opens no expansion") as caught:
+    with pytest.raises(RenderError) as caught:
         substitute(document, Variables({"x": "y"}))
 
     assert caught.value.code == "render.substitute.syntax"
@@ -155,18 +155,18 @@ def test_an_expansion_that_cannot_be_read_is_refused_with_its_field() -> None:
     assert OPT_OUT in caught.value.hint
 
 
-def test_expansions_nest_only_so_deep() -> None:
+def test_the_depth_of_nested_expansions_is_limited() -> None:
     text = "${a:-" * 500 + "}" * 500
 
-    with pytest.raises(SubstitutionError, match="nested more than 100 deep"):
+    with pytest.raises(SubstitutionError, match=r"\b100\b"):
         expand(text, {}, strict=False)
 
 
 @pytest.mark.parametrize("value", ["a: b: c", "[", "x\n---\ny", "\x07"])
-def test_an_object_that_is_no_yaml_any_more_is_refused(value: str) -> None:
+def test_a_value_that_makes_the_object_invalid_yaml_is_refused(value: str) -> None:
     document = document_of(a="${x}")
 
-    with pytest.raises(RenderError, match="no longer a YAML mapping") as caught:
+    with pytest.raises(RenderError) as caught:
         substitute(document, Variables({"x": value}))
 
     assert caught.value.code == "render.substitute.result"
@@ -187,7 +187,7 @@ def test_later_sources_win_and_inline_values_over_all() -> None:
 
 
 def test_a_missing_source_is_refused_unless_it_is_optional() -> None:
-    with pytest.raises(RenderError, match="no ConfigMap `cluster`") as caught:
+    with pytest.raises(RenderError, match="ConfigMap `cluster`") as caught:
         collect_variables(
             [VariableSource(kind="ConfigMap", name="cluster", values=None)],
             location=Location("ks.yaml", 4),
@@ -199,7 +199,7 @@ def test_a_missing_source_is_refused_unless_it_is_optional() -> None:
 
 @pytest.mark.parametrize("name", ["my-key", "1st", "", "a.b", "é", "a\n"])
 def test_a_bad_name_is_refused_even_if_nothing_uses_it(name: str) -> None:
-    with pytest.raises(RenderError, match="cannot be the name of a variable") as caught:
+    with pytest.raises(RenderError) as caught:
         collect_variables(
             [VariableSource(kind="ConfigMap", name="a", values={"good": "x", name: "x"})]
         )
@@ -207,7 +207,7 @@ def test_a_bad_name_is_refused_even_if_nothing_uses_it(name: str) -> None:
     assert caught.value.code == "render.substitute.name"
 
 
-def test_values_do_not_print() -> None:
+def test_values_are_not_in_a_repr() -> None:
     variables = collect_variables(
         [VariableSource(kind="Secret", name="a", values={"token": "hunter2"})]
     )

@@ -16,8 +16,8 @@ DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}
 
 
 async def a_cluster(provisioning: Ms = Ms(2 * SECOND)) -> SmallCluster:
-    made = provisioner_controller(provisioning)
-    return await SmallCluster(CLAIMS, CONSUMERS, PROTECTED_CLAIMS, VOLUMES, made).open()
+    provisioner = provisioner_controller(provisioning)
+    return await SmallCluster(CLAIMS, CONSUMERS, PROTECTED_CLAIMS, VOLUMES, provisioner).open()
 
 
 def a_claim(**spec: Json) -> JsonObject:
@@ -55,7 +55,7 @@ def a_pod() -> JsonObject:
     return an_object("v1", "Pod", "app", spec={"containers": [container], "volumes": [volume]})
 
 
-async def test_a_claim_is_bound_when_its_volume_has_been_made() -> None:
+async def test_a_claim_is_bound_when_its_volume_has_been_created() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class())
     await cluster.create(a_claim(storageClassName="fast"))
@@ -79,7 +79,7 @@ async def test_a_claim_is_bound_when_its_volume_has_been_made() -> None:
     assert await cluster.reasons("disk") == ["ExternalProvisioning", "ProvisioningSucceeded"]
 
 
-async def test_provisioning_takes_as_long_as_it_is_told_to() -> None:
+async def test_provisioning_takes_as_long_as_configured() -> None:
     cluster = await a_cluster(Ms(90 * SECOND))
     await cluster.create(a_class())
     await cluster.create(a_claim(storageClassName="fast"))
@@ -92,22 +92,22 @@ async def test_provisioning_takes_as_long_as_it_is_told_to() -> None:
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
-async def test_a_claim_that_waits_for_its_first_consumer_is_bound_when_a_pod_comes() -> None:
+async def test_a_claim_that_waits_for_its_first_consumer_is_bound_when_a_pod_is_created() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class(mode="WaitForFirstConsumer"))
     await cluster.create(a_claim(storageClassName="fast"))
     await cluster.until(Ms(60 * SECOND))
-    before, result = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
+    before, reasons = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
 
     await cluster.create(a_pod())
     await cluster.until(Ms(63 * SECOND))
 
     assert before == {"phase": "Pending"}
-    assert result == ["WaitForFirstConsumer"]
+    assert reasons == ["WaitForFirstConsumer"]
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
-async def test_a_pod_may_come_before_the_claim_that_waits_for_it() -> None:
+async def test_a_pod_may_be_created_before_the_claim_that_waits_for_it() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class(mode="WaitForFirstConsumer"))
     await cluster.create(a_pod())
@@ -119,17 +119,19 @@ async def test_a_pod_may_come_before_the_claim_that_waits_for_it() -> None:
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
-async def test_a_claim_of_a_class_that_is_missing_says_so_and_is_met_when_the_class_comes() -> None:
+async def test_a_claim_of_a_missing_class_has_an_event_and_is_bound_when_the_class_is_created() -> (
+    None
+):
     cluster = await a_cluster()
     await cluster.create(a_claim(storageClassName="fast"))
     await cluster.until(Ms(30 * SECOND))
-    before, result = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
+    before, reasons = await cluster.status(CLAIM, "disk"), await cluster.reasons("disk")
 
     await cluster.create(a_class())
     await cluster.until(Ms(33 * SECOND))
 
     assert before == {"phase": "Pending"}
-    assert result == ["ProvisioningFailed"]
+    assert reasons == ["ProvisioningFailed"]
     assert (await cluster.status(CLAIM, "disk"))["phase"] == "Bound"
 
 
@@ -155,7 +157,7 @@ async def test_a_claim_without_a_class_gets_the_default_class() -> None:
     assert get_text(volume, "spec", "storageClassName") == "standard"
 
 
-async def test_a_claim_that_wants_no_class_does_not_get_the_default() -> None:
+async def test_a_claim_with_an_empty_class_does_not_get_the_default() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class("standard", metadata={"name": "standard", "annotations": DEFAULT}))
 
@@ -182,7 +184,9 @@ async def test_a_claim_takes_the_smallest_volume_that_is_large_enough() -> None:
 
 
 @pytest.mark.parametrize(("policy", "phases"), [("Delete", []), ("Retain", ["Released"])])
-async def test_a_volume_is_given_up_as_its_class_says(policy: str, phases: list[str]) -> None:
+async def test_a_volume_is_released_by_the_policy_of_its_class(
+    policy: str, phases: list[str]
+) -> None:
     cluster = await a_cluster()
     await cluster.create(a_class(reclaimPolicy=policy))
     claim = await cluster.create(a_claim(storageClassName="fast"))
@@ -194,7 +198,7 @@ async def test_a_volume_is_given_up_as_its_class_says(policy: str, phases: list[
     assert [get_text(item, "status", "phase") for item in await cluster.all_of(VOLUME)] == phases
 
 
-async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
+async def test_a_claim_whose_volume_is_deleted_is_lost() -> None:
     cluster = await a_cluster()
     await cluster.create(a_volume("by-hand", "10Gi"))
     await cluster.create(a_claim(storageClassName="by-hand"))
@@ -207,7 +211,7 @@ async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
     assert await cluster.status(CLAIM, "disk") == {"phase": "Lost"}
 
 
-async def test_a_claim_that_a_pod_uses_goes_when_the_pod_has_gone() -> None:
+async def test_a_claim_in_use_is_deleted_after_its_pod() -> None:
     cluster = await a_cluster()
     await cluster.create(a_class())
     claim = await cluster.create(a_claim(storageClassName="fast"))

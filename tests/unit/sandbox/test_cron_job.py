@@ -20,9 +20,9 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(CRON_JOBS, JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS).open()
 
 
-def a_cron_job(schedule: str, *, told: JsonObject | None = None, **spec: Json) -> JsonObject:
+def a_cron_job(schedule: str, *, annotations: JsonObject | None = None, **spec: Json) -> JsonObject:
     pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
-    template: Json = {"metadata": {"annotations": told or {}}, "spec": pod}
+    template: Json = {"metadata": {"annotations": annotations or {}}, "spec": pod}
     job: Json = {"metadata": {"labels": {"app": "tidy"}}, "spec": {"template": template}}
     return an_object(
         "batch/v1", "CronJob", "tidy", spec={"schedule": schedule, "jobTemplate": job, **spec}
@@ -68,7 +68,7 @@ async def test_a_job_carries_the_labels_of_its_template_and_names_its_cron_job()
 async def test_a_job_that_runs_is_listed_as_active() -> None:
     cluster = await a_cluster()
 
-    await cluster.create(a_cron_job("* * * * *", told=notes(outcome="hang")))
+    await cluster.create(a_cron_job("* * * * *", annotations=notes(outcome="hang")))
     await cluster.until(Ms(2 * MINUTE + SECOND))
 
     status = await cluster.status(CRON_JOB, "tidy")
@@ -78,11 +78,11 @@ async def test_a_job_that_runs_is_listed_as_active() -> None:
     ]
 
 
-async def test_forbid_lets_no_job_begin_while_one_runs() -> None:
+async def test_forbid_starts_no_job_while_one_runs() -> None:
     cluster = await a_cluster()
     hanging = notes(outcome="hang")
 
-    await cluster.create(a_cron_job("* * * * *", told=hanging, concurrencyPolicy="Forbid"))
+    await cluster.create(a_cron_job("* * * * *", annotations=hanging, concurrencyPolicy="Forbid"))
     await cluster.until(Ms(3 * MINUTE + SECOND))
 
     assert await jobs(cluster) == [f"tidy-{FIRST + 1}"]
@@ -93,7 +93,7 @@ async def test_replace_deletes_the_job_that_runs() -> None:
     cluster = await a_cluster()
     hanging = notes(outcome="hang")
 
-    await cluster.create(a_cron_job("* * * * *", told=hanging, concurrencyPolicy="Replace"))
+    await cluster.create(a_cron_job("* * * * *", annotations=hanging, concurrencyPolicy="Replace"))
     await cluster.until(Ms(3 * MINUTE + 2 * SECOND))
 
     status = await cluster.status(CRON_JOB, "tidy")
@@ -110,16 +110,16 @@ async def test_only_the_last_three_jobs_that_passed_are_kept() -> None:
     assert await jobs(cluster) == [f"tidy-{FIRST + minute}" for minute in (4, 5, 6)]
 
 
-async def test_a_suspended_cron_job_makes_nothing_and_then_only_what_is_due_last() -> None:
+async def test_a_suspended_cron_job_creates_no_job_and_after_that_only_the_last_one_due() -> None:
     cluster = await a_cluster()
     cron_job = await cluster.create(a_cron_job("*/10 * * * *", suspend=True))
     await cluster.until(Ms(HOUR + 5 * MINUTE))
-    asleep = await jobs(cluster)
+    while_suspended = await jobs(cluster)
 
     await cluster.client.patch(cron_job, {"spec": {"suspend": False}})
     await cluster.until(Ms(HOUR + 6 * MINUTE))
 
-    assert asleep == []
+    assert while_suspended == []
     assert await jobs(cluster) == [f"tidy-{FIRST + 60}"]
 
 
@@ -144,7 +144,7 @@ async def test_a_time_zone_moves_the_schedule() -> None:
     assert await jobs(cluster) == [f"tidy-{FIRST + 24 * 60}"]
 
 
-async def test_a_time_zone_that_nobody_knows_is_told() -> None:
+async def test_an_unknown_time_zone_is_reported() -> None:
     cluster = await a_cluster()
 
     await cluster.create(a_cron_job("* * * * *", timeZone="Nowhere/Else"))

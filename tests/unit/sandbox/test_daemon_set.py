@@ -1,4 +1,4 @@
-"""DaemonSets in virtual time: which nodes have a pod, and how many go without one."""
+"""DaemonSets in virtual time: which nodes have a pod, and how many have none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def most_pods(stage: Stage) -> int:
     return max(int(str(sample[0])) for sample in stage.samples if isinstance(sample, list))
 
 
-def placed(stage: Stage) -> list[str]:
+def node_names(stage: Stage) -> list[str]:
     return sorted(get_text(pod.body, "spec", "nodeName") for pod in stage.all_of(POD))
 
 
@@ -42,7 +42,7 @@ def a_node(name: str, *, taints: Json = None, **labels: str) -> JsonObject:
     }
 
 
-def on(template: JsonObject, **spec: Json) -> JsonObject:
+def with_pod_spec(template: JsonObject, **spec: Json) -> JsonObject:
     return {**template, "spec": {**get_mapping(template, "spec"), **spec}}
 
 
@@ -50,13 +50,13 @@ async def test_every_node_has_one_pod_and_a_new_node_gets_one() -> None:
     stage = await Stage().open(nodes=2)
     await stage.do(a_workload(AGENT))
     await stage.run()
-    before = placed(stage)
+    before = node_names(stage)
 
     await stage.apply(a_node("node-9"))
     await stage.run()
 
     assert before == ["node-0", "node-1"]
-    assert placed(stage) == ["node-0", "node-1", "node-9"]
+    assert node_names(stage) == ["node-0", "node-1", "node-9"]
     assert stage.count(AGENT, "numberReady") == 3
 
 
@@ -71,36 +71,38 @@ async def test_without_nodes_there_is_nothing_to_wait_for() -> None:
     assert stage.count(AGENT, "desiredNumberScheduled") == 0
 
 
-async def test_a_node_selector_and_a_taint_say_where_pods_go() -> None:
+async def test_a_node_selector_and_a_taint_decide_where_pods_run() -> None:
     stage = await Stage().open(nodes=0)
     taint: Json = [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]
     await stage.apply(a_node("plain"))
     await stage.apply(a_node("fast", disk="ssd"))
-    await stage.apply(a_node("taken", taints=taint, disk="ssd"))
+    await stage.apply(a_node("dedicated", taints=taint, disk="ssd"))
 
-    await stage.do(a_workload(AGENT, template=on(a_template(), nodeSelector={"disk": "ssd"})))
+    await stage.do(
+        a_workload(AGENT, template=with_pod_spec(a_template(), nodeSelector={"disk": "ssd"}))
+    )
     await stage.run()
 
-    assert placed(stage) == ["fast"]
+    assert node_names(stage) == ["fast"]
     assert stage.count(AGENT, "desiredNumberScheduled") == 1
 
 
-async def test_a_toleration_lets_a_pod_go_where_a_taint_keeps_others_away() -> None:
+async def test_a_toleration_lets_a_pod_run_on_a_tainted_node() -> None:
     stage = await Stage().open(nodes=0)
     taint: Json = [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]
-    await stage.apply(a_node("taken", taints=taint))
+    await stage.apply(a_node("dedicated", taints=taint))
 
-    borne: Json = [{"key": "dedicated", "operator": "Exists"}]
-    await stage.do(a_workload(AGENT, template=on(a_template(), tolerations=borne)))
+    tolerations: Json = [{"key": "dedicated", "operator": "Exists"}]
+    await stage.do(a_workload(AGENT, template=with_pod_spec(a_template(), tolerations=tolerations)))
     await stage.run()
 
-    assert placed(stage) == ["taken"]
+    assert node_names(stage) == ["dedicated"]
 
 
 @pytest.mark.parametrize(
     ("unavailable", "least"), [(1, 3), (2, 2), ("50%", 2), ("100%", 0)], ids=str
 )
-async def test_no_more_nodes_go_without_a_pod_than_may(unavailable: int | str, least: int) -> None:
+async def test_the_limit_of_unavailable_nodes_is_kept(unavailable: int | str, least: int) -> None:
     stage = await Stage(sample=counts).open(nodes=4)
     strategy: Json = {"rollingUpdate": {"maxUnavailable": unavailable}}
     await stage.do(a_workload(AGENT, updateStrategy=strategy))

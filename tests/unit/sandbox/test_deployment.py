@@ -1,4 +1,4 @@
-"""Deployments in virtual time: what a rollout never does, and what it ends in."""
+"""Deployments in virtual time: the limits of a rollout, and its result."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def alive_and_ready(view: ObjectReader) -> Json:
 def revisions(stage: Stage) -> dict[str, int]:
     """The size of each ReplicaSet, by its revision."""
     return {
-        annotation(unit_resource, REVISION): get_int(unit_resource.body, "spec", "replicas")
-        for unit_resource in stage.all_of(REPLICA_SET)
+        annotation(replica_set, REVISION): get_int(replica_set.body, "spec", "replicas")
+        for replica_set in stage.all_of(REPLICA_SET)
     }
 
 
@@ -68,7 +68,7 @@ async def test_a_rollout_keeps_to_its_limits_at_every_moment(
     assert stage.images() == ["2"] * replicas
 
 
-async def test_old_pods_go_only_as_fast_as_new_ones_become_available() -> None:
+async def test_old_pods_are_deleted_only_as_fast_as_new_ones_become_available() -> None:
     stage = await Stage().open()
     strategy = rolling(surge=1, unavailable=1)
     await stage.do(a_workload(WEB, replicas=4, strategy=strategy))
@@ -133,11 +133,11 @@ async def test_a_rollout_that_is_superseded_half_way_ends_in_the_newest_revision
     assert revisions(stage) == {"1": 0, "2": 0, "3": 3}
 
 
-async def test_going_back_reuses_the_old_replica_set_under_a_new_number() -> None:
+async def test_a_rollback_reuses_the_old_replica_set_under_a_new_number() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(WEB, replicas=2))
     await stage.run()
-    first = [unit_resource.ref.name for unit_resource in stage.all_of(REPLICA_SET)]
+    first = [replica_set.ref.name for replica_set in stage.all_of(REPLICA_SET)]
     await stage.do(a_workload(WEB, replicas=2, template=SECOND_IMAGE))
     await stage.run()
 
@@ -145,9 +145,7 @@ async def test_going_back_reuses_the_old_replica_set_under_a_new_number() -> Non
     await stage.run()
 
     again = [
-        unit_resource
-        for unit_resource in stage.all_of(REPLICA_SET)
-        if unit_resource.ref.name in first
+        replica_set for replica_set in stage.all_of(REPLICA_SET) if replica_set.ref.name in first
     ]
     assert revisions(stage) == {"2": 0, "3": 2}
     assert annotation(again[0], HISTORY) == "1"
@@ -157,8 +155,8 @@ async def test_going_back_reuses_the_old_replica_set_under_a_new_number() -> Non
 async def test_no_more_old_replica_sets_are_kept_than_the_history_allows() -> None:
     stage = await Stage().open()
 
-    for number_ in range(1, 6):
-        image = a_template(image=f"app:{number_}")
+    for number in range(1, 6):
+        image = a_template(image=f"app:{number}")
         await stage.do(a_workload(WEB, template=image, revisionHistoryLimit=2))
         await stage.run()
 
@@ -195,19 +193,19 @@ async def test_min_ready_seconds_delay_what_counts_as_available() -> None:
     assert stage.count(WEB, "availableReplicas") == 2
 
 
-async def test_a_pod_that_is_refused_is_told_of_and_made_once_it_may_be() -> None:
+async def test_a_pod_that_is_refused_is_reported_and_created_once_it_is_allowed() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(WEB, replicas=2, template=a_template(account="builder")))
     await stage.run(Ms(MINUTE))
     refused = stage.condition(WEB, "ReplicaFailure")
-    result = stage.events("FailedCreate")
+    events = stage.events("FailedCreate")
 
     await stage.do(an_account("builder"))
     await stage.run(Ms(2 * MINUTE))
 
     assert refused == "True FailedCreate"
-    assert len(result) == 1
-    assert 'serviceaccount "builder" not found' in result[0]
+    assert len(events) == 1
+    assert 'serviceaccount "builder" not found' in events[0]
     assert stage.condition(WEB, "ReplicaFailure") == ""
     assert stage.count(WEB, "availableReplicas") == 2
 
@@ -226,7 +224,7 @@ async def test_scaling_in_the_middle_of_a_rollout_is_shared_in_proportion() -> N
     assert revisions(stage) == {"1": 7, "2": 3}
 
 
-async def test_a_deployment_at_rest_is_not_written_to() -> None:
+async def test_an_unchanged_deployment_is_not_written() -> None:
     stage = await Stage(sample=lambda view: len(view.list_objects(POD))).open()
     await stage.do(a_workload(WEB, replicas=3))
     await stage.run()
@@ -237,7 +235,7 @@ async def test_a_deployment_at_rest_is_not_written_to() -> None:
     assert stage.samples == []
 
 
-async def test_every_change_of_scale_is_told_as_an_event() -> None:
+async def test_every_change_of_scale_has_an_event() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(WEB, replicas=2))
     await stage.run()

@@ -1,4 +1,4 @@
-"""Whatever is done to a Deployment, and whenever: it comes to rest as it was asked last."""
+"""Whatever is done to a Deployment, and whenever: its last spec is reached."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tidegate.sandbox.kinds import POD
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked for, and for how long it is left alone."""
+class SpecChange:
+    """A new spec, and how long it stays."""
 
     replicas: int
     image: int
@@ -27,9 +27,9 @@ class Wish:
     pause: int
 
 
-wishes = st.lists(
+changes = st.lists(
     st.builds(
-        Wish,
+        SpecChange,
         replicas=st.integers(0, 6),
         image=st.integers(1, 3),
         outcome=st.sampled_from(["", "", "never", "crash"]),
@@ -54,24 +54,24 @@ def alive(view: ObjectReader) -> Json:
 
 
 @settings(max_examples=20, deadline=None)
-@given(wishes=wishes, strategy=strategies)
-async def test_a_deployment_comes_to_rest_as_it_was_asked_last(
-    wishes: list[Wish], strategy: dict[str, Json]
+@given(changes=changes, strategy=strategies)
+async def test_a_deployment_reaches_its_last_spec(
+    changes: list[SpecChange], strategy: dict[str, Json]
 ) -> None:
     stage = await Stage(sample=alive).open()
-    for wish in wishes:
-        notes = {"outcome": wish.outcome} if wish.outcome else {}
-        template = a_template(image=f"app:{wish.image}", **notes)
+    for change in changes:
+        notes = {"outcome": change.outcome} if change.outcome else {}
+        template = a_template(image=f"app:{change.image}", **notes)
         body = a_workload(
             WEB,
-            replicas=wish.replicas,
+            replicas=change.replicas,
             template=template,
-            paused=wish.is_paused,
+            paused=change.is_paused,
             strategy=strategy,
         )
         await stage.do(body)
-        await stage.run(Ms(wish.pause))
-    last = wishes[-1]
+        await stage.run(Ms(change.pause))
+    last = changes[-1]
 
     await stage.do(
         a_workload(

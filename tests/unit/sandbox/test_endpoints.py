@@ -47,7 +47,7 @@ async def the_slice(cluster: SmallCluster) -> JsonObject:
 
 
 def readiness(slice_: JsonObject) -> dict[str, bool]:
-    """By pod, whether it takes requests."""
+    """By pod, whether it is ready."""
     return {
         get_text(endpoint, "targetRef", "name"): get_value(endpoint, "conditions", "ready") is True
         for endpoint in get_mappings(slice_, "endpoints")
@@ -112,7 +112,7 @@ async def test_a_pod_without_an_address_is_no_endpoint() -> None:
     assert readiness(await the_slice(cluster)) == {}
 
 
-async def test_a_pod_that_is_gone_is_no_endpoint_any_more() -> None:
+async def test_a_deleted_pod_is_no_endpoint_any_more() -> None:
     cluster = await a_cluster()
     await cluster.create(a_service())
     pod = await a_pod(cluster, "a", "10.0.0.1")
@@ -138,7 +138,7 @@ async def test_a_named_port_is_looked_up_in_each_pod() -> None:
     assert sorted(str(port) for port in ports) == ["8001", "8002"]
 
 
-async def test_a_headless_service_has_endpoints_and_says_so() -> None:
+async def test_a_headless_service_has_endpoints_and_a_label() -> None:
     cluster = await a_cluster()
     await cluster.create(a_service(clusterIP="None"))
 
@@ -174,7 +174,7 @@ async def test_the_labels_of_a_service_are_those_of_its_slices() -> None:
     assert "tier" not in get_mapping(after, "metadata", "labels")
 
 
-async def test_a_service_that_goes_takes_its_slices_along() -> None:
+async def test_the_slices_of_a_deleted_service_are_deleted() -> None:
     cluster = await a_cluster()
     service = await cluster.create(a_service())
     await the_slice(cluster)

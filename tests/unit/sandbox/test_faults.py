@@ -1,4 +1,4 @@
-"""Which calls are hit, by what, and what happens by itself."""
+"""Which calls are hit by which faults, and faults at a given time."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def effects(
     return [faults.effects_for_call(call, now) for call, now in calls]
 
 
-def met(when: FaultSelector) -> list[str]:
-    """The verbs of the requests that a fault meets."""
+def matching_verbs(when: FaultSelector) -> list[str]:
+    """The verbs of the requests that a fault hits."""
     faults = FaultInjector([CallFault(SLOW, when)])
     return [
         request_verb(request)
@@ -124,12 +124,14 @@ def test_every_request_of_a_cluster_has_a_verb() -> None:
         (FaultSelector(cluster="prod"), []),
     ],
 )
-def test_a_fault_meets_what_fits_all_it_says(when: FaultSelector, verbs: list[str]) -> None:
-    assert met(when) == verbs
+def test_a_fault_hits_requests_that_match_all_of_its_selector(
+    when: FaultSelector, verbs: list[str]
+) -> None:
+    assert matching_verbs(when) == verbs
 
 
 @pytest.mark.parametrize(
-    ("fields", "is_met"),
+    ("fields", "is_hit"),
     [
         ("metadata.name=web", True),
         ("metadata.name==web", True),
@@ -139,32 +141,30 @@ def test_a_fault_meets_what_fits_all_it_says(when: FaultSelector, verbs: list[st
         ("", False),
     ],
 )
-def test_a_selection_has_a_name_where_it_asks_for_one(fields: str, is_met: bool) -> None:  # noqa: FBT001
+def test_a_selection_has_the_name_of_its_field_selector(fields: str, is_hit: bool) -> None:  # noqa: FBT001
     when = FaultSelector(name="web")
 
     assert (
         when.matches_watch(Selection(DEPLOYMENT, "shop", field_selector=fields), cluster="")
-        is is_met
+        is is_hit
     )
 
 
-def test_local_work_meets_no_fault() -> None:
+def test_local_work_is_hit_by_no_fault() -> None:
     faults = FaultInjector([CallFault(SLOW), TimedFault(Ms(0), Outage())])
 
     assert faults.effects_for_call(a_call(RunWorker("render")), Ms(0)) == ()
 
 
 @given(every=st.integers(1, 9), times=st.none() | st.integers(1, 5), count=st.integers(0, 60))
-def test_every_nth_call_is_hit_and_no_more_than_wanted(
-    every: int, times: int | None, count: int
-) -> None:
+def test_every_nth_call_is_hit_up_to_the_limit(every: int, times: int | None, count: int) -> None:
     faults = FaultInjector([CallFault(SLOW, frequency=Frequency(every=every, times=times))])
 
     assert hits(faults, count) == list(range(every, count + 1, every))[:times]
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.05, 0.5, 0.9, 1.0])
-def test_chance_hits_about_as_many_as_it_says(probability: float) -> None:
+def test_the_share_of_hits_is_about_the_probability(probability: float) -> None:
     for seed in range(5):
         faults = FaultInjector(
             [CallFault(SLOW, frequency=Frequency(probability=probability))], seed=seed
@@ -207,7 +207,7 @@ def test_calls_outside_the_window_are_neither_hit_nor_counted() -> None:
     assert result == [[], [], [1], [], [], []]
 
 
-def test_a_call_may_meet_many_faults_in_the_order_of_the_file() -> None:
+def test_a_call_may_be_hit_by_many_faults_in_the_order_of_the_file() -> None:
     faults = FaultInjector(
         [
             CallFault(SLOW),
@@ -221,7 +221,7 @@ def test_a_call_may_meet_many_faults_in_the_order_of_the_file() -> None:
     assert result == (SLOW, ResponseLoss(is_performed=True), Rejection(CONFLICT))
 
 
-def test_a_cluster_that_is_down_answers_nobody_and_counts_nothing() -> None:
+def test_a_cluster_that_is_down_answers_no_call_and_counts_none() -> None:
     faults = FaultInjector(
         [
             CallFault(SLOW, frequency=Frequency(times=1)),
@@ -237,7 +237,7 @@ def test_a_cluster_that_is_down_answers_nobody_and_counts_nothing() -> None:
     assert faults.effects_for_call(a_call(cluster="staging"), Ms(1_015)) == ()
 
 
-def test_a_cluster_stays_down_while_any_fault_says_so() -> None:
+def test_a_cluster_is_down_while_any_outage_lasts() -> None:
     faults = FaultInjector(
         [
             TimedFault(Ms(10), Outage(Ms(30))),
@@ -249,7 +249,7 @@ def test_a_cluster_stays_down_while_any_fault_says_so() -> None:
     assert [faults.is_down("other", Ms(now)) for now in (9, 10, 30)] == [False, True, False]
 
 
-def test_moments_come_in_order_and_on_the_clock_of_the_world() -> None:
+def test_timed_faults_are_sorted_and_in_the_time_of_the_world() -> None:
     prod = FaultSelector(cluster="prod")
     faults = FaultInjector(
         [
@@ -270,7 +270,7 @@ def test_moments_come_in_order_and_on_the_clock_of_the_world() -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "is_met"),
+    ("when", "is_hit"),
     [
         (FaultSelector(), True),
         (FaultSelector(cluster="prod", kind="Deployment", group="apps", namespace="shop"), True),
@@ -279,10 +279,10 @@ def test_moments_come_in_order_and_on_the_clock_of_the_world() -> None:
         (FaultSelector(namespace="mail"), False),
     ],
 )
-def test_a_timed_fault_says_which_open_watches_it_hits(when: FaultSelector, is_met: bool) -> None:  # noqa: FBT001
+def test_a_timed_fault_hits_matching_watches(when: FaultSelector, is_hit: bool) -> None:  # noqa: FBT001
     watched = Selection(DEPLOYMENT, "shop")
 
-    assert when.matches_watch(watched, cluster="prod") is is_met
+    assert when.matches_watch(watched, cluster="prod") is is_hit
 
 
 calls = st.tuples(
@@ -318,7 +318,7 @@ faults_of_all_sorts: st.SearchStrategy[Fault] = st.builds(
     course=st.lists(calls, max_size=30),
     seed=st.integers(),
 )
-def test_the_same_seed_and_the_same_calls_meet_the_same_faults(
+def test_the_same_seed_and_the_same_calls_have_the_same_faults(
     rules: list[Fault], course: list[tuple[Call, Ms]], seed: int
 ) -> None:
     first, second = FaultInjector(rules, seed=seed), FaultInjector(rules, seed=seed)
@@ -327,7 +327,7 @@ def test_the_same_seed_and_the_same_calls_meet_the_same_faults(
     assert first.timed_faults() == second.timed_faults()
 
 
-def test_chance_is_the_same_on_every_machine() -> None:
+def test_random_hits_are_the_same_on_every_machine() -> None:
     faults = FaultInjector([CallFault(SLOW, frequency=Frequency(probability=0.3))], seed=7)
 
     assert hits(faults, 30) == [1, 2, 4, 13, 14, 15, 24, 29, 30]

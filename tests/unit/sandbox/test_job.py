@@ -19,9 +19,9 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS).open()
 
 
-def a_job(*, told: JsonObject | None = None, **spec: Json) -> JsonObject:
+def a_job(*, annotations: JsonObject | None = None, **spec: Json) -> JsonObject:
     pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
-    template: Json = {"metadata": {"annotations": told or {}}, "spec": pod}
+    template: Json = {"metadata": {"annotations": annotations or {}}, "spec": pod}
     return an_object("batch/v1", "Job", "load", spec={"template": template, **spec})
 
 
@@ -38,16 +38,16 @@ def conditions(status: JsonObject) -> list[str]:
     ]
 
 
-async def births(cluster: SmallCluster) -> list[int]:
-    """At which seconds pods were made."""
+async def creation_seconds(cluster: SmallCluster) -> list[int]:
+    """At which seconds pods were created."""
     pods = await cluster.all_of(POD)
-    made = [get_text(pod, "metadata", "creationTimestamp") for pod in pods]
-    return sorted(int(item[14:16]) * 60 + int(item[17:19]) for item in made)
+    created = [get_text(pod, "metadata", "creationTimestamp") for pod in pods]
+    return sorted(int(item[14:16]) * 60 + int(item[17:19]) for item in created)
 
 
 async def test_a_job_is_complete_a_second_after_its_last_pod() -> None:
     cluster = await a_cluster()
-    await cluster.create(a_job(told=notes(run_for="5s")))
+    await cluster.create(a_job(annotations=notes(run_for="5s")))
     await cluster.until(Ms(5_900))
     before = await cluster.status(JOB, "load")
 
@@ -68,11 +68,11 @@ async def test_a_job_is_complete_a_second_after_its_last_pod() -> None:
 async def test_a_job_with_a_backoff_limit_of_two_fails_after_three_pods() -> None:
     cluster = await a_cluster()
 
-    await cluster.create(a_job(told=notes(outcome="fail"), backoffLimit=2))
+    await cluster.create(a_job(annotations=notes(outcome="fail"), backoffLimit=2))
     await cluster.until(Ms(60 * SECOND))
 
     status = await cluster.status(JOB, "load")
-    assert await births(cluster) == [0, 10, 30]
+    assert await creation_seconds(cluster) == [0, 10, 30]
     assert status["failed"] == 3
     assert conditions(status) == [
         "FailureTarget True BackoffLimitExceeded",
@@ -82,20 +82,20 @@ async def test_a_job_with_a_backoff_limit_of_two_fails_after_three_pods() -> Non
     assert "BackoffLimitExceeded" in await cluster.reasons("load")
 
 
-async def test_the_pause_between_tries_grows_to_ten_minutes() -> None:
+async def test_the_backoff_between_retries_grows_to_ten_minutes() -> None:
     cluster = await a_cluster()
-    await cluster.create(a_job(told=notes(outcome="fail"), backoffLimit=20))
+    await cluster.create(a_job(annotations=notes(outcome="fail"), backoffLimit=20))
 
     await cluster.until(Ms(3_000 * SECOND))
 
-    made = await births(cluster)
-    pauses = [later - sooner for sooner, later in pairwise(made)]
+    created = await creation_seconds(cluster)
+    pauses = [later - sooner for sooner, later in pairwise(created)]
     assert pauses == [10, 20, 40, 80, 160, 320, 600, 600, 600]
 
 
 async def test_an_active_deadline_ends_a_job_whose_pods_hang() -> None:
     cluster = await a_cluster()
-    await cluster.create(a_job(told=notes(outcome="hang"), activeDeadlineSeconds=30))
+    await cluster.create(a_job(annotations=notes(outcome="hang"), activeDeadlineSeconds=30))
     await cluster.until(Ms(29 * SECOND))
     before = await cluster.status(JOB, "load")
 
@@ -108,7 +108,7 @@ async def test_an_active_deadline_ends_a_job_whose_pods_hang() -> None:
     assert await cluster.all_of(POD) == []
 
 
-async def test_a_finished_job_and_its_pods_are_gone_when_their_time_is_up() -> None:
+async def test_a_finished_job_and_its_pods_are_deleted_after_their_ttl() -> None:
     cluster = await a_cluster()
     await cluster.create(a_job(ttlSecondsAfterFinished=60))
     await cluster.until(Ms(60 * SECOND))
@@ -121,9 +121,9 @@ async def test_a_finished_job_and_its_pods_are_gone_when_their_time_is_up() -> N
     assert await cluster.all_of(POD) == []
 
 
-async def test_a_job_makes_no_more_pods_at_a_time_than_it_may() -> None:
+async def test_a_job_has_no_more_active_pods_than_its_parallelism() -> None:
     cluster = await a_cluster()
-    await cluster.create(a_job(told=notes(run_for="10s"), completions=5, parallelism=2))
+    await cluster.create(a_job(annotations=notes(run_for="10s"), completions=5, parallelism=2))
 
     await cluster.until(Ms(5 * SECOND))
     early = await cluster.status(JOB, "load")
@@ -132,32 +132,32 @@ async def test_a_job_makes_no_more_pods_at_a_time_than_it_may() -> None:
     late = await cluster.status(JOB, "load")
     assert early["active"] == 2
     assert late["succeeded"] == 5
-    assert len(await births(cluster)) == 5
+    assert len(await creation_seconds(cluster)) == 5
 
 
 async def test_a_suspended_job_loses_its_pods_and_starts_anew_when_it_is_resumed() -> None:
     cluster = await a_cluster()
-    job = await cluster.create(a_job(told=notes(run_for="20s")))
+    job = await cluster.create(a_job(annotations=notes(run_for="20s")))
     await cluster.until(Ms(5 * SECOND))
 
     await cluster.client.patch(job, {"spec": {"suspend": True}})
     await cluster.until(Ms(8 * SECOND))
-    asleep, pods = await cluster.status(JOB, "load"), await cluster.all_of(POD)
+    while_suspended, pods = await cluster.status(JOB, "load"), await cluster.all_of(POD)
     await cluster.client.patch(job, {"spec": {"suspend": False}})
     await cluster.until(Ms(10 * SECOND))
 
     awake = await cluster.status(JOB, "load")
-    assert conditions(asleep) == ["Suspended True JobSuspended"]
-    assert "startTime" not in asleep
-    assert "failed" not in asleep
+    assert conditions(while_suspended) == ["Suspended True JobSuspended"]
+    assert "startTime" not in while_suspended
+    assert "failed" not in while_suspended
     assert pods == []
     assert conditions(awake) == ["Suspended False JobResumed"]
     assert awake["startTime"] == "2026-01-01T00:00:08Z"
 
 
-async def test_a_pod_is_held_until_it_is_counted() -> None:
+async def test_a_pod_has_a_finalizer_until_it_is_counted() -> None:
     cluster = await a_cluster()
-    await cluster.create(a_job(told=notes(run_for="3s")))
+    await cluster.create(a_job(annotations=notes(run_for="3s")))
 
     await cluster.until(Ms(3_500))
     held = await cluster.all_of(POD)
@@ -171,7 +171,7 @@ async def test_a_pod_is_held_until_it_is_counted() -> None:
 
 async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
     cluster = await a_cluster()
-    await cluster.create(a_job(told=notes(outcome="hang")))
+    await cluster.create(a_job(annotations=notes(outcome="hang")))
     await cluster.until(Ms(5 * SECOND))
     (first,) = await cluster.all_of(POD)
 
@@ -183,9 +183,9 @@ async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
     assert (await cluster.status(JOB, "load"))["failed"] == 1
 
 
-async def test_a_job_that_is_deleted_leaves_no_pod_behind() -> None:
+async def test_the_pods_of_a_deleted_job_are_deleted() -> None:
     cluster = await a_cluster()
-    job = await cluster.create(a_job(told=notes(outcome="hang"), parallelism=3))
+    job = await cluster.create(a_job(annotations=notes(outcome="hang"), parallelism=3))
     await cluster.until(Ms(5 * SECOND))
 
     await cluster.client.delete(job, propagation=Propagation.BACKGROUND)
@@ -194,9 +194,9 @@ async def test_a_job_that_is_deleted_leaves_no_pod_behind() -> None:
     assert await cluster.all_of(POD) == []
 
 
-async def test_a_job_that_is_deleted_in_the_foreground_goes_after_its_pods() -> None:
+async def test_a_job_is_deleted_after_its_pods_in_the_foreground() -> None:
     cluster = await a_cluster()
-    job = await cluster.create(a_job(told=notes(outcome="hang"), parallelism=2))
+    job = await cluster.create(a_job(annotations=notes(outcome="hang"), parallelism=2))
     await cluster.until(Ms(5 * SECOND))
 
     await cluster.client.delete(job, propagation=Propagation.FOREGROUND)
@@ -208,9 +208,9 @@ async def test_a_job_that_is_deleted_in_the_foreground_goes_after_its_pods() -> 
     assert await cluster.body(JOB, "load") is None
 
 
-async def test_an_orphaned_pod_stays_and_is_no_longer_held() -> None:
+async def test_an_orphaned_pod_stays_without_its_finalizer() -> None:
     cluster = await a_cluster()
-    job = await cluster.create(a_job(told=notes(outcome="hang")))
+    job = await cluster.create(a_job(annotations=notes(outcome="hang")))
     await cluster.until(Ms(5 * SECOND))
 
     await cluster.client.delete(job, propagation=Propagation.ORPHAN)
@@ -221,7 +221,7 @@ async def test_an_orphaned_pod_stays_and_is_no_longer_held() -> None:
     assert get_list(pod, "metadata", "ownerReferences") == []
 
 
-async def test_a_refused_pod_is_told_and_tried_again() -> None:
+async def test_a_refused_pod_is_reported_and_retried() -> None:
     cluster = await a_cluster()
     await cluster.create(with_pod(a_job(), serviceAccountName="loader"))
     await cluster.until(Ms(5 * SECOND))
@@ -236,7 +236,7 @@ async def test_a_refused_pod_is_told_and_tried_again() -> None:
 
 async def test_containers_that_restart_in_place_use_up_the_backoff_limit() -> None:
     cluster = await a_cluster()
-    job = a_job(told=notes(outcome="hang"), backoffLimit=3)
+    job = a_job(annotations=notes(outcome="hang"), backoffLimit=3)
     await cluster.create(with_pod(job, restartPolicy="OnFailure"))
     await cluster.until(Ms(5 * SECOND))
     (pod,) = await cluster.all_of(POD)
@@ -254,7 +254,7 @@ async def test_containers_that_restart_in_place_use_up_the_backoff_limit() -> No
     assert conditions(status)[-1] == "Failed True BackoffLimitExceeded"
 
 
-async def test_a_job_of_another_controller_is_left_alone() -> None:
+async def test_a_job_of_another_controller_is_not_changed() -> None:
     cluster = await a_cluster()
 
     await cluster.create(a_job(managedBy="queue.example.com/queue"))
@@ -266,7 +266,7 @@ async def test_a_job_of_another_controller_is_left_alone() -> None:
 async def test_a_queue_is_done_when_one_pod_has_succeeded_and_the_others_have_ended() -> None:
     cluster = await a_cluster()
 
-    await cluster.create(a_job(told=notes(run_for="5s"), parallelism=3))
+    await cluster.create(a_job(annotations=notes(run_for="5s"), parallelism=3))
     await cluster.until(Ms(20 * SECOND))
 
     status = await cluster.status(JOB, "load")

@@ -26,15 +26,19 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(JOBS, JOB_PODS).open()
 
 
-def a_job(told: JsonObject, **spec: Json) -> JsonObject:
+def a_job(annotations: JsonObject, **spec: Json) -> JsonObject:
     pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
-    template: Json = {"metadata": {"annotations": told}, "spec": pod}
+    template: Json = {"metadata": {"annotations": annotations}, "spec": pod}
     return an_object("batch/v1", "Job", "load", spec={"template": template, **spec})
 
 
-def an_indexed_job(result: JsonObject, completions: int, **spec: Json) -> JsonObject:
+def an_indexed_job(annotations: JsonObject, completions: int, **spec: Json) -> JsonObject:
     return a_job(
-        result, completions=completions, parallelism=completions, completionMode="Indexed", **spec
+        annotations,
+        completions=completions,
+        parallelism=completions,
+        completionMode="Indexed",
+        **spec,
     )
 
 
@@ -68,7 +72,7 @@ async def test_an_index_that_fails_too_often_fails_and_the_others_go_on() -> Non
     assert last_condition(late) == ("Failed", "FailedIndexes", "Job has failed indexes")
 
 
-async def test_the_second_pod_of_an_index_knows_of_the_first() -> None:
+async def test_the_second_pod_of_an_index_has_the_number_of_failures() -> None:
     cluster = await a_cluster()
 
     await cluster.create(an_indexed_job(FAILS, 1, backoffLimitPerIndex=3))
@@ -113,7 +117,7 @@ async def test_an_exit_code_can_fail_the_whole_job_at_once() -> None:
     assert "failed with exit code 42 matching FailJob rule at index 0" in message
 
 
-async def test_an_ignored_failure_is_not_counted_and_still_holds_the_next_pod_back() -> None:
+async def test_an_ignored_failure_is_not_counted_but_delays_the_next_pod() -> None:
     cluster = await a_cluster()
     job = a_job(FAILS, backoffLimit=0, podFailurePolicy=on_exit("Ignore", 42))
 
@@ -151,7 +155,7 @@ def test_indexes_are_written_as_kubernetes_writes_them(
     assert parse_indexes(written, 10) == frozenset(indexes)
 
 
-def test_indexes_beyond_the_last_are_passed_over() -> None:
+def test_indexes_beyond_the_last_are_ignored() -> None:
     assert parse_indexes("0,3-9,x", 5) == {0, 3, 4}
 
 

@@ -17,7 +17,7 @@ def a_task(name: str = "web", policy: str = "Never", **spec: Json) -> JsonObject
     return a_pod(name, restartPolicy=policy, **spec)
 
 
-async def test_a_pod_is_placed_at_once_and_runs_when_its_image_is_there() -> None:
+async def test_a_pod_is_scheduled_at_once_and_runs_when_its_image_is_pulled() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
 
@@ -30,20 +30,20 @@ async def test_a_pod_is_placed_at_once_and_runs_when_its_image_is_there() -> Non
     assert await stage.condition("Ready") == "True"
 
 
-async def test_a_pod_that_nothing_holds_up_is_written_twice() -> None:
+async def test_a_pod_that_is_not_delayed_is_written_twice() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
-    made = int(require_live(await stage.client.get(Ref(POD, "shop", "web"))).resource_version)
+    created = int(require_live(await stage.client.get(Ref(POD, "shop", "web"))).resource_version)
 
     await stage.at(60)
 
     assert (
         int(require_live(await stage.client.get(Ref(POD, "shop", "web"))).resource_version)
-        == made + 2
+        == created + 2
     )
 
 
-async def test_a_pods_status_says_what_a_kubelet_would() -> None:
+async def test_a_pod_has_the_status_that_a_kubelet_would_write() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
 
@@ -105,7 +105,7 @@ async def test_a_task_that_is_done_has_succeeded(policy: str) -> None:
     assert at(await stage.container(), "state", "terminated", "exitCode") == 0
 
 
-async def test_a_task_that_fails_is_over_where_nobody_restarts_it() -> None:
+async def test_a_task_that_fails_is_over_if_it_is_not_restarted() -> None:
     stage = await a_stage(behaviours="effect: fails, after: 2s, exit: 3")
     await stage.create(a_task())
 
@@ -116,7 +116,7 @@ async def test_a_task_that_fails_is_over_where_nobody_restarts_it() -> None:
     assert at(await stage.container(), "state", "terminated", "reason") == "Error"
 
 
-async def test_a_container_that_crashes_is_restarted_at_once_and_then_ever_later() -> None:
+async def test_a_container_that_crashes_is_restarted_at_once_and_then_with_backoff() -> None:
     stage = await a_stage(behaviours="effect: crashes, after: 1s")
     await stage.create(a_pod())
     restarts = []
@@ -186,7 +186,7 @@ async def test_a_readiness_gate_is_waited_for() -> None:
     assert await (await stage.at(6)).condition("Ready") == "True"
 
 
-async def test_a_pod_on_a_node_takes_its_time_to_go() -> None:
+async def test_a_pod_on_a_node_is_deleted_after_it_has_stopped() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
     await stage.at(10)
@@ -197,7 +197,7 @@ async def test_a_pod_on_a_node_takes_its_time_to_go() -> None:
     assert not await (await stage.at(11)).is_there()
 
 
-async def test_a_pod_gets_no_more_time_to_go_than_it_asks_for() -> None:
+async def test_a_pod_is_deleted_after_its_grace_period_at_the_latest() -> None:
     lasting = Profile(durations=ContainerProfile(stop=Ms(60 * SECOND)))
     stage = await a_stage(profile=lasting)
     await stage.create(a_pod(terminationGracePeriodSeconds=4))
@@ -209,7 +209,7 @@ async def test_a_pod_gets_no_more_time_to_go_than_it_asks_for() -> None:
     assert not await (await stage.at(14)).is_there()
 
 
-async def test_a_pod_that_somebody_holds_has_ended_before_it_goes() -> None:
+async def test_a_pod_with_a_finalizer_has_ended_before_it_is_deleted() -> None:
     stage = await a_stage()
     held = a_pod()
     held["metadata"] = {"name": "web", "finalizers": ["example.com/count"]}
@@ -224,7 +224,7 @@ async def test_a_pod_that_somebody_holds_has_ended_before_it_goes() -> None:
     assert at(await stage.pod(), "metadata", "deletionGracePeriodSeconds") == 0
 
 
-async def test_a_pod_is_placed_once() -> None:
+async def test_a_pod_is_scheduled_once() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
     await stage.at(1)
@@ -237,7 +237,7 @@ async def test_a_pod_is_placed_once() -> None:
     assert "already assigned" in outcome.message
 
 
-async def test_a_pod_that_is_made_for_a_node_runs_there() -> None:
+async def test_a_pod_with_a_node_name_runs_there() -> None:
     stage = await a_stage()
     await stage.create(a_pod(nodeName="node-7"))
 

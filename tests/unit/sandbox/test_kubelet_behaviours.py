@@ -1,4 +1,4 @@
-"""What a scenario lets befall containers."""
+"""The behaviours of containers in a scenario."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rule_of(text: str) -> ContainerRule:
     return rule
 
 
-async def test_a_container_fails_as_often_as_it_is_said() -> None:
+async def test_a_container_fails_as_often_as_configured() -> None:
     stage = await a_stage(behaviours="effect: fails, times: 2, after: 1s")
     await stage.create(a_pod(restartPolicy="OnFailure"))
 
@@ -36,7 +36,7 @@ async def test_a_container_fails_as_often_as_it_is_said() -> None:
     assert at(await stage.container(), "restartCount") == 2
 
 
-async def test_a_container_that_is_never_ready_runs_all_the_same() -> None:
+async def test_a_container_that_is_never_ready_still_runs() -> None:
     stage = await a_stage(behaviours="effect: never-ready")
     await stage.create(a_pod("web", a_container(livenessProbe=a_probe())))
 
@@ -51,9 +51,9 @@ async def test_a_container_that_flaps_is_ready_by_turns() -> None:
     stage = await a_stage(behaviours="effect: flaps, every: 10s")
     await stage.create(a_pod())
 
-    seen = [await (await stage.at(moment)).condition("Ready") for moment in (3, 13, 23, 33)]
+    ready = [await (await stage.at(moment)).condition("Ready") for moment in (3, 13, 23, 33)]
 
-    assert seen == ["True", "False", "True", "False"]
+    assert ready == ["True", "False", "True", "False"]
 
 
 async def test_a_slow_container_is_ready_later() -> None:
@@ -77,7 +77,7 @@ async def test_an_image_that_cannot_be_pulled_is_backed_off_from() -> None:
     assert await stage.phase() == "Pending"
 
 
-async def test_an_image_that_comes_later_is_pulled_at_the_next_attempt() -> None:
+async def test_an_image_that_is_pushed_later_is_pulled_at_the_next_attempt() -> None:
     stage = await a_stage(behaviours="effect: unpullable, for: 20s")
     await stage.create(a_pod())
 
@@ -87,7 +87,7 @@ async def test_an_image_that_comes_later_is_pulled_at_the_next_attempt() -> None
     assert (before, after) == ("ImagePullBackOff", "running")
 
 
-async def test_a_pod_for_which_there_is_no_room_waits() -> None:
+async def test_an_unschedulable_pod_is_pending() -> None:
     stage = await a_stage(behaviours="effect: unschedulable, message: 1 Insufficient cpu")
     await stage.create(a_pod())
 
@@ -98,7 +98,7 @@ async def test_a_pod_for_which_there_is_no_room_waits() -> None:
     assert await stage.events("FailedScheduling") == [message]
 
 
-async def test_a_container_prints_what_it_is_said_to_each_time_it_starts() -> None:
+async def test_a_container_prints_the_configured_lines_each_time_it_starts() -> None:
     stage = await a_stage(behaviours="effect: prints, lines: [hello, world]")
     await stage.create(a_pod())
 
@@ -108,7 +108,7 @@ async def test_a_container_prints_what_it_is_said_to_each_time_it_starts() -> No
 
 
 @pytest.mark.parametrize(
-    ("fit", "is_met"),
+    ("selector", "matches"),
     [
         (ContainerSelector(), True),
         (ContainerSelector(kind="Deployment", name="web"), True),
@@ -120,17 +120,20 @@ async def test_a_container_prints_what_it_is_said_to_each_time_it_starts() -> No
         (ContainerSelector(container="proxy"), False),
     ],
 )
-def test_a_behaviour_is_for_those_that_it_fits(fit: ContainerSelector, *, is_met: bool) -> None:
+def test_a_behaviour_is_for_containers_that_its_selector_matches(
+    selector: ContainerSelector, *, matches: bool
+) -> None:
     owners = (
         OwnerName("Pod", "web-1-x"),
         OwnerName("ReplicaSet", "web-1"),
         OwnerName("Deployment", "web"),
     )
 
-    assert fit.matches(ContainerIdentity(owners, "shop", "app", "registry.example/app:1")) is is_met
+    identity = ContainerIdentity(owners, "shop", "app", "registry.example/app:1")
+    assert selector.matches(identity) is matches
 
 
-def test_the_last_rule_that_speaks_of_a_part_decides_it() -> None:
+def test_the_last_rule_with_a_key_decides_it() -> None:
     rules = (
         ContainerRule(ContainerSelector(), {"run": Ms(1_000), "ready": Ms(2_000)}),
         ContainerRule(ContainerSelector(), {"run": Ms(3_000)}),
@@ -151,13 +154,13 @@ def test_a_scenario_has_behaviours_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "word"),
+    ("text", "code", "name"),
     [
         ("times: 1", "file.missing", "effect"),
         ("effect: fail", "file.value", "fail"),
         ("effect: fails, every: 2", "file.key", "every"),
         ("effect: fails, exit: 256", "file.value", "255"),
-        ("effect: fails, after: 1500ms", "file.value", "whole seconds"),
+        ("effect: fails, after: 1500ms", "file.value", "after"),
         ("effect: crashes", "file.missing", "after"),
         ("effect: flaps", "file.missing", "every"),
         ("effect: slow", "file.missing", "by"),
@@ -165,14 +168,16 @@ def test_a_scenario_has_behaviours_in_order() -> None:
         ("effect: fails, when: {verb: get}", "file.key", "verb"),
     ],
 )
-def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, word: str) -> None:
+def test_a_mistake_in_a_behaviour_is_reported_with_its_line(
+    text: str, code: str, name: str
+) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         rule_of(text)
 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
     assert error.code == code
-    assert word in error.problem
+    assert name in error.problem
     assert error.location is not None
     assert error.location.line == 2
     assert error.hint

@@ -1,4 +1,4 @@
-"""The kubelet among all controllers: small clusters that come to rest."""
+"""The kubelet together with all controllers: small clusters that become stable."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def a_waiting_api() -> JsonObject:
     return a_deployment("api", a_template("api", a_container(), initContainers=[wait]), replicas=3)
 
 
-async def read_result(stage: Stage, kind: Kind, name: str, *path: str) -> Json:
+async def read_field(stage: Stage, kind: Kind, name: str, *path: str) -> Json:
     return at(require_body(await stage.client.get(Ref(kind, "shop", name))), *path)
 
 
@@ -88,9 +88,9 @@ async def test_a_shop_that_is_applied_at_once_comes_up() -> None:
     )
     await stage.at(300)
 
-    assert await read_result(stage, STATEFUL_SET, "db", "status", "readyReplicas") == 2
-    assert await read_result(stage, DEPLOYMENT, "api", "status", "availableReplicas") == 3
-    assert await read_result(stage, JOB, "migrate", "status", "succeeded") == 1
+    assert await read_field(stage, STATEFUL_SET, "db", "status", "readyReplicas") == 2
+    assert await read_field(stage, DEPLOYMENT, "api", "status", "availableReplicas") == 3
+    assert await read_field(stage, JOB, "migrate", "status", "succeeded") == 1
 
 
 async def test_the_same_shop_comes_up_in_the_same_way_twice() -> None:
@@ -124,11 +124,11 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
     images = [at(pod, "status", "containerStatuses") for pod in pods]
     assert len(pods) == 2
     assert all("app:2" in str(image) for image in images)
-    assert await read_result(stage, DEPLOYMENT, "api", "status", "updatedReplicas") == 2
+    assert await read_field(stage, DEPLOYMENT, "api", "status", "updatedReplicas") == 2
 
 
 @pytest.mark.parametrize(("moment", "progressing"), [(50, "True"), (80, "False"), (200, "True")])
-async def test_a_start_that_outlasts_the_deadline_is_late_first_and_then_well(
+async def test_a_start_that_exceeds_the_deadline_fails_first_and_then_succeeds(
     moment: int, progressing: str
 ) -> None:
     stage = await a_shop(ContainerRule(ContainerSelector(name="api"), {"ready": Ms(120 * SECOND)}))
@@ -138,7 +138,7 @@ async def test_a_start_that_outlasts_the_deadline_is_late_first_and_then_well(
     await stage.create(a_deployment("api", template, progressDeadlineSeconds=60))
     await stage.at(moment)
 
-    conditions = await read_result(stage, DEPLOYMENT, "api", "status", "conditions")
+    conditions = await read_field(stage, DEPLOYMENT, "api", "status", "conditions")
     assert isinstance(conditions, list)
     by_name = {
         condition["type"]: condition["status"]
@@ -155,12 +155,12 @@ async def test_a_namespace_that_is_out_of_quota_gets_no_more_pods() -> None:
     await stage.create(quota, a_deployment("api", a_template("api", a_container()), replicas=3))
     await stage.at(20)
 
-    assert await read_result(stage, DEPLOYMENT, "api", "status", "readyReplicas") == 2
-    (why,) = await stage.events("FailedCreate")
-    assert "exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2" in why
+    assert await read_field(stage, DEPLOYMENT, "api", "status", "readyReplicas") == 2
+    (message,) = await stage.events("FailedCreate")
+    assert "exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2" in message
 
 
-async def test_a_namespace_goes_when_its_pods_have_ended() -> None:
+async def test_a_namespace_is_deleted_when_its_pods_have_ended() -> None:
     stage = await a_shop()
     namespace = Ref(Kind("", "v1", "Namespace"), "", "shop")
     await stage.create(a_deployment("api", a_template("api", a_container()), replicas=2))

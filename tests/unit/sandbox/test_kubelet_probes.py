@@ -1,4 +1,4 @@
-"""Probes: their numbers, and what follows when they fail too often."""
+"""Probes: their times, and what happens when they fail too often."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from tidegate.sandbox.node.kubelet.container_context import ProbeTimes, predict_
 from tidegate.sandbox.node.profile import ContainerProfile, Profile
 
 
-def seen(container: JsonObject, up: int | None) -> tuple[int | None, int | None, int | None]:
+def probe_seconds(
+    container: JsonObject, up: int | None
+) -> tuple[int | None, int | None, int | None]:
     """Started, ready and killed, in seconds after the beginning."""
     moment = None if up is None else Ms(1_000 * SECOND + up * SECOND)
     result: ProbeTimes = predict_probes(container, Ms(1_000 * SECOND), moment)
@@ -48,10 +50,10 @@ def seen(container: JsonObject, up: int | None) -> tuple[int | None, int | None,
         ),
     ],
 )
-def test_probes_are_arithmetic(
+def test_times_of_probes_are_calculated(
     container: JsonObject, up: int | None, expected: tuple[int | None, int | None, int | None]
 ) -> None:
-    assert seen(container, up) == expected
+    assert probe_seconds(container, up) == expected
 
 
 async def test_a_container_is_not_ready_before_its_readiness_probe_succeeds() -> None:
@@ -66,7 +68,7 @@ async def test_a_container_is_not_ready_before_its_readiness_probe_succeeds() ->
 
 
 @pytest.mark.parametrize("probe", ["livenessProbe", "startupProbe"])
-async def test_a_container_whose_probe_gives_up_is_killed_and_restarted(probe: str) -> None:
+async def test_a_container_whose_probe_fails_too_often_is_killed_and_restarted(probe: str) -> None:
     stage = await a_stage(profile=Profile(durations=ContainerProfile(ready=Ms(60 * SECOND))))
     numbers = a_probe(periodSeconds=5, failureThreshold=2)
     await stage.create(a_pod("web", a_container(**{probe: numbers})))
@@ -77,12 +79,12 @@ async def test_a_container_whose_probe_gives_up_is_killed_and_restarted(probe: s
 
     assert (alive, killed, again) == ("running", "Error", "running")
     assert at(await stage.container(), "lastState", "terminated", "exitCode") == 137
-    word = probe.removesuffix("Probe")
-    result = [f"Container app failed {word} probe, will be restarted"]
-    assert await stage.events("Killing") == result
+    kind = probe.removesuffix("Probe")
+    events = [f"Container app failed {kind} probe, will be restarted"]
+    assert await stage.events("Killing") == events
 
 
-async def test_a_container_that_needs_longer_than_its_probe_allows_never_gets_there() -> None:
+async def test_a_container_that_needs_longer_than_its_probe_allows_is_never_ready() -> None:
     stage = await a_stage(profile=Profile(durations=ContainerProfile(ready=Ms(60 * SECOND))))
     await stage.create(a_pod("web", a_container(livenessProbe=a_probe(periodSeconds=5))))
 

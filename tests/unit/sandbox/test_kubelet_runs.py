@@ -1,4 +1,4 @@
-"""The runs of a container: what each of them printed, and another image in the middle of one."""
+"""The runs of a container: their logs, and a change of the image during a run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ async def logs(stage: Stage, *, previous: bool = False) -> Outcome:
     return (await stage.client.ask(Logs(ref=WEB, previous=previous)))[0]
 
 
-async def a_talking_stage(times: int | None = None) -> Stage:
+async def a_stage_with_logs(times: int | None = None) -> Stage:
     """Pods print `hello` when they begin, and crash after five seconds."""
-    talks = ContainerRule(ContainerSelector(), {"lines": ("hello",)})
+    prints = ContainerRule(ContainerSelector(), {"lines": ("hello",)})
     crashes = ContainerRule(
         ContainerSelector(), {"failure": ContainerFailure(after=Ms(5 * SECOND), times=times)}
     )
-    stage = await a_stage(profile=SIMPLE.with_rules([talks, crashes]))
+    stage = await a_stage(profile=SIMPLE.with_rules([prints, crashes]))
     await stage.create(a_pod())
     return stage
 
@@ -40,7 +40,7 @@ async def change_image(stage: Stage, image: str = "registry.example/app:2") -> N
 
 
 async def test_each_run_has_a_log_of_its_own() -> None:
-    stage = await a_talking_stage(times=1)
+    stage = await a_stage_with_logs(times=1)
 
     first = await logs(await stage.at(4))
     second = await logs(await stage.at(20))
@@ -50,7 +50,7 @@ async def test_each_run_has_a_log_of_its_own() -> None:
 
 
 async def test_there_is_no_run_before_the_first() -> None:
-    stage = await a_talking_stage()
+    stage = await a_stage_with_logs()
 
     await stage.at(4)
 
@@ -59,7 +59,7 @@ async def test_there_is_no_run_before_the_first() -> None:
 
 
 async def test_a_container_that_waits_to_be_started_again_shows_its_last_run() -> None:
-    stage = await a_talking_stage()
+    stage = await a_stage_with_logs()
 
     await stage.at(16)
 
@@ -67,7 +67,7 @@ async def test_a_container_that_waits_to_be_started_again_shows_its_last_run() -
     assert await logs(stage) == await logs(stage, previous=True) == RawResponse(b"hello\n")
 
 
-async def test_a_container_that_has_not_begun_has_no_log() -> None:
+async def test_a_container_that_has_not_started_has_no_log() -> None:
     stage = await a_stage(behaviours="effect: unpullable")
     await stage.create(a_pod())
 
@@ -78,7 +78,7 @@ async def test_a_container_that_has_not_begun_has_no_log() -> None:
 
 
 async def test_a_pod_of_the_same_name_has_a_new_log() -> None:
-    stage = await a_talking_stage()
+    stage = await a_stage_with_logs()
     await stage.at(4)
     await stage.client.delete(WEB)
     await stage.at(40)
@@ -103,8 +103,8 @@ async def test_another_image_in_place_ends_the_container_and_starts_it_anew() ->
     assert at(after, "image") == "registry.example/app:2"
     assert (at(after, "ready"), at(after, "restartCount")) == (True, 1)
     assert at(after, "lastState", "terminated", "exitCode") == 143
-    result = ["Container app definition changed, will be restarted"]
-    assert await stage.events("Killing") == result
+    events = ["Container app definition changed, will be restarted"]
+    assert await stage.events("Killing") == events
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
@@ -124,7 +124,7 @@ async def test_a_container_with_another_image_is_started_anew_whatever_its_polic
     assert at(await stage.container(), "restartCount") == 1
 
 
-async def test_another_image_ends_a_pause_between_crashes() -> None:
+async def test_another_image_ends_the_backoff_between_crashes() -> None:
     bad = ContainerRule(
         ContainerSelector(image="*:1"), {"failure": ContainerFailure(after=Ms(SECOND))}
     )
@@ -139,7 +139,7 @@ async def test_another_image_ends_a_pause_between_crashes() -> None:
     assert await stage.state() == "running"
 
 
-async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> None:
+async def test_another_image_starts_a_container_whose_image_cannot_be_pulled() -> None:
     bad = ContainerRule(ContainerSelector(image="*:1"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
@@ -153,7 +153,7 @@ async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> No
     assert at(await stage.container(), "restartCount") == 0
 
 
-async def test_another_image_that_cannot_be_had_stops_a_container_that_ran() -> None:
+async def test_another_image_that_cannot_be_pulled_stops_a_container_that_ran() -> None:
     bad = ContainerRule(ContainerSelector(image="*:2"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())

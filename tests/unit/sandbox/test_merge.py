@@ -1,4 +1,4 @@
-"""An intent brought into a live value."""
+"""Merging an applied intent into a live value."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_items_come_in_the_order_of_the_intent_and_the_others_keep_their_place(
     assert names_in(result) == merged
 
 
-def test_an_intent_that_says_what_is_there_gives_the_live_value_itself() -> None:
+def test_an_intent_that_changes_nothing_gives_the_live_value_itself() -> None:
     live: Json = {
         "spec": {
             "replicas": 1,
@@ -73,7 +73,7 @@ def test_an_intent_that_says_what_is_there_gives_the_live_value_itself() -> None
     assert merge(live, intent, deployment_shape()) is live
 
 
-def test_what_is_not_touched_is_shared_and_nothing_is_changed_in_place() -> None:
+def test_unchanged_parts_are_shared_and_nothing_is_changed_in_place() -> None:
     live: dict[str, Json] = {"spec": {"replicas": 1}, "metadata": {"labels": {"a": "b"}}}
     untouched = copy.deepcopy(live)
 
@@ -85,7 +85,7 @@ def test_what_is_not_touched_is_shared_and_nothing_is_changed_in_place() -> None
     assert live == untouched
 
 
-def test_a_map_of_one_piece_is_replaced() -> None:
+def test_an_atomic_map_is_replaced() -> None:
     shape = find_shape(SERVICE)
     assert shape is not None
 
@@ -108,7 +108,7 @@ def test_a_map_of_one_piece_is_replaced() -> None:
         ([1, 2], [2], [2]),
     ],
 )
-def test_where_a_schema_says_nothing_maps_are_merged_and_all_else_is_replaced(
+def test_without_a_schema_maps_are_merged_and_all_else_is_replaced(
     live: Json, intent: Json, merged: Json
 ) -> None:
     assert is_same_json(merge(live, intent, DEDUCED), merged)
@@ -127,7 +127,7 @@ def test_a_missing_key_of_an_item_is_its_default() -> None:
     assert merged == {"spec": {"ports": [{"port": 80, "protocol": "TCP", "name": "web"}]}}
 
 
-def test_live_items_that_cannot_be_told_apart_are_replaced_by_the_one_of_the_intent() -> None:
+def test_live_items_with_the_same_key_are_replaced_by_the_one_of_the_intent() -> None:
     live: Json = {"spec": {"map": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]}}
 
     merged = merge(live, {"spec": {"map": [{"name": "a", "port": 3}]}}, gate_shape())

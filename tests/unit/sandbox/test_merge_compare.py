@@ -1,4 +1,4 @@
-"""What a second value puts there and removes."""
+"""Fields that a second value writes and removes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tidegate.schema.shape import DEDUCED
 Written = dict[str, Json]
 
 
-def list_results(comparison: Comparison) -> tuple[Written, Written]:
+def fields_of(comparison: Comparison) -> tuple[Written, Written]:
     return to_fields_v1(comparison.written), to_fields_v1(comparison.removed)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "put", "removed"),
+    ("before", "after", "written", "removed"),
     [
         ({"color": "a"}, {"color": "b"}, {"f:color": {}}, {}),
         ({}, {"color": "b"}, {"f:color": {}}, {}),
@@ -48,17 +48,17 @@ def list_results(comparison: Comparison) -> tuple[Written, Written]:
         ({"set": ["x", "x"]}, {"set": ["x"]}, {"f:set": {'v:"x"': {}}}, {"f:set": {'v:"x"': {}}}),
     ],
 )
-def test_a_comparison_tells_places_apart(
-    before: Written, after: Written, put: Written, removed: Written
+def test_a_comparison_finds_written_and_removed_fields(
+    before: Written, after: Written, written: Written, removed: Written
 ) -> None:
     comparison = compare({"spec": before}, {"spec": after}, gate_shape())
 
-    expected = [{"f:spec": part} if part else {} for part in (put, removed)]
-    assert [*list_results(comparison)] == expected
+    expected = [{"f:spec": part} if part else {} for part in (written, removed)]
+    assert [*fields_of(comparison)] == expected
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "put", "removed"),
+    ("before", "after", "written", "removed"),
     [
         ({"x": {"a": 1}}, {"x": 1}, {"f:x": {}}, {"f:x": {"f:a": {}}}),
         ({"x": 1}, {"x": {"a": 1}}, {"f:x": {".": {}, "f:a": {}}}, {}),
@@ -69,12 +69,12 @@ def test_a_comparison_tells_places_apart(
     ],
 )
 def test_a_value_without_a_schema_may_become_another_sort_of_value(
-    before: Written, after: Written, put: Written, removed: Written
+    before: Written, after: Written, written: Written, removed: Written
 ) -> None:
-    assert list_results(compare(before, after, DEDUCED)) == (put, removed)
+    assert fields_of(compare(before, after, DEDUCED)) == (written, removed)
 
 
-def test_what_is_shared_is_not_looked_at() -> None:
+def test_shared_parts_are_not_compared() -> None:
     class Unseen(dict[str, Json]):
         def items(self) -> None:  # type: ignore[override]
             raise AssertionError("looked at")
@@ -83,7 +83,7 @@ def test_what_is_shared_is_not_looked_at() -> None:
 
     comparison = compare({"spec": shared, "kind": "a"}, {"spec": shared, "kind": "b"}, gate_shape())
 
-    assert list_results(comparison) == ({"f:kind": {}}, {})
+    assert fields_of(comparison) == ({"f:kind": {}}, {})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an applier no longer names goes: in one walk as in the three of a real server."""
+"""Fields that an applier no longer names are removed: in one walk as in the three of a server."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def applied_to(
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.shows)
-async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
+async def test_one_walk_has_the_same_result_as_three(sequence: Sequence) -> None:
     sandbox = Sandbox()
     await prepare(ClusterClient(Dispatcher(sandbox)))
     server = sandbox.clusters[""].server
@@ -69,7 +69,7 @@ async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
         run.hear(server.perform(run.request()))
 
 
-def test_a_field_below_a_place_that_nobody_names_goes_with_it() -> None:
+def test_a_field_below_an_unowned_field_is_removed_with_it() -> None:
     shape = shape_for(SEQUENCES[0].kind)
     merged: Json = {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}}
     last = fields_of({"metadata": {"labels": {"a": "b"}}}, shape)
@@ -79,7 +79,7 @@ def test_a_field_below_a_place_that_nobody_names_goes_with_it() -> None:
 
 
 def in_three_walks(merged: Json, last: FieldSet, now: tuple[FieldSet, ...], shape: Shape) -> Json:
-    """Take out what was named; put back what is named; put back what nobody named."""
+    """Take out what was named; put back what is named; put back what has no owner."""
     layout = get_layout(shape)
     expected = EMPTY
     for fields in now:

@@ -1,4 +1,4 @@
-"""The interpreter of rows: who serves, when, how often, and what it never does."""
+"""The interpreter of rows: which operator serves an object, when and how often."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from tests.support.cluster_client import require_items, require_live
 from tests.support.objects import SECRET, a_namespace
 from tests.support.operator_stage import AVAILABLE, OperatorStage, a_crd, an_operator
+from tests.support.recorded_wording import RecordedWording
 from tidegate.knowledge.reader import load_builtin_knowledge, parse_knowledge
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, Kind, Ref
@@ -46,40 +47,44 @@ def a_widget_stage(*rules: StageRule) -> OperatorStage:
     return OperatorStage(apply_stage_rules(parse_knowledge(ROWS, "rows.yaml").rows, rules))
 
 
-async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs() -> None:
+async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs(
+    wording: RecordedWording,
+) -> None:
     stage = await OperatorStage().begin(WIDGET)
     widget = await stage.make(WIDGET, "it", {})
     await stage.wait(Ms(MINUTE))
     alone = await stage.status(widget)
-    result = stage.unserved()
+    ((unserved, reason),) = stage.unserved()
 
     await stage.operate(WIDGETS)
     await stage.wait(Ms(5 * SECOND))
     early = await stage.status(widget)
     await stage.wait(Ms(10 * SECOND))
 
-    why = "no operator for Widget: no workload here is known to run one for widgets.example.com"
     assert (alone, early) == ({}, {})
-    assert result == [("Widget shop/it", why)]
+    assert unserved == "Widget shop/it"
+    wording(reason)
     assert (await stage.condition(widget, "Ready"))["status"] == "True"
     assert stage.unserved() == []
 
 
-async def test_an_operator_that_is_not_available_serves_nobody_and_is_named() -> None:
+async def test_an_unavailable_operator_serves_no_object_and_is_named(
+    wording: RecordedWording,
+) -> None:
     stage = await OperatorStage().begin(SEALED)
     require_live(await stage.client.create(SEALER))
 
     sealed = await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
     await stage.wait(Ms(MINUTE))
 
-    why = (
-        "the operator of SealedSecret does not run: Deployment shop/sealed-secrets is not available"
-    )
+    ((unserved, reason),) = stage.unserved()
     assert await stage.status(sealed) == {}
-    assert stage.unserved() == [("SealedSecret shop/login", why)]
+    assert unserved == "SealedSecret shop/login"
+    assert "Deployment shop/sealed-secrets" in reason
+    wording(reason)
 
 
-async def test_an_operator_that_went_away_leaves_new_objects_alone() -> None:
+async def test_an_operator_that_is_no_longer_available_does_not_serve_new_objects() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
     first = await stage.make(SEALED, "first", {"encryptedData": {"user": "Ag"}})
@@ -103,7 +108,7 @@ async def test_a_kind_without_a_row_has_the_operator_of_its_group() -> None:
     assert (await stage.condition(other, "Ready"))["status"] == "True"
 
 
-async def test_an_operator_outside_of_the_cluster_is_always_there() -> None:
+async def test_an_operator_outside_of_the_cluster_is_always_available() -> None:
     rows = parse_knowledge(
         ROWS.replace(b"names: [widget-operator]", b"outside: true"), "rows.yaml"
     ).rows
@@ -165,7 +170,7 @@ async def test_a_rule_about_another_group_changes_nothing() -> None:
     assert apply_stage_rules(rows, [rule]) == rows
 
 
-async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
+async def test_the_profile_decides_for_a_kind_without_a_row_too() -> None:
     rule = StageRule(when=StageSelector(group="widgets.*", kind="Widget"), after=Ms(2 * MINUTE))
     stage = await OperatorStage(apply_stage_rules(load_builtin_knowledge().rows, [rule])).begin(
         WIDGET
@@ -181,7 +186,7 @@ async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
     assert (await stage.condition(widget, "Ready"))["status"] == "True"
 
 
-async def test_what_was_produced_and_deleted_is_made_again() -> None:
+async def test_a_product_that_is_deleted_is_created_again() -> None:
     stage = await a_widget_stage().begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     await stage.make(WIDGET, "it", {})
@@ -206,7 +211,7 @@ async def test_nothing_is_written_when_nothing_changes() -> None:
     assert await stage.body(widget) == before
 
 
-async def test_a_crd_that_does_not_know_a_field_of_the_status_ends_in_the_same_place() -> None:
+async def test_a_status_field_that_the_crd_does_not_know_is_dropped() -> None:
     stage = await a_widget_stage().begin()
     crd = a_crd(WIDGET)
     versions = get_mappings(crd, "spec", "versions")
@@ -229,7 +234,7 @@ async def test_a_crd_that_does_not_know_a_field_of_the_status_ends_in_the_same_p
     assert await stage.body(widget) == before
 
 
-async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
+async def test_a_status_that_a_server_refuses_has_an_event() -> None:
     stage = await a_widget_stage().begin()
     crd = a_crd(WIDGET)
     versions = get_mappings(crd, "spec", "versions")
@@ -250,7 +255,7 @@ async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
     assert [msgspec.json.decode(event.body)["reason"] for event in events] == ["StatusRefused"]
 
 
-async def test_a_kind_without_a_status_of_its_own_gets_one_all_the_same() -> None:
+async def test_a_kind_without_a_status_subresource_gets_a_status() -> None:
     stage = await a_widget_stage().begin()
     crd = a_crd(WIDGET)
     version = {**get_mappings(crd, "spec", "versions")[0], "subresources": {}}
@@ -281,7 +286,7 @@ async def test_the_same_seed_gives_the_same_bytes() -> None:
     assert await run() == await run()
 
 
-async def test_a_namespace_that_goes_takes_everything_with_it() -> None:
+async def test_a_deleted_namespace_deletes_everything_in_it() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
     await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}})
@@ -294,7 +299,7 @@ async def test_a_namespace_that_goes_takes_everything_with_it() -> None:
     assert not await stage.exists(SECRET, "login")
 
 
-OWN = """
+USER_ROW = """
 rows:
 - group: {group}
   kinds: [{kind}]
@@ -306,14 +311,14 @@ rows:
 """
 
 
-@pytest.mark.parametrize("kind", [SEALED, WIDGET], ids=["one that is shipped", "a new one"])
-async def test_a_row_of_a_user_is_played_in_the_place_of_any_other(kind: Kind) -> None:
-    text = OWN.format(group=kind.group, kind=kind.name, version=kind.version)
+@pytest.mark.parametrize("kind", [SEALED, WIDGET], ids=["known kind", "new kind"])
+async def test_a_row_of_a_user_overrides_any_other(kind: Kind) -> None:
+    text = USER_ROW.format(group=kind.group, kind=kind.name, version=kind.version)
     knowledge = parse_knowledge(text.encode(), "rows.yaml")
     stage = await OperatorStage(load_builtin_knowledge().merged_with(knowledge).rows).begin(kind)
     await stage.operate(an_operator("ours"))
 
-    made = await stage.make(kind, "it", {})
+    created = await stage.make(kind, "it", {})
     await stage.wait(Ms(MINUTE))
 
-    assert await stage.status(made) == {"phase": "Done"}
+    assert await stage.status(created) == {"phase": "Done"}

@@ -1,4 +1,4 @@
-"""Operators that run things: databases, logins, gateways, queues, volumes."""
+"""Operators of databases, logins, gateways, queues and volumes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def a_secret(name: str) -> JsonObject:
         ("mysql", {"DB", "USER", "PASSWORD", "URL"}),
     ],
 )
-async def test_a_database_waits_for_its_instance_and_makes_its_secret(
+async def test_a_database_waits_for_its_instance_and_creates_its_secret(
     engine: str, keys: set[str]
 ) -> None:
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
@@ -103,7 +103,7 @@ async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -
     assert (await stage.secret("db-superuser"))["username"] == "postgres"
 
 
-async def test_a_postgres_cluster_tells_applications_where_it_can_be_called() -> None:
+async def test_a_postgres_cluster_writes_its_address_into_the_secret_of_the_application() -> None:
     stage = await OperatorStage().begin(CLUSTER)
     await stage.operate(CNPG)
     initdb: JsonObject = {"database": "orders", "owner": "ann"}
@@ -116,7 +116,7 @@ async def test_a_postgres_cluster_tells_applications_where_it_can_be_called() ->
     assert secret["pgpass"] == "db-rw:5432:orders:ann:simulated"
 
 
-async def test_a_database_of_a_postgres_cluster_says_nothing_before_there_is_one() -> None:
+async def test_a_database_without_its_postgres_cluster_has_no_status() -> None:
     stage = await OperatorStage().begin(CLUSTER, CNPG_DATABASE)
     await stage.operate(CNPG)
     database = await stage.make(CNPG_DATABASE, "orders", {"cluster": {"name": "db"}})
@@ -131,7 +131,7 @@ async def test_a_database_of_a_postgres_cluster_says_nothing_before_there_is_one
 
 
 @pytest.mark.parametrize(("cleanup", "left"), [(True, 0), (False, 1), (None, 1)])
-async def test_the_secret_of_a_database_goes_with_it_only_if_it_is_told_to(
+async def test_the_secret_of_a_database_is_deleted_with_it_only_with_cleanup(
     cleanup: Json, left: int
 ) -> None:
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
@@ -165,7 +165,7 @@ async def test_a_user_of_a_database_gets_the_keys_of_its_engine() -> None:
     assert (await stage.secret("reader"))["DB"] == "shop-web"
 
 
-async def test_a_postgres_cluster_makes_no_superuser_unless_asked_to() -> None:
+async def test_a_postgres_cluster_creates_no_superuser_by_default() -> None:
     stage = await OperatorStage().begin(CLUSTER)
     await stage.operate(CNPG)
 
@@ -216,7 +216,7 @@ async def test_a_gateway_is_accepted_before_it_is_programmed() -> None:
     assert (await stage.condition(gateway, "Programmed"))["status"] == "True"
 
 
-async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> None:
+async def test_a_route_reports_that_its_gateway_or_its_backend_is_missing() -> None:
     stage = await OperatorStage().begin(GATEWAY, ROUTE)
     await stage.operate(ENVOY)
     spec: JsonObject = {
@@ -225,7 +225,7 @@ async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> Non
     }
     route = await stage.make(ROUTE, "web", spec)
 
-    seen = []
+    reasons = []
     for make in (None, stage.make(GATEWAY, "edge", {}), stage.add(a_service("web"))):
         if make is not None:
             await make
@@ -235,11 +235,11 @@ async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> Non
         assert isinstance(parents[0], dict)
         conditions = parents[0]["conditions"]
         assert isinstance(conditions, list)
-        seen.append(
+        reasons.append(
             [condition["reason"] for condition in conditions if isinstance(condition, dict)]
         )
 
-    assert seen == [
+    assert reasons == [
         ["NoMatchingParent"],
         ["Accepted", "BackendNotFound"],
         ["Accepted", "ResolvedRefs"],
@@ -291,7 +291,7 @@ async def test_a_temporal_namespace_waits_for_a_running_cluster() -> None:
         (PROMETHEUS, "prometheus-operator/prometheus-operator", "prometheus-operated"),
     ],
 )
-async def test_a_running_thing_can_be_called_once_it_is_ready(
+async def test_a_server_of_an_operator_has_endpoints_once_it_is_ready(
     kind: Kind, operator: str, service: str
 ) -> None:
     stage = await OperatorStage().begin(kind)
@@ -330,7 +330,7 @@ async def test_a_snapshot_waits_for_its_claim() -> None:
     assert await stage.exists(CONTENT, str(usable["boundVolumeSnapshotContentName"]), "")
 
 
-async def test_a_copy_of_a_volume_says_that_its_repository_is_missing() -> None:
+async def test_a_copy_of_a_volume_reports_that_its_repository_is_missing() -> None:
     stage = await OperatorStage().begin(REPLICATION)
     await stage.operate(an_operator("volsync", "registry.example/backube/volsync:0.14"))
     source = await stage.make(REPLICATION, "files", {"restic": {"repository": "bucket"}})
@@ -344,7 +344,7 @@ async def test_a_copy_of_a_volume_says_that_its_repository_is_missing() -> None:
     assert (await stage.condition(source, "Synchronizing"))["reason"] == "WaitingForSchedule"
 
 
-async def test_a_copy_that_a_person_asked_for_says_which_one_it_was() -> None:
+async def test_a_manual_copy_has_the_name_of_its_trigger() -> None:
     stage = await OperatorStage().begin(REPLICATION)
     await stage.operate(an_operator("volsync", "registry.example/backube/volsync:0.14"))
 
@@ -368,7 +368,7 @@ async def test_a_kafka_user_that_does_not_log_in_gets_no_secret() -> None:
     assert not await stage.exists(SECRET, "web")
 
 
-async def test_a_flux_kustomization_as_a_stranger_waits_for_those_it_depends_on() -> None:
+async def test_a_flux_kustomization_of_another_flux_waits_for_its_dependencies() -> None:
     stage = await OperatorStage().begin(FLUX)
     await stage.operate(an_operator("kustomize-controller"))
     web = await stage.make(FLUX, "web", {"dependsOn": [{"name": "db"}]})

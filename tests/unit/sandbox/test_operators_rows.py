@@ -1,4 +1,4 @@
-"""Every row that tidegate brings: with its operator its kinds become ready, without it never."""
+"""Every builtin row: with its operator its kinds become ready, without it never."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tidegate.model.operators.rows import WILDCARD, KindRow
 from tidegate.model.times import MINUTE, Ms
 from tidegate.schema.builtin import served_kinds
 
-OWN = frozenset(served.kind.group for served in served_kinds())
-"""Kubernetes' own groups: its controllers write statuses there, and rows tell what others make."""
+BUILTIN_GROUPS = frozenset(served.kind.group for served in served_kinds())
+"""Groups of Kubernetes, whose controllers write statuses; rows list what others create."""
 ROWS = [
     (row, kind)
     for row in load_builtin_knowledge().rows
-    if row.group != WILDCARD and row.group not in OWN
+    if row.group != WILDCARD and row.group not in BUILTIN_GROUPS
     for kind in row.kinds
 ]
 KINDS = [
@@ -73,20 +73,20 @@ async def test_a_kind_with_its_operator_becomes_ready(row: KindRow, kind: Kind) 
 @pytest.mark.parametrize(("row", "kind"), INSIDE)
 async def test_a_kind_without_its_operator_never_gets_a_status(row: KindRow, kind: Kind) -> None:
     stage = await a_stage(kind)
-    await stage.operate(an_operator("somebody-else", "registry.example/shop/web:1"))
+    await stage.operate(an_operator("another-operator", "registry.example/shop/web:1"))
 
     ref = await stage.make(kind, "it", a_spec(kind))
     await stage.wait(LONGEST)
 
     assert await stage.status(ref) == {}
-    assert [result for result, _ in stage.unserved()] == [str(ref)]
+    assert [name for name, _ in stage.unserved()] == [str(ref)]
     assert row.source
 
 
 @pytest.mark.parametrize(
     "row", load_builtin_knowledge().rows, ids=lambda row: f"{row.kinds[0]}.{row.group}"
 )
-def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: KindRow) -> None:
+def test_the_status_of_a_waiting_operator_does_not_look_ready(row: KindRow) -> None:
     last = row.stages[-1].writes
 
     waiting = [need.unmet for need in row.needs if need.unmet]

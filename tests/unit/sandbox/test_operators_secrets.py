@@ -1,4 +1,4 @@
-"""Operators that make Secrets: cert-manager, sealed-secrets, external-secrets, Vault."""
+"""Operators that create Secrets: cert-manager, sealed-secrets, external-secrets, Vault."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_certificate_waits_for_its_issuer_and_the_issuer_for_its_key_pai
     assert await stage.condition(certificate, "Issuing") == {}
 
 
-async def test_a_certificate_makes_a_tls_secret_that_outlives_it() -> None:
+async def test_a_certificate_creates_a_tls_secret_that_is_kept() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "self", {"selfSigned": {}})
@@ -91,7 +91,7 @@ async def test_a_certificate_that_changes_is_issued_again() -> None:
     assert (issued["status"], issued["observedGeneration"]) == ("True", 2)
 
 
-async def test_a_certificate_of_an_acme_server_brings_no_authority() -> None:
+async def test_a_certificate_of_an_acme_server_has_no_ca() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "le", {"acme": {"server": "https://acme.example.com"}})
@@ -104,7 +104,7 @@ async def test_a_certificate_of_an_acme_server_brings_no_authority() -> None:
     assert set(await stage.secret("web-tls")) == {"tls.crt", "tls.key", "keystore.jks"}
 
 
-async def test_a_sealed_secret_gives_its_own_name_whatever_its_template_says() -> None:
+async def test_the_secret_of_a_sealed_secret_has_its_name_whatever_its_template_says() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
     template: JsonObject = {"metadata": {"name": "other"}}
@@ -116,7 +116,7 @@ async def test_a_sealed_secret_gives_its_own_name_whatever_its_template_says() -
     assert not await stage.exists(SECRET, "other")
 
 
-async def test_an_external_secret_that_merges_fills_a_secret_and_makes_none() -> None:
+async def test_an_external_secret_that_merges_fills_a_secret_and_creates_none() -> None:
     stage = await OperatorStage().begin(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})
@@ -129,16 +129,16 @@ async def test_an_external_secret_that_merges_fills_a_secret_and_makes_none() ->
     await stage.wait(Ms(10 * SECOND))
 
     alone = await stage.condition(external, "Ready")
-    was_made = await stage.exists(SECRET, "app")
+    was_created = await stage.exists(SECRET, "app")
     await stage.add(a_secret("app", user="ann"))
     await stage.wait(Ms(10 * SECOND))
 
-    assert (alone["status"], alone["reason"], was_made) == ("True", "SecretMissing", False)
+    assert (alone["status"], alone["reason"], was_created) == ("True", "SecretMissing", False)
     assert (await stage.condition(external, "Ready"))["reason"] == "SecretSynced"
     assert await stage.secret("app") == {"user": "ann", "token": "simulated"}
 
 
-async def test_a_sealed_secret_becomes_the_secret_of_its_template_and_takes_it_along() -> None:
+async def test_a_sealed_secret_creates_the_secret_of_its_template_and_deletes_it() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
     template: JsonObject = {"type": "example.com/login", "metadata": {"labels": {"app": "web"}}}
@@ -148,12 +148,12 @@ async def test_a_sealed_secret_becomes_the_secret_of_its_template_and_takes_it_a
 
     await stage.wait(Ms(5 * SECOND))
     keys = await stage.secret("login")
-    made = await stage.body(Ref(SECRET, "shop", "login"))
+    created = await stage.body(Ref(SECRET, "shop", "login"))
     await stage.client.delete(sealed, propagation=Propagation.BACKGROUND)
     await stage.wait(Ms(5 * SECOND))
 
     assert keys == {"user": "simulated", "password": "simulated"}
-    assert made["type"] == "example.com/login"
+    assert created["type"] == "example.com/login"
     assert not await stage.exists(SECRET, "login")
 
 
@@ -192,7 +192,7 @@ async def test_a_store_outside_of_the_cluster_needs_nothing_inside() -> None:
     assert (await stage.condition(store, "Ready"))["status"] == "True"
 
 
-async def test_an_external_secret_with_keys_of_the_store_says_that_they_are_not_known() -> None:
+async def test_an_external_secret_with_keys_of_the_store_marks_them_as_unknown() -> None:
     stage = await OperatorStage().begin(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})
@@ -213,7 +213,7 @@ async def test_an_external_secret_with_keys_of_the_store_says_that_they_are_not_
     assert "ownerReferences" not in metadata
 
 
-async def test_a_secret_that_is_there_already_keeps_its_values_and_gets_what_it_lacks() -> None:
+async def test_an_existing_secret_keeps_its_values_and_gets_missing_keys() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
     await stage.add(an_object(SECRET, "login", data={"user": "YW5u"}))

@@ -1,4 +1,4 @@
-"""Statuses as they are written."""
+"""The times in statuses that operators write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns what after a write. What real servers answer is in test_ownership_recorded."""
+"""Owners of fields after a write. Answers of real servers are in test_ownership_recorded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tidegate.schema.types import find_typed_problems
 from tidegate.world.messages import Cause, FieldOwner
 
 SHAPE = shape_for(CONFIG_MAP)
-TERMS = WriteScope(shape=SHAPE, version="v1", blank=build_blank(SHAPE))
+SCOPE = WriteScope(shape=SHAPE, version="v1", blank=build_blank(SHAPE))
 
 
 def a_config_map(**data: str) -> JsonObject:
@@ -50,23 +50,23 @@ def a_config_map(**data: str) -> JsonObject:
 def applied(
     live: JsonObject | None, owners: ManagedFields, intent: JsonObject, by: Author
 ) -> ApplyResult:
-    result = apply_intent(live, owners, intent, author=by, scope=TERMS, force=False)
+    result = apply_intent(live, owners, intent, author=by, scope=SCOPE, force=False)
     assert isinstance(result, ApplyResult)
     return result
 
 
-def an_entry(manager: str, *path: str, time: str = "", **said: str) -> ManagedFieldsEntry:
+def an_entry(manager: str, *path: str, time: str = "", **parts: str) -> ManagedFieldsEntry:
     return ManagedFieldsEntry(
         manager=manager,
-        operation=Operation(said.get("operation", "Update")),
+        operation=Operation(parts.get("operation", "Update")),
         version="v1",
         time=time,
-        subresource=said.get("subresource", ""),
+        subresource=parts.get("subresource", ""),
         fields=field_set_from_paths([path or ("f:data", f"f:{manager}")]),
     )
 
 
-def test_an_apply_that_changes_nothing_gives_what_was_there_itself() -> None:
+def test_an_apply_that_changes_nothing_gives_the_live_object_itself() -> None:
     first = applied(None, (), a_config_map(color="red"), Author("anna", "1"))
 
     again = applied(
@@ -77,7 +77,7 @@ def test_an_apply_that_changes_nothing_gives_what_was_there_itself() -> None:
     assert again.managed_fields is first.managed_fields
 
 
-def test_a_conflict_says_whose_fields_stand_in_the_way() -> None:
+def test_conflicts_name_the_owners_of_the_fields() -> None:
     live = a_config_map(color="red", size="s")
     owners = (
         an_entry("anna", "f:data", "f:color", operation="Apply"),
@@ -89,7 +89,7 @@ def test_a_conflict_says_whose_fields_stand_in_the_way() -> None:
         owners,
         a_config_map(color="blue", size="m"),
         author=Author("cleo", "1"),
-        scope=TERMS,
+        scope=SCOPE,
         force=False,
     )
 
@@ -100,7 +100,7 @@ def test_a_conflict_says_whose_fields_stand_in_the_way() -> None:
     )
 
 
-def test_one_conflict_is_told_in_one_line() -> None:
+def test_one_conflict_is_one_line() -> None:
     owners = (an_entry("anna", "f:data", "f:color"),)
     intent = a_config_map(color="blue")
 
@@ -109,7 +109,7 @@ def test_one_conflict_is_told_in_one_line() -> None:
         owners,
         intent,
         author=Author("bert", ""),
-        scope=TERMS,
+        scope=SCOPE,
         force=False,
     )
 
@@ -119,10 +119,10 @@ def test_one_conflict_is_told_in_one_line() -> None:
     )
 
 
-def test_what_cannot_be_merged_is_told_before_anything_else() -> None:
+def test_an_invalid_intent_is_reported_before_anything_else() -> None:
     intent = {**a_config_map(), "dat": {}}
 
-    result = apply_intent(None, (), intent, author=Author("anna", "1"), scope=TERMS, force=True)
+    result = apply_intent(None, (), intent, author=Author("anna", "1"), scope=SCOPE, force=True)
 
     assert result == InvalidIntent((Cause("dat", "unknown", "unknown field"),))
 
@@ -130,14 +130,14 @@ def test_what_cannot_be_merged_is_told_before_anything_else() -> None:
 def test_names_times_and_versions_of_an_object_have_no_owner() -> None:
     after = a_config_map(color="red")
 
-    owners = update_managed_fields(TERMS.blank, after, (), author=Author("anna", "1"), scope=TERMS)
+    owners = update_managed_fields(SCOPE.blank, after, (), author=Author("anna", "1"), scope=SCOPE)
 
     assert to_fields_v1(owners[0].fields) == {"f:data": {".": {}, "f:color": {}}}
 
 
 def test_a_writer_without_a_name_is_unknown() -> None:
     owners = update_managed_fields(
-        TERMS.blank, a_config_map(a="b"), (), author=Author("", "1"), scope=TERMS
+        SCOPE.blank, a_config_map(a="b"), (), author=Author("", "1"), scope=SCOPE
     )
 
     assert [entry.manager for entry in owners] == ["unknown"]
@@ -148,7 +148,7 @@ def test_more_than_ten_updaters_are_put_together_from_the_oldest_on() -> None:
     before = a_config_map()
 
     after = update_managed_fields(
-        before, a_config_map(new="x"), owners, author=Author("new", "99"), scope=TERMS
+        before, a_config_map(new="x"), owners, author=Author("new", "99"), scope=SCOPE
     )
 
     assert [entry.manager for entry in after] == [
@@ -229,7 +229,7 @@ def test_new_times_alone_do_not_count() -> None:
         (Kind("", "v1", "Namespace"), "finalize", False, [["f:status"]]),
     ],
 )
-def test_what_a_write_cannot_change_it_does_not_own(
+def test_a_write_does_not_own_fields_that_it_cannot_change(
     kind: Kind, subresource: str, *, is_custom: bool, paths: list[list[str]]
 ) -> None:
     reset_fields = get_reset_fields(
@@ -276,7 +276,7 @@ def test_a_blank_object_has_its_structs_and_the_lists_that_are_never_left_out() 
         ({"color": {}}, "color", "expected string"),
     ],
 )
-def test_an_intent_that_does_not_fit_its_schema_says_where(
+def test_an_intent_that_violates_its_schema_is_reported_with_the_field(
     spec: JsonObject, field: str, problem: str
 ) -> None:
     typed_problems = find_typed_problems({"spec": spec}, gate_shape())

@@ -1,4 +1,4 @@
-"""Writes whose ends a real API server told, replayed on ours.
+"""Writes whose results were recorded from a real API server, replayed on ours.
 
 `make golden` with a control plane writes the answers; see tests/e2e/test_ownership.py.
 """

@@ -38,7 +38,7 @@ VALUES = st.recursive(
         ({"op": "replace", "path": "/odd~1key/til~0de", "value": 3}, {"odd/key": {"til~de": 3}}),
     ],
 )
-def test_an_operation_does_what_it_says(operation: Json, expected: dict[str, Json]) -> None:
+def test_an_operation_changes_its_path(operation: Json, expected: dict[str, Json]) -> None:
     assert isinstance(BODY, dict)
 
     patched = apply_json_patch(BODY, [operation])
@@ -65,7 +65,7 @@ def test_an_operation_that_cannot_be_done_is_refused(operation: Json) -> None:
         apply_json_patch(BODY, [operation])
 
 
-def test_what_a_patch_does_not_touch_is_shared() -> None:
+def test_unchanged_parts_are_shared() -> None:
     assert isinstance(BODY, dict)
 
     patched = apply_json_patch(BODY, [{"op": "add", "path": "/a/c", "value": 2}])
@@ -79,7 +79,7 @@ def test_what_a_patch_does_not_touch_is_shared() -> None:
 
 
 @given(VALUES, VALUES)
-def test_a_merge_patch_leaves_what_it_names_and_nothing_that_it_nulls(
+def test_a_merge_patch_sets_what_it_names_and_removes_what_it_nulls(
     target: Json, patch: Json
 ) -> None:
     merged = apply_merge_patch(target, patch)

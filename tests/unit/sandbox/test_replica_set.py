@@ -1,4 +1,4 @@
-"""ReplicaSets in virtual time: how many pods, and which of them go first."""
+"""ReplicaSets in virtual time: how many pods, and which of them are deleted first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_a_deleted_pod_is_replaced() -> None:
     assert first not in stage.pods()
 
 
-async def test_pods_that_are_not_ready_go_before_younger_ones_that_are() -> None:
+async def test_pods_that_are_not_ready_are_deleted_before_younger_ready_ones() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(CREW, replicas=2, template=a_template(outcome="crash")))
     await stage.run()
@@ -46,7 +46,7 @@ async def test_a_failed_pod_stays_and_another_takes_its_place() -> None:
     assert stage.count(CREW, "replicas") == 1
 
 
-async def test_retries_of_a_refused_pod_grow_rarer() -> None:
+async def test_retries_of_a_refused_pod_back_off() -> None:
     stage = await Stage(sample=lambda view: len(view.list_objects(POD))).open()
     await stage.do(a_workload(CREW, replicas=1, template=a_template(account="builder")))
     await stage.run(Ms(10 * SECOND))
@@ -58,7 +58,7 @@ async def test_retries_of_a_refused_pod_grow_rarer() -> None:
     assert len(stage.events("FailedCreate")) == 1
 
 
-async def test_a_replica_set_that_goes_takes_its_pods_along() -> None:
+async def test_the_pods_of_a_deleted_replica_set_are_deleted() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(CREW, replicas=3))
     await stage.run()

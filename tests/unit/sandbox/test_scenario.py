@@ -1,9 +1,12 @@
-"""What a scenario file means, and what is said when it means nothing."""
+"""Scenario files, and the errors that mistakes in them cause."""
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import TidegateError
 from tidegate.model.simulation.preinstalled import GivenKind, GivenOperator
 from tidegate.model.times import Ms
@@ -106,7 +109,7 @@ def test_an_effect_is_read_with_its_own_keys(text: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "often"),
+    ("text", "frequency"),
     [
         ("every: 3", Frequency(every=3)),
         ("every: 3, times: 2", Frequency(every=3, times=2)),
@@ -116,8 +119,8 @@ def test_an_effect_is_read_with_its_own_keys(text: str, fault: Fault) -> None:
         ("from: 1h", Frequency(start=Ms(3_600_000))),
     ],
 )
-def test_a_fault_says_how_often(text: str, often: Frequency) -> None:
-    assert fault_of(f"effect: error, {text}") == CallFault(Rejection(ERROR), frequency=often)
+def test_a_fault_has_a_frequency(text: str, frequency: Frequency) -> None:
+    assert fault_of(f"effect: error, {text}") == CallFault(Rejection(ERROR), frequency=frequency)
 
 
 @pytest.mark.parametrize(
@@ -133,125 +136,68 @@ def test_a_fault_says_how_often(text: str, often: Frequency) -> None:
         ("manager: tidegate, verb: apply", FaultSelector(verbs=("apply",), manager="tidegate")),
     ],
 )
-def test_a_fault_says_whom_it_meets(text: str, when: FaultSelector) -> None:
+def test_a_fault_has_a_selector(text: str, when: FaultSelector) -> None:
     assert fault_of(f"effect: error, when: {{{text}}}") == CallFault(Rejection(ERROR), when)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "field", "problem"),
-    [
-        ("effects: error", "missing", "faults[0]", "an entry of `faults` needs `effect`"),
-        ("effect: throttled", "value", "effect", "there is no effect `throttled`"),
-        ("effect: [error]", "type", "effect", "`effect` must be text"),
-        ("effect: error, every-nth: 3", "key", "every-nth", "`error` has no key `every-nth`"),
-        ("effect: error, by: 3s", "key", "by", "`error` has no key `by`"),
-        ("effect: error, when: x", "type", "when", "`when` must be a mapping"),
-        (
-            "effect: error, when: {knd: Job}",
-            "key",
-            "when.knd",
-            "`when` of `error` has no key `knd`",
-        ),
-        (
-            "effect: down, when: {kind: Job}",
-            "key",
-            "when.kind",
-            "`when` of `down` has no key `kind`",
-        ),
-        ("effect: error, when: {name: 7}", "type", "when.name", "`name` must be text"),
-        (
-            "effect: error, when: {verb: [get, 7]}",
-            "type",
-            "when.verb[1]",
-            "an entry of `verb` must be text, not a whole number",
-        ),
-        ("effect: error, when: {verb: post}", "value", "when.verb", "there is no verb `post`"),
-        (
-            "effect: conflict, when: {verb: get}",
-            "contradiction",
-            "when.verb",
-            "`get` is never met: it meets writes only",
-        ),
-        (
-            "effect: error, when: {verb: get, manager: me}",
-            "contradiction",
-            "when.verb",
-            "`get` is never met: only writes have a `manager`",
-        ),
-        ("effect: error, every: 0", "value", "every", "`every` must be 1 or more, not `0`"),
-        ("effect: error, every: 1.5", "type", "every", "`every` must be a whole number"),
-        ("effect: error, every: true", "type", "every", "`every` must be a whole number"),
-        ("effect: error, times: -1", "value", "times", "`times` must be 1 or more, not `-1`"),
-        (
-            "effect: error, probability: 1.5",
-            "value",
-            "probability",
-            "`probability` must be from 0 to 1, not `1.5`",
-        ),
-        (
-            "effect: error, probability: high",
-            "type",
-            "probability",
-            "`probability` must be a number",
-        ),
-        (
-            "effect: error, every: 2, probability: 0.1",
-            "contradiction",
-            "probability",
-            "`every` and `probability` rule each other out",
-        ),
-        (
-            "effect: error, from: 2s, until: 1s",
-            "contradiction",
-            "until",
-            "`until` is not later than `from`",
-        ),
-        (
-            "effect: drop-watches, at: 2s, every: 2",
-            "contradiction",
-            "every",
-            "`at` and `every` rule each other out",
-        ),
-        (
-            "effect: drop-watches, at: 2s, after: 1s",
-            "contradiction",
-            "after",
-            "`at` and `after` rule each other out",
-        ),
-        ("effect: compact", "missing", "faults[0]", "`compact` needs `at`"),
-        ("effect: slow", "missing", "faults[0]", "`slow` needs `by`"),
-        ("effect: slow, by: 2", "duration", "by", "`by` is `2`, which is not a duration"),
-        ("effect: slow, by: true", "duration", "by", "`by` is `True`, which is not a duration"),
-        ("effect: slow, by: {}", "duration", "by", "`by` is `…`, which is not a duration"),
-        ("effect: slow, by: soon", "duration", "by", "`by` is `soon`, which is not a duration"),
-        ("effect: slow, by: 1us", "duration", "by", "`by` is `1us`, which is finer than"),
-        (
-            "effect: slow, by: -2s",
-            "value",
-            "by",
-            "`by` is `-2s`, and time does not run backwards",
-        ),
-        ("effect: throttle, after: 1500ms", "value", "after", "must be whole seconds"),
-        ("effect: throttle, after: 0s", "value", "after", "`after` must be 1s or more"),
-    ],
-)
-def test_a_mistake_is_one_error_at_its_key(text: str, code: str, field: str, problem: str) -> None:
+MISTAKES = [
+    ("effects: error", "missing", "faults[0]"),
+    ("effect: throttled", "value", "effect"),
+    ("effect: [error]", "type", "effect"),
+    ("effect: error, every-nth: 3", "key", "every-nth"),
+    ("effect: error, by: 3s", "key", "by"),
+    ("effect: error, when: x", "type", "when"),
+    ("effect: error, when: {knd: Job}", "key", "when.knd"),
+    ("effect: down, when: {kind: Job}", "key", "when.kind"),
+    ("effect: error, when: {name: 7}", "type", "when.name"),
+    ("effect: error, when: {verb: [get, 7]}", "type", "when.verb[1]"),
+    ("effect: error, when: {verb: post}", "value", "when.verb"),
+    ("effect: conflict, when: {verb: get}", "contradiction", "when.verb"),
+    ("effect: error, when: {verb: get, manager: me}", "contradiction", "when.verb"),
+    ("effect: error, every: 0", "value", "every"),
+    ("effect: error, every: 1.5", "type", "every"),
+    ("effect: error, every: true", "type", "every"),
+    ("effect: error, times: -1", "value", "times"),
+    ("effect: error, probability: 1.5", "value", "probability"),
+    ("effect: error, probability: high", "type", "probability"),
+    ("effect: error, every: 2, probability: 0.1", "contradiction", "probability"),
+    ("effect: error, from: 2s, until: 1s", "contradiction", "until"),
+    ("effect: drop-watches, at: 2s, every: 2", "contradiction", "every"),
+    ("effect: drop-watches, at: 2s, after: 1s", "contradiction", "after"),
+    ("effect: compact", "missing", "faults[0]"),
+    ("effect: slow", "missing", "faults[0]"),
+    ("effect: slow, by: 2", "duration", "by"),
+    ("effect: slow, by: true", "duration", "by"),
+    ("effect: slow, by: {}", "duration", "by"),
+    ("effect: slow, by: soon", "duration", "by"),
+    ("effect: slow, by: 1us", "duration", "by"),
+    ("effect: slow, by: -2s", "value", "by"),
+    ("effect: throttle, after: 1500ms", "value", "after"),
+    ("effect: throttle, after: 0s", "value", "after"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "field"), MISTAKES, ids=[text for text, *_ in MISTAKES])
+def test_a_mistake_is_one_error_at_its_key(
+    text: str, code: str, field: str, wording: RecordedWording
+) -> None:
     error = error_of(text)
 
     assert error.code == (f"scenario.{code}" if code == "contradiction" else f"file.{code}")
-    assert problem in error.problem
+    wording(error.problem)
     assert error.location is not None
     assert (error.location.name, error.location.line) == ("s.yaml", 3)
     assert error.location.field == (field if field == "faults[0]" else f"faults[0].{field}")
 
 
-def test_a_word_that_is_nearly_right_is_suggested() -> None:
-    assert error_of("effect: throttled").hint.startswith("did you mean `throttle`? there are `conf")
-    assert error_of("effect: error, every-nth: 3").hint.startswith("did you mean `every`?")
-    assert error_of("effect: sharks").hint.startswith("there are `conflict`, `throttle`,")
+@pytest.mark.parametrize(
+    "text", ["effect: throttled", "effect: error, every-nth: 3", "effect: sharks"]
+)
+def test_a_similar_name_is_suggested(text: str, wording: RecordedWording) -> None:
+    wording(error_of(text).hint)
 
 
-def test_all_mistakes_are_told_at_once_by_line() -> None:
+def test_all_mistakes_are_reported_at_once_by_line() -> None:
     errors = errors_of(
         "faults:\n"
         "- effect: slow\n"
@@ -294,7 +240,7 @@ def test_a_file_of_the_wrong_shape_is_one_error(text: str, code: str, line: int)
     assert error.location.line == line
 
 
-def test_an_operator_that_is_there_already_is_named_or_told_its_namespace() -> None:
+def test_a_preinstalled_operator_has_a_name_and_may_have_a_namespace() -> None:
     text = b"given:\n  operators:\n  - cert-manager\n  - {name: flux, namespace: gitops}\n"
 
     given = read_scenario(text, "s.yaml").given
@@ -303,7 +249,7 @@ def test_an_operator_that_is_there_already_is_named_or_told_its_namespace() -> N
     assert given.objects == ()
 
 
-def test_an_operator_of_a_user_is_known_beside_those_that_are_shipped() -> None:
+def test_an_operator_of_a_user_is_known_besides_the_builtin_ones() -> None:
     text = b"given: {operators: [ours, strimzi]}\n"
 
     given = read_scenario(text, "s.yaml", operators=["ours"]).given
@@ -312,36 +258,26 @@ def test_an_operator_of_a_user_is_known_beside_those_that_are_shipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "problem", "hint"),
+    ("text", "code"),
     [
-        ("[certmanager]", "value", "there is no operator `certmanager`", "did you mean `cert-man"),
-        (
-            "[{operator: flux}]",
-            "missing",
-            "an entry of `operators` needs `name`",
-            "add it: `name` is text",
-        ),
-        ("[flux, {name: flux}]", "contradiction", "the operator `flux` is given twice", "remove"),
-        ("[{name: 7}]", "type", "`name` must be text, not a whole number", "put it in quotes"),
-        (
-            "[7]",
-            "type",
-            "an entry of `operators` must be text or a mapping, not a whole number",
-            "put it in quotes",
-        ),
-        ("flux", "type", "`operators` must be a list, not text", "write each entry"),
+        ("[certmanager]", "value"),
+        ("[{operator: flux}]", "missing"),
+        ("[flux, {name: flux}]", "contradiction"),
+        ("[{name: 7}]", "type"),
+        ("[7]", "type"),
+        ("flux", "type"),
     ],
 )
-def test_an_operator_that_cannot_be_there_is_told(
-    text: str, code: str, problem: str, hint: str
+def test_an_invalid_operator_is_reported_with_its_line(
+    text: str, code: str, wording: RecordedWording
 ) -> None:
     error = errors_of(f"given:\n  operators: {text}\n")[0]
 
     group = "scenario" if code == "contradiction" else "file"
-    assert (error.code, error.problem) == (f"{group}.{code}", problem)
-    assert error.hint.startswith(hint)
+    assert error.code == f"{group}.{code}"
     assert error.location is not None
     assert error.location.line == 2
+    wording([error.problem, shorten(error.hint, width=60, placeholder=" …")])
 
 
 def test_kinds_namespaces_and_names_can_be_given() -> None:
@@ -363,7 +299,8 @@ given:
 
 @pytest.mark.parametrize("kind", ["Boat", "v1/Pod", "example.com/Boat"])
 def test_a_kind_that_is_given_has_a_group_a_version_and_a_name(kind: str) -> None:
-    with pytest.raises(ExceptionGroup) as raised:
-        read_scenario(f"given: {{kinds: [{kind}]}}\n".encode(), "s.yaml")
+    (error,) = errors_of(f"given: {{kinds: [{kind}]}}\n")
 
-    assert f"`{kind}` is not GROUP/VERSION/KIND" in str(raised.value.exceptions[0])
+    assert error.code == "file.value"
+    assert f"`{kind}`" in error.problem
+    assert "GROUP/VERSION/KIND" in error.problem

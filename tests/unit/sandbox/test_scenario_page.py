@@ -1,4 +1,4 @@
-"""docs/reference/scenario-format.md tells the truth."""
+"""docs/reference/scenario-format.md agrees with the code."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def rows(title: str) -> list[str]:
     return re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
 
 
-def words(title: str) -> list[str]:
-    return [word for row in rows(title) for word in re.findall(r"`([a-z-]+)[`:]", row)]
+def names(title: str) -> list[str]:
+    return [name for row in rows(title) for name in re.findall(r"`([a-z-]+)[`:]", row)]
 
 
 def effects(part: str) -> dict[str, set[str]]:
@@ -70,15 +70,15 @@ def test_the_page_lists_every_effect_with_its_own_keys() -> None:
 
 
 def test_the_page_lists_every_key_matcher_and_verb() -> None:
-    often = set(words("key | hits"))
+    frequency = set(names("key | hits"))
 
-    assert set(words("key | holds")) == set(Scenario.__struct_fields__)
-    assert set(words("key of `given` | gives")) == set(GivenCluster.__struct_fields__)
-    assert set(words("key | fits")) - {"verb"} == set(FaultSelector.__struct_fields__) - {"verbs"}
-    assert words("verb | call") == list(VERBS)
-    assert often == {"every", "probability", "times", "from", "until"}
+    assert set(names("key | holds")) == set(Scenario.__struct_fields__)
+    assert set(names("key of `given` | gives")) == set(GivenCluster.__struct_fields__)
+    assert set(names("key | fits")) - {"verb"} == set(FaultSelector.__struct_fields__) - {"verbs"}
+    assert names("verb | call") == list(VERBS)
+    assert frequency == {"every", "probability", "times", "from", "until"}
 
 
 def test_the_page_lists_every_behaviour_with_its_keys_and_matchers() -> None:
     assert effects(BEHAVIOURS) == forms(BehaviourSpec)
-    assert set(words("key | matches")) == set(ContainerSelector.__struct_fields__)
+    assert set(names("key | matches")) == set(ContainerSelector.__struct_fields__)

@@ -44,7 +44,7 @@ async def test_each_pod_waits_for_the_one_before_it() -> None:
         assert all(str(pod).endswith("True") for pod in pods[:-1])
 
 
-async def test_the_second_pod_is_never_made_if_the_first_is_never_ready() -> None:
+async def test_the_second_pod_is_never_created_if_the_first_is_never_ready() -> None:
     stage = await Stage().open()
 
     await stage.do(a_workload(DB, replicas=3, template=a_template(outcome="never")))
@@ -53,7 +53,7 @@ async def test_the_second_pod_is_never_made_if_the_first_is_never_ready() -> Non
     assert stage.pods() == ["db-0"]
 
 
-async def test_parallel_pods_wait_for_nobody() -> None:
+async def test_parallel_pods_do_not_wait() -> None:
     stage = await Stage().open()
 
     template = a_template(outcome="never")
@@ -124,7 +124,7 @@ async def test_on_delete_a_pod_gets_the_new_template_only_when_it_is_deleted() -
     assert stage.images() == ["1", "2"]
 
 
-async def test_scaling_down_takes_the_last_pods_and_leaves_their_disks() -> None:
+async def test_scaling_down_deletes_the_last_pods_and_keeps_their_disks() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=3, volumeClaimTemplates=[DISK]))
     await stage.run()
@@ -152,7 +152,7 @@ async def test_a_pod_has_its_own_name_and_its_own_disk() -> None:
     assert get_text(volume, "persistentVolumeClaim", "claimName") == "disk-db-0"
 
 
-async def test_going_back_takes_up_the_old_revision() -> None:
+async def test_a_rollback_reuses_the_old_revision() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=1))
     await stage.run()
@@ -194,17 +194,17 @@ async def test_min_ready_seconds_delay_the_next_pod() -> None:
     assert stage.pods() == ["db-0", "db-1"]
 
 
-async def test_a_refused_pod_is_told_of_and_tried_again() -> None:
+async def test_a_refused_pod_is_reported_and_retried() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=1, template=a_template(account="keeper")))
     await stage.run(Ms(MINUTE))
-    result = stage.events("FailedCreate")
+    events = stage.events("FailedCreate")
 
     await stage.do(an_account("keeper"))
     await stage.run(Ms(2 * MINUTE))
 
-    assert len(result) == 1
-    assert result[0].startswith("Create Pod db-0 in StatefulSet db failed error: ")
+    assert len(events) == 1
+    assert events[0].startswith("Create Pod db-0 in StatefulSet db failed error: ")
     assert stage.count(DB, "readyReplicas") == 1
 
 

@@ -18,7 +18,7 @@ VOLUME = Kind("", "v1", "PersistentVolume")
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
-def place(kind: Kind, path: str) -> Shape:
+def shape_at(kind: Kind, path: str) -> Shape:
     """The shape at a path; `[]` stands for the items of a list."""
     shape = find_shape(kind)
     for part in path.split("."):
@@ -53,7 +53,7 @@ def test_the_preferred_version_of_a_group_comes_first() -> None:
     assert versions == ["v2", "v1"]
 
 
-def test_a_kind_that_kubernetes_does_not_bring_has_no_shape() -> None:
+def test_a_kind_that_is_not_built_in_has_no_shape() -> None:
     assert find_shape(Kind("example.org", "v1", "Gate")) is None
 
 
@@ -80,8 +80,8 @@ def test_the_release_is_that_of_the_file() -> None:
         (VOLUME, "spec.claimRef", Merge.FIELDS),
     ],
 )
-def test_places_are_merged_as_the_server_merges_them(kind: Kind, path: str, merge: Merge) -> None:
-    assert place(kind, path).merge is merge
+def test_fields_are_merged_as_the_server_merges_them(kind: Kind, path: str, merge: Merge) -> None:
+    assert shape_at(kind, path).merge is merge
 
 
 @pytest.mark.parametrize(
@@ -105,17 +105,17 @@ def test_places_are_merged_as_the_server_merges_them(kind: Kind, path: str, merg
         ),
     ],
 )
-def test_items_are_told_apart_by_their_keys(
+def test_items_are_distinguished_by_their_keys(
     kind: Kind, path: str, keys: tuple[str, ...], defaults: dict[str, Json]
 ) -> None:
-    shape = place(kind, path)
+    shape = shape_at(kind, path)
 
     assert shape.keys == keys
     assert shape.key_defaults == defaults
 
 
 @pytest.mark.parametrize(
-    ("path", "type_", "written"),
+    ("path", "type_", "format_"),
     [
         ("spec.replicas", Type.INTEGER, "int32"),
         ("spec.paused", Type.BOOLEAN, ""),
@@ -126,15 +126,15 @@ def test_items_are_told_apart_by_their_keys(
         ("metadata.generation", Type.INTEGER, "int64"),
     ],
 )
-def test_scalars_have_a_type_and_a_format(path: str, type_: Type, written: str) -> None:
-    shape = place(DEPLOYMENT, path)
+def test_scalars_have_a_type_and_a_format(path: str, type_: Type, format_: str) -> None:
+    shape = shape_at(DEPLOYMENT, path)
 
-    assert (shape.type, shape.format) == (type_, written)
+    assert (shape.type, shape.format) == (type_, format_)
 
 
-def test_what_nobody_can_know_is_open() -> None:
-    fields = place(CONFIG_MAP, "metadata.managedFields[].fieldsV1")
-    example = place(DEFINITION, "spec.versions[].schema.openAPIV3Schema.default")
+def test_a_field_without_a_schema_is_open() -> None:
+    fields = shape_at(CONFIG_MAP, "metadata.managedFields[].fieldsV1")
+    example = shape_at(DEFINITION, "spec.versions[].schema.openAPIV3Schema.default")
 
     assert fields.is_open
     assert example.is_open
@@ -143,12 +143,12 @@ def test_what_nobody_can_know_is_open() -> None:
 def test_a_shape_may_contain_itself() -> None:
     path = "spec.versions[].schema.openAPIV3Schema"
 
-    assert place(DEFINITION, f"{path}.properties.any.not") is place(DEFINITION, f"{path}.not")
+    assert shape_at(DEFINITION, f"{path}.properties.any.not") is shape_at(DEFINITION, f"{path}.not")
 
 
 def test_metadata_is_the_same_for_all_kinds() -> None:
-    assert place(DEPLOYMENT, "metadata") is object_meta_shape()
-    assert place(CONFIG_MAP, "metadata") is object_meta_shape()
+    assert shape_at(DEPLOYMENT, "metadata") is object_meta_shape()
+    assert shape_at(CONFIG_MAP, "metadata") is object_meta_shape()
 
 
 def test_the_file_is_not_read_before_it_is_needed() -> None:

@@ -1,4 +1,4 @@
-"""Finalizers without a slash: refused on kinds of Kubernetes, taken on those of others."""
+"""Finalizers without a slash: refused on built-in kinds, accepted on other kinds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegate.schema.validation.names import find_name_problems
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_taken"),
+    ("kind", "is_accepted"),
     [
         ("v1 ConfigMap", False),
         ("apps/v1 Deployment", False),
@@ -19,7 +19,9 @@ from tidegate.schema.validation.names import find_name_problems
         ("apiregistration.k8s.io/v1 APIService", True),
     ],
 )
-def test_who_takes_a_finalizer_without_a_slash(kind: str, *, is_taken: bool) -> None:
+def test_a_finalizer_without_a_slash_is_refused_on_built_in_kinds_only(
+    kind: str, *, is_accepted: bool
+) -> None:
     api_version, _, name = kind.rpartition(" ")
     bare = "resources-finalizer.argocd.argoproj.io"
 
@@ -27,4 +29,4 @@ def test_who_takes_a_finalizer_without_a_slash(kind: str, *, is_taken: bool) -> 
         find_name_problems(Kind.of(api_version, name), {"name": "web", "finalizers": [bare]})
     )
 
-    assert (problems == []) is is_taken
+    assert (problems == []) is is_accepted

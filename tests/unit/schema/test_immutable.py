@@ -1,4 +1,4 @@
-"""What a server says of a change that it does not take."""
+"""Changes of immutable fields, and the messages of a server about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def a_class(**parts: str) -> JsonObject:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         (
             {**a_claim(size="2Gi"), **BOUND},
@@ -46,12 +46,12 @@ def a_class(**parts: str) -> JsonObject:
         ),
     ],
 )
-def test_a_change_is_refused_in_a_servers_words(
-    before: JsonObject, after: JsonObject, told: str
+def test_a_change_is_refused_with_the_message_of_a_server(
+    before: JsonObject, after: JsonObject, expected: str
 ) -> None:
     (cause,) = find_immutable_changes(before, after)
 
-    assert f"{cause.field}: {cause.message}".startswith(told)
+    assert f"{cause.field}: {cause.message}".startswith(expected)
 
 
 def test_a_pod_keeps_its_containers() -> None:
@@ -74,7 +74,7 @@ def test_a_pod_keeps_its_containers() -> None:
         (a_definition("example.org"), a_definition("example.org", scope="Cluster")),
     ],
 )
-def test_what_was_meant_anyway_or_may_change_is_taken(
+def test_a_change_of_a_mutable_field_or_to_the_default_is_accepted(
     before: JsonObject, after: JsonObject
 ) -> None:
     assert find_immutable_changes(before, after) == ()

@@ -44,7 +44,7 @@ def test_every_version_has_its_own_shape() -> None:
     assert find_child_shape(shapes["v2"], "old") is None
 
 
-def test_what_every_object_has_is_there_without_being_said() -> None:
+def test_metadata_and_kind_need_no_schema() -> None:
     shape = shape_from_schema({"type": "object"})
 
     assert find_child_shape(shape, "metadata") is object_meta_shape()
@@ -67,7 +67,7 @@ def test_what_every_object_has_is_there_without_being_said() -> None:
         ({"x-kubernetes-preserve-unknown-fields": True}, Merge.FIELDS),
     ],
 )
-def test_a_schema_says_how_a_place_is_merged(schema: Schema, merge: Merge) -> None:
+def test_a_schema_decides_how_a_field_is_merged(schema: Schema, merge: Merge) -> None:
     assert field_shape(schema).merge is merge
 
 
@@ -78,7 +78,7 @@ def test_a_keyed_list_knows_its_keys_and_their_defaults() -> None:
     assert shape.key_defaults == {"protocol": "TCP"}
 
 
-def test_an_open_place_keeps_what_it_does_not_know() -> None:
+def test_an_open_field_keeps_unknown_fields() -> None:
     known: Schema = {"type": "object", "properties": {"a": TEXT}}
     shape = field_shape(
         {
@@ -95,14 +95,14 @@ def test_an_open_place_keeps_what_it_does_not_know() -> None:
     assert inner.is_lenient
 
 
-def test_an_object_of_which_nothing_is_said_can_be_applied_but_keeps_nothing() -> None:
+def test_an_object_without_a_schema_can_be_applied_but_keeps_nothing() -> None:
     shape = field_shape({"type": "object"})
 
     assert shape.is_lenient
     assert not shape.is_open
 
 
-def test_an_embedded_object_has_a_head() -> None:
+def test_an_embedded_object_has_metadata_and_a_kind() -> None:
     shape = field_shape({"type": "object", "x-kubernetes-embedded-resource": True})
 
     assert find_child_shape(shape, "metadata") is object_meta_shape()
