@@ -1,4 +1,4 @@
-"""Dependency cycles of a graph: the shortest cycle of each component, as readable links."""
+"""Dependency cycles of a graph: the shortest cycle of each component, as sentences."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ from tidegate.graph.milestones import (
 )
 from tidegate.model.plans.graph import Cycle, EdgeKind, Graph, GraphStep, NodeKind, WaitLink
 from tidegate.model.plans.plan import EdgeReason
+from tidegate.model.rollouts.names import PHASE_NAMES
+from tidegate.model.units.unit import UnitId
 
-WAIT_REASONS = {HAS_ENDPOINTS: "answers when {} is ready", UNIT_READY: "depends on {}"}
+WAIT_REASONS = {HAS_ENDPOINTS: "has endpoints only after {} is ready", UNIT_READY: "depends on {}"}
 """Reasons why one node waits for another."""
+UNIT_END_STAGE = "end"
+"""The last stage of a unit, without objects."""
+READY_WORDS = {"Application": "Healthy", "Kustomization": "Ready", "HelmRelease": "Ready"}
+"""How Argo CD and Flux report a unit that is ready, by kind."""
 MAX_STARTS = 100
 """The number of milestones of a component from which the shortest cycle is searched."""
 
@@ -152,7 +158,7 @@ def _trace_back(
 
 
 def _readable_cycle(graph: Graph, path: list[tuple[Milestone, int | None]]) -> Cycle:
-    """Return the cycle as readable links, without those that only lead from one to the next."""
+    """Return the cycle as sentences, without links between milestones of one node or step."""
     links = []
     for index, (milestone, edge) in enumerate(path):
         following = path[(index + 1) % len(path)][0]
@@ -183,7 +189,7 @@ def _wait_link(
         return _order_link(graph, graph.steps[number], graph.steps[next_number])
     if (event, next_event) == (FINISHED, READY):
         step, node = graph.steps[number], graph.nodes[next_number]
-        reason = f"is over when {node.name} is ready"
+        reason = f"finishes only after {node.name} is ready"
         return WaitLink(waiter=format_step(step), reason=reason, step=number)
     if (event, next_event) == (APPLIED, STARTED):
         node, reason = graph.nodes[number], f"is applied in {format_step(graph.steps[next_number])}"
@@ -216,9 +222,11 @@ def _requirement_link(
     suffix = f" ({format_path(edge.field)})" if edge.field else ""
     match edge.kind:
         case EdgeKind.NAMESPACE | EdgeKind.DEFINITION:
-            reason = f"is refused without {target_name}"
+            reason = f"is rejected without {target_name}"
         case EdgeKind.OPERATOR:
-            reason = f"is ready when its operator works, {graph.nodes[edge.before].name}"
+            reason = (
+                f"becomes ready only after its operator {graph.nodes[edge.before].name} is ready"
+            )
         case EdgeKind.HOST:
             reason = f"calls {target_name}{suffix}"
         case _:
@@ -237,7 +245,9 @@ def _provider_link(graph: Graph, edge_index: int | None, next_event: int) -> Wai
     if node.kind is not NodeKind.OBJECT or next_event not in (READY, APPLIED):
         return None
     reason = (
-        f"is made when {node.name} is ready" if next_event == READY else f"comes with {node.name}"
+        f"is created after {node.name} is ready"
+        if next_event == READY
+        else f"is created by {node.name}"
     )
     return WaitLink(
         waiter=str(edge.required_object),
@@ -258,13 +268,41 @@ def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
         "" if edge.reason in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE) else edge.reason
     )
     suffix = f" ({edge_reason})" if edge_reason else ""
-    reason = f"starts when {format_step(before)} is over{suffix}"
-    return WaitLink(waiter=format_step(step), reason=reason, step=step.number)
+    waiter, verb = format_start(step)
+    reason = f"{verb} only after {format_finish(before)}{suffix}"
+    return WaitLink(waiter=waiter, reason=reason, step=step.number)
 
 
-def format_step(step: GraphStep) -> str:
-    """Format a step: `wave 2 of Application/argocd/shop`."""
+def format_step(step: GraphStep, unit: str | None = None) -> str:
+    """Format a step: `wave 2 of Application/argocd/shop`, `PreSync of Application/argocd/shop`.
+
+    `unit` replaces the name of the unit; if it is empty, the unit is left out.
+    """
     if step.stage:
-        return f"{step.stage} of {step.unit}"
-    phase = "" if step.phase == "sync" else f"{step.phase} "
-    return f"{phase}wave {step.wave} of {step.unit}"
+        name = f"stage {step.stage}"
+    else:
+        phase, wave = PHASE_NAMES.get(step.phase, step.phase), f"wave {step.wave}"
+        name = wave if not phase else f"{phase} {wave}" if step.wave else phase
+    unit_name = str(step.unit) if unit is None else unit
+    return f"{name} of {unit_name}" if unit_name else name
+
+
+def format_start(step: GraphStep, unit: str | None = None) -> tuple[str, str]:
+    """Return subject and verb for the start of a step: `wave 2 of …`, `starts`.
+
+    A unit becomes ready when its last stage starts.
+    """
+    if step.stage == UNIT_END_STAGE:
+        return unit or str(step.unit), f"becomes {_ready_word(step.unit)}"
+    return format_step(step, unit), "starts"
+
+
+def format_finish(step: GraphStep, unit: str | None = None) -> str:
+    """Return a clause for the end of a step: `Kustomization/flux-system/apps is Ready`."""
+    if step.stage == UNIT_END_STAGE:
+        return f"{unit or step.unit} is {_ready_word(step.unit)}"
+    return f"{format_step(step, unit)} finishes"
+
+
+def _ready_word(unit: UnitId) -> str:
+    return READY_WORDS.get(unit.kind, "ready")

@@ -10,7 +10,7 @@ PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": 
 
 
 def object_name(ref: Ref) -> str:
-    """Return the name of an object as `Secret shop/db`; kinds named `Cluster…` get no namespace."""
+    """Return the name of an object: `Secret shop/db`. Kinds named `Cluster…` have no namespace."""
     is_cluster_scoped = ref.kind.name.startswith("Cluster") and ref.kind.name != "Cluster"
     prefix = "" if is_cluster_scoped or not ref.namespace else f"{ref.namespace}/"
     return f"{ref.kind.name} `{prefix}{ref.name}`"
@@ -38,6 +38,6 @@ def step_name_in_unit(
 
 
 def join_limited(names: list[str], limit: int = 3) -> str:
-    """Join the first names, and add how many more there are."""
+    """Join the first names and the number of the others: `a, b, c and 2 more`."""
     shown = ", ".join(names[:limit])
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
