@@ -30,7 +30,7 @@ UNIT_END_STAGE = "end"
 READY_WORDS = {"Application": "Healthy", "Kustomization": "Ready", "HelmRelease": "Ready"}
 """How Argo CD and Flux report a unit that is ready, by kind."""
 MAX_STARTS = 100
-"""The number of milestones of a component from which the shortest cycle is searched."""
+"""Maximum number of milestones of a component at which the search for a cycle starts."""
 
 
 def find_cycles(graph: Graph) -> tuple[Cycle, ...]:
@@ -116,9 +116,7 @@ class _ComponentFinder:
 def _shortest_cycle(
     milestones: Milestones, component: set[Milestone]
 ) -> list[tuple[Milestone, int | None]]:
-    """Return the shortest path from a milestone back to itself, each with the edge to the next
-    one.
-    """
+    """Return the shortest cycle: its milestones, each with the edge to the next one."""
     best: list[tuple[Milestone, int | None]] = []
     for start in sorted(component)[:MAX_STARTS]:
         cycle = _cycle_through(milestones, component, start, len(best) or len(component) + 1)
@@ -173,7 +171,7 @@ def _readable_cycle(graph: Graph, path: list[tuple[Milestone, int | None]]) -> C
 
 
 def _is_requirement(graph: Graph, link: WaitLink) -> bool:
-    """Return whether a link is a requirement of a node, which is the best first link to show."""
+    """Return whether a link is a requirement of a node, the best first link to show."""
     return link.edge is not None and graph.edges[link.edge].after == link.node
 
 
@@ -210,7 +208,7 @@ def _wait_link(
 def _requirement_link(
     graph: Graph, number: int, alternative: int, edge_index: int | None
 ) -> WaitLink:
-    """Return the link from an object to the object that it names, whatever its provider."""
+    """Return the link from an object to the object that it refers to."""
     edges = [
         graph.edges[index]
         for index in graph.dependency_edges[number]

@@ -20,7 +20,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
 
 DurationLookup = Callable[[GraphNode], Ms]
-"""Returns how long an object takes to become ready, as far as known."""
+"""Returns the known time until an object is ready."""
 DelayLookup = Callable[[int], Ms]
 """Returns the minimum delay between a step, by number, and the next step of its unit."""
 
@@ -30,7 +30,7 @@ def find_critical_path(
 ) -> list[CriticalStep]:
     """Return the steps that determine the duration of a rollout, in order.
 
-    Steps without objects are left out.
+    Steps without objects are not included.
     """
     durations = [_step_duration(graph, step, duration_of) for step in range(len(graph.steps))]
     incoming = _incoming_steps(graph)
@@ -60,7 +60,7 @@ def find_critical_path(
 def unit_durations(
     graph: Graph, duration_of: DurationLookup, delay_after: DelayLookup = lambda _: Ms(0)
 ) -> dict[UnitId, Ms]:
-    """Return how long the steps of each unit take from the first to the last, as far as known."""
+    """Return the known duration of each unit, from its first to its last step."""
     ends: dict[UnitId, int] = {}
     for step in _topological_order(graph):
         unit = graph.steps[step].unit
@@ -121,7 +121,7 @@ class _PathPoint(NamedTuple):
 def explain_wait(graph: Graph, node: int, other: int) -> list[WaitLink]:
     """Return the shortest chain of waits from a node to another, or [] if there is none.
 
-    A unit waits for what its steps wait for; others wait for a unit through its steps.
+    A unit waits through its steps, and others wait for its steps.
     """
     search = _WaitSearch(graph, other)
     start = _PathPoint(False, node)
