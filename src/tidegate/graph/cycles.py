@@ -27,6 +27,8 @@ WAIT_REASONS = {HAS_ENDPOINTS: "has endpoints only after {} is ready", UNIT_READ
 """Reasons why one node waits for another."""
 UNIT_END_STAGE = "end"
 """The last stage of a unit, without objects."""
+UNIT_STAGES = frozenset({"rest", UNIT_END_STAGE})
+"""Stages that are formatted as their unit."""
 READY_WORDS = {"Application": "Healthy", "Kustomization": "Ready", "HelmRelease": "Ready"}
 """How Argo CD and Flux report a unit that is ready, by kind."""
 MAX_STARTS = 100
@@ -186,9 +188,9 @@ def _wait_link(
     if (event, next_event) == (STARTED, FINISHED):
         return _order_link(graph, graph.steps[number], graph.steps[next_number])
     if (event, next_event) == (FINISHED, READY):
-        step, node = graph.steps[number], graph.nodes[next_number]
-        reason = f"finishes only after {node.name} is ready"
-        return WaitLink(waiter=format_step(step), reason=reason, step=number)
+        waiter, verb = format_waiting(graph.steps[number])
+        reason = f"{verb} only after {graph.nodes[next_number].name} is ready"
+        return WaitLink(waiter=waiter, reason=reason, step=number)
     if (event, next_event) == (APPLIED, STARTED):
         node, reason = graph.nodes[number], f"is applied in {format_step(graph.steps[next_number])}"
         return WaitLink(
@@ -256,32 +258,42 @@ def _provider_link(graph: Graph, edge_index: int | None, next_event: int) -> Wai
     )
 
 
-def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
+def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink | None:
     edge = next(
         order_edge
         for order_edge in graph.order
         if order_edge.before == before.id and order_edge.after == step.id
     )
+    if is_unit_end(step, before):
+        return None
     edge_reason = (
         "" if edge.reason in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE) else edge.reason
     )
     suffix = f" ({edge_reason})" if edge_reason else ""
     waiter, verb = format_start(step)
-    reason = f"{verb} only after {format_finish(before)}{suffix}"
+    reason = f"{verb} only after {format_finish(before, reason=edge.reason)}{suffix}"
     return WaitLink(waiter=waiter, reason=reason, step=step.number)
+
+
+def is_unit_end(step: GraphStep, before: GraphStep) -> bool:
+    """Return whether a step is only the end of a unit without waves."""
+    return step.stage == UNIT_END_STAGE and bool(before.stage) and step.unit == before.unit
 
 
 def format_step(step: GraphStep, unit: str | None = None) -> str:
     """Format a step: `wave 2 of Application/argocd/shop`, `PreSync of Application/argocd/shop`.
 
-    `unit` replaces the name of the unit; if it is empty, the unit is left out.
+    The main stage of a unit without waves is formatted as the unit. `unit` replaces the name of the
+    unit; if it is empty, the unit is left out.
     """
+    unit_name = str(step.unit) if unit is None else unit
+    if step.stage in UNIT_STAGES:
+        return unit_name
     if step.stage:
         name = f"stage {step.stage}"
     else:
         phase, wave = PHASE_NAMES.get(step.phase, step.phase), f"wave {step.wave}"
         name = wave if not phase else f"{phase} {wave}" if step.wave else phase
-    unit_name = str(step.unit) if unit is None else unit
     return f"{name} of {unit_name}" if unit_name else name
 
 
@@ -290,15 +302,24 @@ def format_start(step: GraphStep, unit: str | None = None) -> tuple[str, str]:
 
     A unit becomes ready when its last stage starts.
     """
-    if step.stage == UNIT_END_STAGE:
-        return unit or str(step.unit), f"becomes {_ready_word(step.unit)}"
-    return format_step(step, unit), "starts"
+    verb = f"becomes {_ready_word(step.unit)}" if step.stage == UNIT_END_STAGE else "starts"
+    return format_step(step, unit), verb
 
 
-def format_finish(step: GraphStep, unit: str | None = None) -> str:
+def format_waiting(step: GraphStep, unit: str | None = None) -> tuple[str, str]:
+    """Return subject and verb for a step that cannot finish: `wave 2 of …`, `finishes`."""
+    verb = f"becomes {_ready_word(step.unit)}" if step.stage in UNIT_STAGES else "finishes"
+    return format_step(step, unit), verb
+
+
+def format_finish(step: GraphStep, unit: str | None = None, *, reason: EdgeReason) -> str:
     """Return a clause for the end of a step: `Kustomization/flux-system/apps is Ready`."""
-    if step.stage == UNIT_END_STAGE:
-        return f"{unit or step.unit} is {_ready_word(step.unit)}"
+    unit_name = unit or str(step.unit)
+    is_unit_ready = step.stage and reason is EdgeReason.DEPENDS_ON
+    if step.stage == UNIT_END_STAGE or is_unit_ready:
+        return f"{unit_name} is {_ready_word(step.unit)}"
+    if step.stage in UNIT_STAGES:
+        return f"stage {step.stage} of {unit_name} finishes"
     return f"{format_step(step, unit)} finishes"
 
 

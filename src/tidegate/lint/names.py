@@ -6,6 +6,8 @@ from tidegate.lint.context import LintObject
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Step
 
+MAIN_STAGE = "rest"
+"""The stage of most objects of a Flux unit."""
 PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": "SyncFail"}
 
 
@@ -17,9 +19,14 @@ def object_name(ref: Ref) -> str:
 
 
 def step_name(step: Step | None) -> str:
-    """Return the phase, wave or stage of a step: `PreSync`, `wave 2`, `stage definitions`."""
+    """Return the phase, wave or stage of a step: `PreSync`, `wave 2`, `stage definitions`.
+
+    The main stage of a Flux unit is named after the unit.
+    """
     if step is None:
         return "no step"
+    if step.stage == MAIN_STAGE:
+        return f"`{step.unit}`"
     if step.stage:
         return f"stage {step.stage}"
     phase = PHASES.get(step.phase, step.phase)
@@ -32,7 +39,8 @@ def step_name_in_unit(
 ) -> str:
     """Return the name of a step with its unit, unless `relative_to` has the same unit."""
     step_text = step_name(step)
-    if relative_to is not None and relative_to.unit.id == obj.unit.id:
+    is_one_unit = relative_to is not None and relative_to.unit.id == obj.unit.id
+    if is_one_unit or (step is not None and step.stage == MAIN_STAGE):
         return step_text
     return f"{step_text} of `{obj.unit.id}`"
 

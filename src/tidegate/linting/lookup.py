@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from tidegate.documents import find_location
 from tidegate.documents.document import format_path
 from tidegate.errors import Location
-from tidegate.graph.cycles import format_finish, format_start, format_step
+from tidegate.graph.cycles import format_finish, format_start, format_waiting, is_unit_end
 from tidegate.graph.milestones import (
     APPLIED,
     FINISHED,
@@ -27,6 +28,7 @@ from tidegate.lint.rule import FieldRef
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.plans.graph import NO_STEP, Graph
+from tidegate.model.plans.plan import EdgeReason
 from tidegate.model.views.lint import Excerpt
 from tidegate.workspace.locations import FieldLocator, SourceFile
 
@@ -87,7 +89,7 @@ class GraphReachability:
     def _describe_links(self, milestones: list[Milestone]) -> list[str]:
         """Describe the links of a chain from the provider to the end of the waiting step."""
         links: list[str] = []
-        waiter, verb = "", ""
+        waiter, verb, reason, is_end = "", "", EdgeReason.WAVE, False
         for at, (milestone_type, number) in enumerate(milestones):
             if milestone_type in NAMED_MILESTONES:
                 name = self._node_name(number)
@@ -96,14 +98,23 @@ class GraphReachability:
                     links.append(f"{waiter} {verb} only after {name} {awaited}")
                 waiter, verb = name, NAMED_MILESTONES[milestone_type][0]
             elif milestone_type == STARTED:
-                step, following = self._graph.steps[number], milestones[at + 1]
-                is_one_unit = step.unit == self._graph.steps[following[1]].unit
-                waiter, verb = format_start(step, "" if is_one_unit else f"`{step.unit}`")
+                step, before = self._graph.steps[number], self._graph.steps[milestones[at + 1][1]]
+                is_implied = step.unit == before.unit and not step.stage
+                waiter, verb = format_start(step, "" if is_implied else f"`{step.unit}`")
+                reason = self._order_reasons[before.id, step.id]
+                is_end = is_unit_end(step, before)
             elif milestone_type == FINISHED:
-                step = self._graph.steps[number]
-                links.append(f"{waiter} {verb} only after {format_finish(step, f'`{step.unit}`')}")
-                waiter, verb = format_step(step, f"`{step.unit}`"), "finishes"
+                step, unit = self._graph.steps[number], f"`{self._graph.steps[number].unit}`"
+                if not is_end:
+                    finish = format_finish(step, unit, reason=reason)
+                    links.append(f"{waiter} {verb} only after {finish}")
+                waiter, verb = format_waiting(step, unit)
         return list(dict.fromkeys(links))
+
+    @cached_property
+    def _order_reasons(self) -> dict[tuple[str, str], EdgeReason]:
+        """The reasons of the edges between steps."""
+        return {(edge.before, edge.after): edge.reason for edge in self._graph.order}
 
     def _node_name(self, number: int) -> str:
         node = self._graph.nodes[number]

@@ -102,8 +102,8 @@ def _missing_health_check(
     context: LintContext, parent: UnitId, children: list[LintObject], later: list[LintObject]
 ) -> Diagnostic:
     waves = sorted({child.manifest.wave for child in children})
-    first_names = [child.ref.name for child in children if child.manifest.wave == waves[0]]
-    next_names = [child.ref.name for child in children if child.manifest.wave == waves[1]]
+    first_names = [f"`{child.ref.name}`" for child in children if child.manifest.wave == waves[0]]
+    next_names = [f"`{child.ref.name}`" for child in children if child.manifest.wave == waves[1]]
     return Diagnostic(
         message=(
             f"the waves of `{parent}` do not wait for its {len(children)} child Applications,"
@@ -250,14 +250,18 @@ def children_on_same_branch(context: LintContext) -> Iterator[Diagnostic]:
         if on_same_branch:
             yield Diagnostic(
                 message=(
-                    f"{len(on_same_branch)} child Applications of `{parent}` track the same branch"
-                    " and sync automatically, so a commit bypasses the waves"
+                    f"`{parent}` has {_count_text(on_same_branch)} with automated sync on the same"
+                    " branch, so a commit bypasses the waves"
                 ),
                 at=FieldRef(
                     on_same_branch[0].document, ("spec", _source_field(on_same_branch[0].body))
                 ),
                 semantics=("argocd",),
             )
+
+
+def _count_text(children: list[LintObject]) -> str:
+    return f"{len(children)} child Application{'' if len(children) == 1 else 's'}"
 
 
 def _source_field(body: JsonObject) -> str:

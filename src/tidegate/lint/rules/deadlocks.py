@@ -13,6 +13,7 @@ from tidegate.model.finding import Severity
 from tidegate.model.operators.rows import Effect, RequiredState
 from tidegate.model.plans.graph import EdgeKind
 from tidegate.model.plans.manifest import Phase
+from tidegate.model.units.policy import Order
 
 SECRET_STORE_KINDS = ("SecretStore", "ClusterSecretStore")
 
@@ -145,6 +146,8 @@ def _suggest_fix(unmet: UnmetRequirement, *, step_text: str) -> str:
         return (
             f"make {object_name(provider.ref)} a Sync hook in a wave before {object_name(obj.ref)}"
         )
+    if obj.unit.policy.order is Order.STAGES:
+        return f"move {object_name(provider.ref)} to a unit that `{obj.unit.id}` depends on"
     return (
         f"move {object_name(provider.ref)} to a wave before {step_text}, or move"
         f" {object_name(obj.ref)} to a later wave"
@@ -255,7 +258,7 @@ def _inversion_diagnostic(
             f"no gate waits for {name}, so {origin} starts anyway and creates"
             f" {_requirement_text(unmet)}"
         ),
-        f"{name} recovers",
+        f"from then on, {name} works",
     )
     return Diagnostic(
         message=(

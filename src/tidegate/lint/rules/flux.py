@@ -74,17 +74,15 @@ def _without_wait(
     if not slow_objects:
         return
     target = context.unit_resources.get(required_unit.id)
+    names = join_limited([object_name(lint_object.ref) for lint_object in slow_objects])
     yield Diagnostic(
         message=f"`{unit.id}` depends on `{required_unit.id}`, which {cause}",
         at=FieldRef(unit_resource, ("spec", "dependsOn", at)) if unit_resource else unit.location,
         related=(FieldRef(target),) if target else (),
         sequence=(
-            (
-                f"`{required_unit.id}` applies"
-                f" {join_limited([object_name(lint_object.ref) for lint_object in slow_objects])}"
-            ),
-            f"`{required_unit.id}` is Ready at once, before these objects are ready",
-            f"at most 30 s later, Flux checks the dependency again and applies `{unit.id}`",
+            f"`{required_unit.id}` applies {names}",
+            f"Flux reports `{required_unit.id}` as Ready at once, without waiting for {names}",
+            f"at most 30 s later, Flux checks the dependency and applies `{unit.id}`",
         ),
         fix=fix,
         semantics=("flux",),
@@ -108,7 +106,7 @@ def early_expression(context: LintContext) -> Iterator[Diagnostic]:
             expression = get_text(check, "current")
             if ".all(" in expression and "size(" not in expression and "exists(" not in expression:
                 yield Diagnostic(
-                    message=f"`current` of `{unit}` is true for an empty list, because of `all`",
+                    message=f"`current` of `{unit}` uses `all`, which is true for an empty list",
                     at=FieldRef(unit_resource, ("spec", "healthCheckExprs", index, "current")),
                     fix="add `size(…) > 0` to the expression, or use `exists`",
                     semantics=("flux",),
@@ -288,8 +286,8 @@ def recipient_mismatch(context: LintContext) -> Iterator[Diagnostic]:
                     )
                     yield Diagnostic(
                         message=(
-                            f"recipients of `{file.name}` differ from `{sops_config.name}`:"
-                            f" {'; '.join(differences)}"
+                            f"recipients of `{file.name}` differ from `{sops_config.name}`"
+                            f" ({'; '.join(differences)})"
                         ),
                         at=FieldRef(document, ("sops", "age")),
                     )

@@ -101,8 +101,8 @@ def _unbound_claim(
     user = f"{object_name(pods[0].ref)} in {step_name(context.step_for(pods[0]))}" if pods else ""
     return Diagnostic(
         message=(
-            f"deadlock: {name} in {step_name(step)} waits for a pod that uses it, "
-            + (f"the pod of {user}" if user else "but no workload in this repository does")
+            f"deadlock: {name} in {step_name(step)} is bound only when a pod uses it, but "
+            + (f"the pod belongs to {user}" if user else "no workload in this repository does")
         ),
         at=FieldRef(claim.document),
         related=(
@@ -110,7 +110,7 @@ def _unbound_claim(
             *(FieldRef(pod_owner.document) for pod_owner in pods),
         ),
         sequence=(
-            f"{step_name(step)} applies {name} and waits until {name} is bound",
+            f"{step_name(step)} applies {name} and waits until it is bound",
             f"{object_name(storage_class.ref)} binds a claim only when a pod uses it",
             (
                 f"{user} uses {name}, but starts only after {step_name(step)} finishes, so"
@@ -148,7 +148,8 @@ def paused_before_others(context: LintContext) -> Iterator[Diagnostic]:
 def _paused_object(obj: LintObject, step: Step, field: str) -> Diagnostic:
     return Diagnostic(
         message=(
-            f"{object_name(obj.ref)} has `{field}: true`, so no step after {step_name(step)} starts"
+            f"{object_name(obj.ref)} has `{field}: true`, so the steps after {step_name(step)}"
+            " never start"
         ),
         at=FieldRef(obj.document, ("spec", field)),
         semantics=(obj.unit.policy.semantics.name,),
@@ -211,7 +212,7 @@ def _missing_check(
     ]
     sequence += [f"{object_name(later[0].ref)} needs {name} and fails"] if later else []
     return Diagnostic(
-        message=(f"{step_name(step)} does not wait until {name} is ready{consequence}"),
+        message=f"{step_name(step)} does not wait until {name} is ready{consequence}",
         at=FieldRef(obj.document),
         related=(FieldRef(later[0].document),) if later else (),
         severity=Severity.WARNING if later else Severity.NOTE,
@@ -226,8 +227,8 @@ def _missing_check(
     "Webhook with `failurePolicy: Fail` can block its own pods",
     Severity.WARNING,
     why=(
-        "while the webhook does not respond, the API server rejects every request that it matches,"
-        " including those for its own pods"
+        "while the webhook does not respond, the API server rejects every matching request,"
+        " including requests for the pods of the webhook"
     ),
     fix=(
         "exclude the namespace of the webhook and `kube-system` with a `namespaceSelector`, or set"
@@ -379,7 +380,6 @@ def long_chain(context: LintContext) -> Iterator[Diagnostic]:
     last = max(depth_in_git, key=lambda candidate: depth_in_git[candidate], default=None)
     if last is not None and depth_in_git[last] > MAX_CHAIN_LENGTH:
         yield Diagnostic(
-            message=f"`{last}` is the end of a chain: {depth_in_git[last]} units are deployed"
-            " before it, one after another",
+            message=f"{depth_in_git[last]} units are deployed one after another before `{last}`",
             at=FieldRef(context.unit_resources[last]),
         )

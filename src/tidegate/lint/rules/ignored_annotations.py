@@ -107,7 +107,7 @@ def _waves_in_flux(objects: list[LintObject]) -> Iterator[Diagnostic]:
         yield Diagnostic(
             message=(
                 f"Flux ignores the sync waves in `{first.unit.id}`"
-                f" ({join_limited([str(lint_object.ref) for lint_object in with_wave])})"
+                f" ({join_limited([object_name(lint_object.ref) for lint_object in with_wave])})"
             ),
             at=FieldRef(first.document, ("metadata", "annotations", WAVE)),
             why="Flux applies CRDs, namespaces and cluster roles, then classes, then the other"

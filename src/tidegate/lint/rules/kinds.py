@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
-from tidegate.lint.names import join_limited, object_name, step_name
+from tidegate.lint.names import join_limited, object_name, step_name_in_unit
 from tidegate.lint.pods import LONG_RUNNING_KINDS
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.deadlocks import deadlocks
@@ -282,7 +282,7 @@ def unserved_kind(context: LintContext) -> Iterator[Diagnostic]:
                 sequence=(
                     (
                         f"the CRD of {obj.ref.kind.name} is not in this repository; the operator"
-                        f" {object_name(operator.ref)} creates it when it runs"
+                        f" {object_name(operator.ref)} creates the CRD at startup"
                     ),
                     (
                         "Argo CD runs a dry run of all objects first, which fails because"
@@ -384,10 +384,7 @@ def operator_before_certificates(context: LintContext) -> Iterator[Diagnostic]:
                 at=FieldRef(obj.document),
                 related=(FieldRef(webhooks[0].document), FieldRef(provider.document)),
                 sequence=(
-                    (
-                        f"{step_name(certificate_step)} of `{obj.unit.id}` applies"
-                        f" {object_name(obj.ref)}"
-                    ),
+                    (f"{step_name_in_unit(obj, certificate_step)} applies {object_name(obj.ref)}"),
                     (f"`{provider.unit.id}`, which issues the certificate, may be deployed later"),
                     (
                         f"until then {object_name(webhooks[0].ref)} has no CA bundle, so calls to"
@@ -443,13 +440,10 @@ def task_parallel_to_service(context: LintContext) -> Iterator[Diagnostic]:
             at=FieldRef(obj.document, unmet.edge.field),
             related=(FieldRef(provider.document),),
             sequence=(
+                (f"{step_name_in_unit(obj, context.step_for(obj))} applies {object_name(obj.ref)}"),
                 (
-                    f"{step_name(context.step_for(obj))} of `{obj.unit.id}` applies"
-                    f" {object_name(obj.ref)}"
-                ),
-                (
-                    f"{object_name(provider.ref)} is in {step_name(context.step_for(provider))} of"
-                    f" `{provider.unit.id}` and is not ready yet"
+                    f"{object_name(provider.ref)} in"
+                    f" {step_name_in_unit(provider, context.step_for(provider))} is not ready yet"
                 ),
                 f"with `backoffLimit: 0` {object_name(obj.ref)} fails after the first attempt",
             ),

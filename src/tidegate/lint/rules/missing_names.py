@@ -79,8 +79,8 @@ def _missing_part(
     obj, part_name = index.objects[dependent.node], PART_NAMES[unmet_dependency.type]
     yield Diagnostic(
         message=(
-            f"{object_name(obj.ref)} refers to {part_name} `{unmet_dependency.key}` of"
-            f" {object_name(ref)}, which does not exist"
+            f"{object_name(obj.ref)} refers to {part_name} `{unmet_dependency.key}`, which"
+            f" {object_name(ref)} does not have"
         ),
         at=FieldRef(obj.document, dependent.field),
         severity=Severity.ERROR if dependent.effect is Effect.BLOCKED else Severity.WARNING,
@@ -150,7 +150,7 @@ def _differs(similar: str, ref: Ref) -> bool:
     "ORD062",
     "Unknown kind or version in a Kubernetes API group",
     Severity.ERROR,
-    why="the API group is built into Kubernetes, and Kubernetes does not serve this kind in it",
+    why="the API group is built into Kubernetes, but has no such kind or version",
     fix="correct `kind` or `apiVersion`",
 )
 def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
