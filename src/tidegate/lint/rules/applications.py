@@ -165,6 +165,11 @@ def _stale_health_check(
     ),
 )
 def appset_in_wave(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield ApplicationSets without RollingSync before other Applications or ApplicationSets.
+
+    Argo CD v3.5.1, resource_customizations/argoproj.io/ApplicationSet/health.lua: the condition
+    `ResourcesUpToDate` is enough, unless RollingSync sets `RolloutProgressing`.
+    """
     for appset in context.objects_of_kind(ARGO, "ApplicationSet"):
         unit = appset.unit
         semantics = unit.policy.semantics.name
@@ -359,6 +364,10 @@ def _argo_objects(context: LintContext) -> Iterator[Document]:
     fix="remove `directory` from the source",
 )
 def directory_changes_tool(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield sources with `directory` whose directory contains a chart or a kustomization.
+
+    Argo CD v3.5.1, pkg/apis/application/v1alpha1/types.go (`ExplicitType`).
+    """
     for document in _argo_objects(context):
         for path, source in _sources(document):
             folder = get_text(source, "path").strip("/").removeprefix("./")

@@ -95,7 +95,7 @@ def _sequence(context: LintContext, unmet: UnmetRequirement) -> Iterator[str]:
     *links, last_link = unmet.chain
     yield from links
     consequence = (
-        f"{name} is never accepted"
+        f"the API server never accepts {name}"
         if unmet.edge.effect is Effect.REJECTED
         else f"{name} waits forever"
     )

@@ -24,7 +24,10 @@ KINDS_WITH_READINESS = frozenset(
 )
 HELM_ACTIONS = ("install", "upgrade")
 MIN_TIMEOUT = Ms(30 * SECOND)
-"""Minimum timeout of a Kustomization; a shorter `spec.timeout` has no effect."""
+"""Minimum timeout of a Kustomization; a shorter `spec.timeout` has no effect.
+
+kustomize-controller v1.9.4, api/v1/kustomization_types.go (`GetTimeout`).
+"""
 
 
 def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
@@ -75,6 +78,7 @@ def _without_wait(
         return
     target = context.unit_resources.get(required_unit.id)
     names = join_limited([object_name(lint_object.ref) for lint_object in slow_objects])
+    # The 30 s are the default of `--requeue-dependency` in main.go of kustomize-controller v1.9.4.
     yield Diagnostic(
         message=f"`{unit.id}` depends on `{required_unit.id}`, which {cause}",
         at=FieldRef(unit_resource, ("spec", "dependsOn", at)) if unit_resource else unit.location,

@@ -24,7 +24,11 @@ PAUSE_FIELDS = {
     ("apps", "Deployment"): "paused",
     ("argoproj.io", "Rollout"): "paused",
 }
-"""Fields that make Argo CD report an object as Suspended."""
+"""Fields that make Argo CD report an object as Suspended.
+
+Argo CD v3.5.1: gitops-engine/pkg/health/health_job.go and health_deployment.go,
+resource_customizations/argoproj.io/Rollout/health.lua.
+"""
 FIRST_CONSUMER = "WaitForFirstConsumer"
 WEBHOOK_KINDS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 BROAD_RESOURCES = frozenset({"pods", "namespaces", "*", "*/*"})
@@ -41,6 +45,10 @@ BROAD_RESOURCES = frozenset({"pods", "namespaces", "*", "*/*"})
     fix="move the claim to the wave of the workload that uses it",
 )
 def claim_before_pod(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield claims that wait for a pod of a later wave.
+
+    A pending claim is Progressing in Argo CD v3.5.1, gitops-engine/pkg/health/health_pvc.go.
+    """
     late_binding = {
         storage_class.ref.name: storage_class
         for storage_class in context.objects_of_kind("storage.k8s.io", "StorageClass")
@@ -285,7 +293,10 @@ def _resources_text(resources: list[str]) -> str:
     fix="merge the two waves",
 )
 def needless_wave(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield adjacent waves without a direct or indirect dependency between them."""
+    """Yield adjacent waves without a direct or indirect dependency between them.
+
+    The 2 s are the default of `delayBetweenSyncWaves` in Argo CD v3.5.1, controller/sync.go.
+    """
     index = dependency_index(context)
     needs: dict[int, set[int]] = {}
     for edge in context.graph.edges:

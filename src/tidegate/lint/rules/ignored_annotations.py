@@ -24,7 +24,10 @@ HELM_HOOK = "helm.sh/hook"
 MAPPED_HOOKS = {"pre-install", "pre-upgrade", "post-install", "post-upgrade", "crd-install"}
 ENGINE_NAMES = {"argocd": "Argo CD", "flux": "Flux"}
 OTHER_HOOKS = {"pre-delete", "post-delete", "test", "test-success", "test-failure"}
-"""Helm hooks that a sync does not run."""
+"""Helm hooks that a sync does not run.
+
+The mapping is that of Argo CD v3.5.1, gitops-engine/pkg/sync/hook/helm/type.go.
+"""
 
 
 @rule(
