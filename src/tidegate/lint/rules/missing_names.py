@@ -132,7 +132,7 @@ def _missing_name(
         fix=(
             f"did you mean `{similar[0]}`?"
             if similar
-            else f"did you mean {ref.kind.name} `{elsewhere[0]}/{ref.name}`?"
+            else f"create {object_name(ref)}, or copy {ref.kind.name} `{elsewhere[0]}/{ref.name}`"
         ),
     )
 
