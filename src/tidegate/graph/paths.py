@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tidegate.graph.cycles import format_finish, format_start, format_step, is_unit_end
 from tidegate.model.plans.graph import (
     NO_STEP,
     CriticalStep,
@@ -187,7 +188,7 @@ class _WaitSearch:
             if edge.kind is not EdgeKind.PARENT:
                 before = graph.nodes[edge.before]
                 provider = (
-                    f"{edge.required_object}, from {before.name}"
+                    f"{edge.required_object} from {before.name}"
                     if edge.required_object
                     else before.name
                 )
@@ -207,7 +208,7 @@ class _WaitSearch:
         )
         if step != NO_STEP:
             location = node.location
-            position = f"is in {graph.steps[step].id}"
+            position = f"is applied in {format_step(graph.steps[step])}"
             link = WaitLink(
                 waiter=node.name, reason=position, location=location, node=number, step=step
             )
@@ -219,5 +220,9 @@ class _WaitSearch:
             before = graph.step_numbers.get(edge.before)
             if before is not None:
                 location = f", {edge.location}" if edge.location else ""
-                reason = f"starts after {edge.before} ({edge.reason}{location})"
-                yield _PathPoint(True, before), WaitLink(waiter=step.id, reason=reason, step=number)
+                waiter, verb = format_start(step)
+                finish = format_finish(graph.steps[before], reason=edge.reason)
+                reason = f"{verb} only after {finish} ({edge.reason}{location})"
+                link = WaitLink(waiter=waiter, reason=reason, step=number)
+                is_end = is_unit_end(step, graph.steps[before])
+                yield _PathPoint(True, before), None if is_end else link
