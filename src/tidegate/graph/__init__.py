@@ -1,13 +1,12 @@
-"""Dependency graph: references, providers, declared order, unmet dependencies, cycles, critical
-path.
+"""Dependency graph: references, providers, declared order, cycles and the critical path.
 
-The package is pure: units, manifests, a plan and kind rows in, a `Graph` of the model out. The cost
-is linear in objects and references.
+The package is pure. It maps units, manifests, a plan and kind rows to a `Graph` of the model. The
+cost is linear in objects and references.
 
     graph = build_graph(manifests, plan, inputs)        graph.build
 
     reachability = StepReachability(graph)              graph.reachability: built once, used often
-    inverted = [                                        # consumers that come before providers
+    inverted = [                                        # dependents before their providers
         edge
         for edge in graph.edges
         if relative_position(graph, reachability, edge.before, edge.after)
@@ -39,9 +38,8 @@ ExternalSecret in wave 2 that creates it:
             before 5, after 2, kind=operator, effect=blocked, required_state=ready
             before 6, after 2, kind=reference, effect=blocked, required_state=ready
 
-`relative_position(graph, reachability, 2, 1)` is AFTER: the provider comes after the consumer.
+`relative_position(graph, reachability, 2, 1)` is AFTER: the provider is after its dependent.
 `find_cycles` returns one cycle: wave 2 waits for the Job, the Job for the Secret, the Secret for
-the
-ExternalSecret, and that for wave 2. `find_unmet_dependencies` lists nodes 3 to 6, each with its
-dependents and their locations.
+the ExternalSecret, and the ExternalSecret for wave 2. `find_unmet_dependencies` lists nodes 3 to 6,
+each with its dependents and their locations.
 """

@@ -50,10 +50,9 @@ def build_graph(
 ) -> Graph:
     """Return the graph of units, in the order of the plan.
 
-    The plan may be partial: objects in none of its steps are in no step of the graph. Without
-    `lookup_coverage`, every kind counts as having a health check. `unit_resources` are those that
-    no
-    unit of the repository writes; their references are requirements of their units.
+    The plan may be partial: objects that are in none of its steps are in no step of the graph.
+    Without `lookup_coverage`, every kind is assumed to have a health check. `unit_resources` are
+    those that no unit of the repository contains; their references are requirements of their units.
     """
     builder = _GraphBuilder(inputs, tuple(desired), plan, lookup_coverage)
     builder.add_nodes()
@@ -174,7 +173,7 @@ class _GraphBuilder:
             self._provider_index.add_object(number, unit.destination.cluster, ref.kind, body, pods)
 
     def _health_coverage(self, unit: Unit, kind: Kind, body: JsonObject) -> HealthCoverage:
-        """Return the health rules for a kind, looked up once for each kind and set of rules."""
+        """Return the health coverage of a kind, looked up once for each kind and set of rules."""
         if self._lookup_coverage is None:
             return HealthCoverage()
         key = (unit.policy.rules, unit.policy.semantics.name, kind.group, kind.name)
@@ -326,7 +325,7 @@ class _GraphBuilder:
         return find_services_without_pods(bodies, self._inputs)
 
     def connect_unit_resources(self, unit_resources: Mapping[UnitId, JsonObject]) -> None:
-        """Add edges for the requirements of unit resources that no unit writes."""
+        """Add edges for the requirements of unit resources that no unit contains."""
         for unit in (unit.unit for unit in self._desired if unit.unit.id in unit_resources):
             body, number = unit_resources[unit.id], self._units[unit.id]
             kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))

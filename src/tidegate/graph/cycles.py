@@ -1,4 +1,4 @@
-"""Dependency cycles of a graph: the shortest cycle of each component, as readable links."""
+"""Dependency cycles of a graph: the shortest cycle of each component, as sentences."""
 
 from __future__ import annotations
 
@@ -20,11 +20,19 @@ from tidegate.graph.milestones import (
 )
 from tidegate.model.plans.graph import Cycle, EdgeKind, Graph, GraphStep, NodeKind, WaitLink
 from tidegate.model.plans.plan import EdgeReason
+from tidegate.model.rollouts.names import PHASE_NAMES
+from tidegate.model.units.unit import UnitId
 
-WAIT_REASONS = {HAS_ENDPOINTS: "answers when {} is ready", UNIT_READY: "depends on {}"}
+WAIT_REASONS = {HAS_ENDPOINTS: "has endpoints only after {} is ready", UNIT_READY: "depends on {}"}
 """Reasons why one node waits for another."""
+UNIT_END_STAGE = "end"
+"""The last stage of a unit, without objects."""
+UNIT_STAGES = frozenset({"rest", UNIT_END_STAGE})
+"""Stages that are formatted as their unit."""
+READY_WORDS = {"Application": "Healthy", "Kustomization": "Ready", "HelmRelease": "Ready"}
+"""How Argo CD and Flux report a unit that is ready, by kind."""
 MAX_STARTS = 100
-"""The number of milestones of a component from which the shortest cycle is searched."""
+"""Maximum number of milestones of a component at which the search for a cycle starts."""
 
 
 def find_cycles(graph: Graph) -> tuple[Cycle, ...]:
@@ -110,9 +118,7 @@ class _ComponentFinder:
 def _shortest_cycle(
     milestones: Milestones, component: set[Milestone]
 ) -> list[tuple[Milestone, int | None]]:
-    """Return the shortest path from a milestone back to itself, each with the edge to the next
-    one.
-    """
+    """Return the shortest cycle: its milestones, each with the edge to the next one."""
     best: list[tuple[Milestone, int | None]] = []
     for start in sorted(component)[:MAX_STARTS]:
         cycle = _cycle_through(milestones, component, start, len(best) or len(component) + 1)
@@ -152,7 +158,7 @@ def _trace_back(
 
 
 def _readable_cycle(graph: Graph, path: list[tuple[Milestone, int | None]]) -> Cycle:
-    """Return the cycle as readable links, without those that only lead from one to the next."""
+    """Return the cycle as sentences, without links between milestones of one node or step."""
     links = []
     for index, (milestone, edge) in enumerate(path):
         following = path[(index + 1) % len(path)][0]
@@ -167,7 +173,7 @@ def _readable_cycle(graph: Graph, path: list[tuple[Milestone, int | None]]) -> C
 
 
 def _is_requirement(graph: Graph, link: WaitLink) -> bool:
-    """Return whether a link is a requirement of a node, which is the best first link to show."""
+    """Return whether a link is a requirement of a node, the best first link to show."""
     return link.edge is not None and graph.edges[link.edge].after == link.node
 
 
@@ -182,9 +188,9 @@ def _wait_link(
     if (event, next_event) == (STARTED, FINISHED):
         return _order_link(graph, graph.steps[number], graph.steps[next_number])
     if (event, next_event) == (FINISHED, READY):
-        step, node = graph.steps[number], graph.nodes[next_number]
-        reason = f"is over when {node.name} is ready"
-        return WaitLink(waiter=format_step(step), reason=reason, step=number)
+        waiter, verb = format_waiting(graph.steps[number])
+        reason = f"{verb} only after {graph.nodes[next_number].name} is ready"
+        return WaitLink(waiter=waiter, reason=reason, step=number)
     if (event, next_event) == (APPLIED, STARTED):
         node, reason = graph.nodes[number], f"is applied in {format_step(graph.steps[next_number])}"
         return WaitLink(
@@ -204,7 +210,7 @@ def _wait_link(
 def _requirement_link(
     graph: Graph, number: int, alternative: int, edge_index: int | None
 ) -> WaitLink:
-    """Return the link from an object to the object that it names, whatever its provider."""
+    """Return the link from an object to the object that it refers to."""
     edges = [
         graph.edges[index]
         for index in graph.dependency_edges[number]
@@ -216,9 +222,11 @@ def _requirement_link(
     suffix = f" ({format_path(edge.field)})" if edge.field else ""
     match edge.kind:
         case EdgeKind.NAMESPACE | EdgeKind.DEFINITION:
-            reason = f"is refused without {target_name}"
+            reason = f"is rejected without {target_name}"
         case EdgeKind.OPERATOR:
-            reason = f"is ready when its operator works, {graph.nodes[edge.before].name}"
+            reason = (
+                f"becomes ready only after its operator {graph.nodes[edge.before].name} is ready"
+            )
         case EdgeKind.HOST:
             reason = f"calls {target_name}{suffix}"
         case _:
@@ -237,7 +245,9 @@ def _provider_link(graph: Graph, edge_index: int | None, next_event: int) -> Wai
     if node.kind is not NodeKind.OBJECT or next_event not in (READY, APPLIED):
         return None
     reason = (
-        f"is made when {node.name} is ready" if next_event == READY else f"comes with {node.name}"
+        f"is created after {node.name} is ready"
+        if next_event == READY
+        else f"is created by {node.name}"
     )
     return WaitLink(
         waiter=str(edge.required_object),
@@ -248,23 +258,70 @@ def _provider_link(graph: Graph, edge_index: int | None, next_event: int) -> Wai
     )
 
 
-def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
+def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink | None:
     edge = next(
         order_edge
         for order_edge in graph.order
         if order_edge.before == before.id and order_edge.after == step.id
     )
+    if is_unit_end(step, before):
+        return None
     edge_reason = (
         "" if edge.reason in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE) else edge.reason
     )
     suffix = f" ({edge_reason})" if edge_reason else ""
-    reason = f"starts when {format_step(before)} is over{suffix}"
-    return WaitLink(waiter=format_step(step), reason=reason, step=step.number)
+    waiter, verb = format_start(step)
+    reason = f"{verb} only after {format_finish(before, reason=edge.reason)}{suffix}"
+    return WaitLink(waiter=waiter, reason=reason, step=step.number)
 
 
-def format_step(step: GraphStep) -> str:
-    """Format a step: `wave 2 of Application/argocd/shop`."""
+def is_unit_end(step: GraphStep, before: GraphStep) -> bool:
+    """Return whether a step is only the end of a unit without waves."""
+    return step.stage == UNIT_END_STAGE and bool(before.stage) and step.unit == before.unit
+
+
+def format_step(step: GraphStep, unit: str | None = None) -> str:
+    """Format a step: `wave 2 of Application/argocd/shop`, `PreSync of Application/argocd/shop`.
+
+    The main stage of a unit without waves is formatted as the unit. `unit` replaces the name of the
+    unit; if it is empty, the unit is left out.
+    """
+    unit_name = str(step.unit) if unit is None else unit
+    if step.stage in UNIT_STAGES:
+        return unit_name
     if step.stage:
-        return f"{step.stage} of {step.unit}"
-    phase = "" if step.phase == "sync" else f"{step.phase} "
-    return f"{phase}wave {step.wave} of {step.unit}"
+        name = f"stage {step.stage}"
+    else:
+        phase, wave = PHASE_NAMES.get(step.phase, step.phase), f"wave {step.wave}"
+        name = wave if not phase else f"{phase} {wave}" if step.wave else phase
+    return f"{name} of {unit_name}" if unit_name else name
+
+
+def format_start(step: GraphStep, unit: str | None = None) -> tuple[str, str]:
+    """Return subject and verb for the start of a step: `wave 2 of …`, `starts`.
+
+    A unit becomes ready when its last stage starts.
+    """
+    verb = f"becomes {_ready_word(step.unit)}" if step.stage == UNIT_END_STAGE else "starts"
+    return format_step(step, unit), verb
+
+
+def format_waiting(step: GraphStep, unit: str | None = None) -> tuple[str, str]:
+    """Return subject and verb for a step that cannot finish: `wave 2 of …`, `finishes`."""
+    verb = f"becomes {_ready_word(step.unit)}" if step.stage in UNIT_STAGES else "finishes"
+    return format_step(step, unit), verb
+
+
+def format_finish(step: GraphStep, unit: str | None = None, *, reason: EdgeReason) -> str:
+    """Return a clause for the end of a step: `Kustomization/flux-system/apps is Ready`."""
+    unit_name = unit or str(step.unit)
+    is_unit_ready = step.stage and reason is EdgeReason.DEPENDS_ON
+    if step.stage == UNIT_END_STAGE or is_unit_ready:
+        return f"{unit_name} is {_ready_word(step.unit)}"
+    if step.stage in UNIT_STAGES:
+        return f"stage {step.stage} of {unit_name} finishes"
+    return f"{format_step(step, unit)} finishes"
+
+
+def _ready_word(unit: UnitId) -> str:
+    return READY_WORDS.get(unit.kind, "ready")

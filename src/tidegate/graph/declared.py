@@ -1,4 +1,4 @@
-"""Order that annotations of objects declare: those of Tidegate, cli-utils and kapp.
+"""Order that annotations of Tidegate, cli-utils and kapp declare.
 
 tidegate.dev/depends-on: Secret/shop/db, Deployment/shop/web@ready, Job/shop/old@absent
 config.kubernetes.io/depends-on: apps/namespaces/shop/Deployment/web, /Namespace/shop
@@ -42,13 +42,13 @@ _RULE = lazy_regex(
     r"(?P<deed>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
 )
 ANNOTATION_MARKERS = (b"/depends-on", b"kapp.k14s.io/change-")
-"""Every object with one of these annotations contains one of these texts."""
+"""Texts of which every object with one of these annotations contains at least one."""
 NAMESPACED_PARTS = 5
 CLUSTER_SCOPED_PARTS = 3
 
 
 class AnnotatedDependency(NamedTuple):
-    """An object that an annotation names. Without a group, any group with the kind matches."""
+    """An object that an annotation refers to. Without a group, any group with the kind matches."""
 
     annotation: str
     group: str | None
@@ -109,7 +109,7 @@ def find_parse_problems(body: JsonObject, namespace: str) -> list[ParseProblem]:
 
 
 class ChangeRule(NamedTuple):
-    """Members of the group come before, or after, the object with the rule."""
+    """A kapp rule: the object is applied after, or before, the members of a group."""
 
     annotation: str
     group: str

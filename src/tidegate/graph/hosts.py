@@ -1,4 +1,4 @@
-"""Services that the texts of an object name as hosts, and the effect if they do not respond."""
+"""Services that an object calls by host name, and the effect if they do not respond."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ TEXT_KINDS = frozenset(
 )
 """Built-in kinds whose texts are searched, in addition to all custom resources."""
 IDENTITY_FIELDS = frozenset({"dnsNames", "commonName", "hostnames", "hosts"})
-"""Fields with names under which an object is known, not with hosts that it calls."""
+"""Fields with the host names of the object itself, not with hosts that it calls."""
 
 
 class ServiceCall(NamedTuple):
-    """A Service that is named as a host, with the field that names it."""
+    """A Service that is called by host name, with the field that contains the host name."""
 
     namespace: str
     name: str
@@ -123,7 +123,7 @@ def _calls_of_pods(
 def _host_texts(
     container: JsonObject, path: FieldPath, ref: Ref, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[tuple[FieldPath, str, str]]:
-    """Yield the texts of a container that may name hosts: its variables, then its command."""
+    """Yield the texts of a container that may contain hosts: its variables, then its command."""
 
     def find(kind: Kind, name: str) -> JsonObject | None:
         return provider_index.find_body(cluster, kind, ref.namespace, name)

@@ -1,4 +1,4 @@
-"""Milestones of a graph: what must happen before what.
+"""Milestones of a graph, and the order between them.
 
     a step     starts                  when all steps before it are finished
                is finished             when its objects are applied, and the gating ones ready
@@ -8,8 +8,8 @@
                has endpoints           when one of its workloads is ready
     a requirement  is satisfied        when one of its providers is
 
-Each milestone waits for all its prerequisites; a requirement, and the workloads of a Service, for
-any one. Milestones are resolved until none is left that can be reached. The rest is blocked.
+Each milestone waits for all its prerequisites; a requirement, and the endpoints of a Service, for
+any one. Milestones are resolved until no further one can be reached. The others are blocked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Milestones(msgspec.Struct):
                     dependents.setdefault(prerequisite, []).append(milestone)
         reached = [milestone for milestone, count in open_counts.items() if not count]
         reached += [milestone for milestone in dependents if milestone not in open_counts]
-        for milestone in reached:  # it grows meanwhile
+        for milestone in reached:  # grows during the loop
             for dependent in dependents.get(milestone, ()):
                 open_counts[dependent] -= 1
                 if not open_counts[dependent]:
@@ -65,9 +65,9 @@ class Milestones(msgspec.Struct):
 def build_milestones(graph: Graph, *, is_optimistic: bool = True) -> Milestones:
     """Return the milestones of a graph.
 
-    A word that may be a host counts as one only if its Service does not come later. With
-    `is_optimistic`, objects that count as ready without a status are not awaited if their operator
-    may not have written one in time.
+    A word that may be a host name is one only if its Service is not deployed later. With
+    `is_optimistic`, objects that are ready without a status are not awaited if their operator may
+    not write a status in time.
     """
     milestones, reachability = Milestones(), StepReachability(graph)
     for index, edge in enumerate(graph.edges):
@@ -97,11 +97,10 @@ def build_milestones(graph: Graph, *, is_optimistic: bool = True) -> Milestones:
 
 
 def find_ready_without_status(graph: Graph, reachability: StepReachability) -> set[int]:
-    """Return objects that may count as ready before their operator has written a status.
+    """Return objects that may be ready before their operator has written a status.
 
-    They do not if the operator is ready before their step starts and the step is not finished at
-    the
-    first check: it is fenced, or another object in it takes time.
+    An object is not among them if its operator is ready before its step starts and the step does
+    not finish at the first check, because it is fenced or another object in it takes time.
     """
     served: dict[int, bool] = {}
     for edge in graph.edges:

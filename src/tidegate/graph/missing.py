@@ -34,9 +34,7 @@ TYPE_ORDER = {kind: place for place, kind in enumerate(UnmetDependencyType)}
 
 
 def find_unmet_dependencies(graph: Graph) -> tuple[UnmetDependency, ...]:
-    """Return all unmet dependencies by type and name, without optional ones and those to be
-    absent.
-    """
+    """Return all mandatory unmet dependencies, sorted by type and name."""
     dependents: dict[tuple[int, str], list[Dependent]] = {}
     for edge in graph.edges:
         if edge.is_optional or edge.must_be_absent:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tidegate.graph.cycles import format_finish, format_start, format_step, is_unit_end
 from tidegate.model.plans.graph import (
     NO_STEP,
     CriticalStep,
@@ -20,7 +21,7 @@ from tidegate.model.times import Ms
 from tidegate.model.units.unit import UnitId
 
 DurationLookup = Callable[[GraphNode], Ms]
-"""Returns how long an object takes to become ready, as far as known."""
+"""Returns the known time until an object is ready."""
 DelayLookup = Callable[[int], Ms]
 """Returns the minimum delay between a step, by number, and the next step of its unit."""
 
@@ -30,7 +31,7 @@ def find_critical_path(
 ) -> list[CriticalStep]:
     """Return the steps that determine the duration of a rollout, in order.
 
-    Steps without objects are left out.
+    Steps without objects are not included.
     """
     durations = [_step_duration(graph, step, duration_of) for step in range(len(graph.steps))]
     incoming = _incoming_steps(graph)
@@ -60,7 +61,7 @@ def find_critical_path(
 def unit_durations(
     graph: Graph, duration_of: DurationLookup, delay_after: DelayLookup = lambda _: Ms(0)
 ) -> dict[UnitId, Ms]:
-    """Return how long the steps of each unit take from the first to the last, as far as known."""
+    """Return the known duration of each unit, from its first to its last step."""
     ends: dict[UnitId, int] = {}
     for step in _topological_order(graph):
         unit = graph.steps[step].unit
@@ -121,7 +122,7 @@ class _PathPoint(NamedTuple):
 def explain_wait(graph: Graph, node: int, other: int) -> list[WaitLink]:
     """Return the shortest chain of waits from a node to another, or [] if there is none.
 
-    A unit waits for what its steps wait for; others wait for a unit through its steps.
+    A unit waits through its steps, and others wait for its steps.
     """
     search = _WaitSearch(graph, other)
     start = _PathPoint(False, node)
@@ -187,7 +188,7 @@ class _WaitSearch:
             if edge.kind is not EdgeKind.PARENT:
                 before = graph.nodes[edge.before]
                 provider = (
-                    f"{edge.required_object}, from {before.name}"
+                    f"{edge.required_object} from {before.name}"
                     if edge.required_object
                     else before.name
                 )
@@ -207,7 +208,7 @@ class _WaitSearch:
         )
         if step != NO_STEP:
             location = node.location
-            position = f"is in {graph.steps[step].id}"
+            position = f"is applied in {format_step(graph.steps[step])}"
             link = WaitLink(
                 waiter=node.name, reason=position, location=location, node=number, step=step
             )
@@ -219,5 +220,9 @@ class _WaitSearch:
             before = graph.step_numbers.get(edge.before)
             if before is not None:
                 location = f", {edge.location}" if edge.location else ""
-                reason = f"starts after {edge.before} ({edge.reason}{location})"
-                yield _PathPoint(True, before), WaitLink(waiter=step.id, reason=reason, step=number)
+                waiter, verb = format_start(step)
+                finish = format_finish(graph.steps[before], reason=edge.reason)
+                reason = f"{verb} only after {finish} ({edge.reason}{location})"
+                link = WaitLink(waiter=waiter, reason=reason, step=number)
+                is_end = is_unit_end(step, graph.steps[before])
+                yield _PathPoint(True, before), None if is_end else link

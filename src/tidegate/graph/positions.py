@@ -32,7 +32,7 @@ class StepIndex:
         position = self._items.get((unit.id, manifest.ref, manifest.phase))
         if position is not None:
             return position
-        # The own object of a unit may be skipped; it has its place all the same.
+        # The unit resource may not be an item of the plan, but it has a position.
         stage = "rest" if unit.policy.order is Order.STAGES else ""
         wave_key = (unit.id, str(manifest.phase), manifest.wave, stage)
         return self._wave_steps.get(wave_key, NO_STEP), False

@@ -1,4 +1,4 @@
-"""Index of providers: objects of the repository, objects created from them, operators of kinds."""
+"""Index of providers: objects of the repository, the objects they create, and operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CRD_KIND = ("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE_KIND, NAMESPACE_KIND = ("", "Service"), ("", "Namespace")
 STORAGE_CLASS_KIND = ("storage.k8s.io", "StorageClass")
 DEFAULT_CLASS = "(default)"
-"""Name that stands for the default class."""
+"""Placeholder name of the default storage class."""
 DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 _WORD = lazy_regex(r"[a-z0-9]+")
 
@@ -104,9 +104,7 @@ class ProviderIndex:
     def add_unit(
         self, number: int, cluster: str, kind_key: KindName, namespace: str, name: str
     ) -> None:
-        """Add a unit as the provider of its unit resource, if no unit of the repository writes
-        that.
-        """
+        """Add a unit as the provider of its unit resource, if no unit of the repository has it."""
         object_key = (cluster, *kind_key, namespace, name)
         if object_key not in self._objects:
             self._objects[object_key] = [Provider(number, False)]
@@ -187,7 +185,7 @@ class ProviderIndex:
     ) -> Iterator[tuple[int, JsonObject]]:
         """Yield the workloads that contain a word of the operator of a kind.
 
-        Lookups are once per kind. Without the index, they would cost kinds times workloads.
+        Each kind is looked up once. Without the index, the cost would be kinds times workloads.
         """
         index = self._words.get(cluster)
         workloads = self._workloads.get(cluster, [])
@@ -235,9 +233,7 @@ def _known_keys(kind_key: KindName, body: JsonObject) -> frozenset[str] | None:
 
 
 def _service_ports(service: JsonObject) -> frozenset[str] | None:
-    """Return the ports of a Service, or None if it has no cluster IP and so every port of its
-    pods.
-    """
+    """Return the ports of a Service, or None if clients can use every port of its pods."""
     spec = get_mapping(service, "spec")
     has_open_ports = spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName"
     ports = get_mappings(spec, "ports")
@@ -262,7 +258,7 @@ def _matching_words(kind: Kind, rows: KindCatalog, words: Iterable[str]) -> list
     if selectors:
         operator_words = _selector_words(selectors)
         return [word for word in words if word in operator_words]
-    # A guess goes by parts of words, as `looks_like_operator` does.
+    # A guess compares parts of words, like `looks_like_operator`.
     parts = [
         piece
         for piece in _split_words(f"{kind.group} {kind.name}")

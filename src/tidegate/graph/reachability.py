@@ -1,9 +1,8 @@
 """Reachability of steps, and the relative position of two nodes.
 
-Interval labels answer most questions at once: each step has a few numbers from depth-first walks
-through the order, and a step outside the interval of another does not come after it. Only open
-cases
-are searched, and no further than the labels allow.
+Interval labels answer most queries directly: each step has a few numbers from depth-first walks
+through the order, and a step outside the interval of another one is not after it. Only the
+remaining cases are searched, and no further than the labels allow.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ class RelativePosition(StrEnum):
     BEFORE = "before"
     """The other node starts when the step of the node is finished."""
     SAME = "same step"
-    PARALLEL = "beside"
+    PARALLEL = "parallel"
     """Neither waits for the other."""
-    AFTER = "behind"
+    AFTER = "after"
     """The node starts when the step of the other node is finished."""
 
 
@@ -82,13 +81,13 @@ def relative_position(
 
 
 def _topological_order(next_steps: tuple[tuple[int, ...], ...]) -> list[int]:
-    """Return the steps in topological order; those in a cycle come last."""
+    """Return the steps in topological order; steps in a cycle are last."""
     open_counts = [0] * len(next_steps)
     for others in next_steps:
         for next_step in others:
             open_counts[next_step] += 1
     order = [step for step, count in enumerate(open_counts) if not count]
-    for step in order:  # it grows meanwhile
+    for step in order:  # grows during the loop
         for next_step in next_steps[step]:
             open_counts[next_step] -= 1
             if not open_counts[next_step]:
@@ -102,8 +101,8 @@ def _interval_labels(
 ) -> tuple[list[int], list[int]]:
     """Return for each step the lowest number after it, and the number at which a walk leaves it.
 
-    The interval of a later step is inside that of an earlier one. Walks in different orders exclude
-    more cases.
+    The interval of a later step is inside the interval of an earlier one. Walks in different orders
+    exclude more cases.
     """
     high, low = [-1] * len(next_steps), [0] * len(next_steps)
     number = 0

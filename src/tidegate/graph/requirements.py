@@ -1,4 +1,4 @@
-"""Requirements of an object and their providers: from its kind, fields, texts and annotations."""
+"""Requirements of an object and their providers, from its kind, fields, texts, annotations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def find_requirements(
     provider_index: ProviderIndex,
     inputs: GraphInputs,
 ) -> Iterator[ResolvedRequirement]:
-    """Yield all requirements of an object, without those that every cluster meets."""
+    """Yield all requirements of an object, except those that every cluster meets."""
     kind_key = (ref.kind.group, ref.kind.name)
     namespace = "" if inputs.is_cluster_scoped(*kind_key) else ref.namespace
     if namespace and not inputs.is_preinstalled(*NAMESPACE_KIND, "", namespace):
@@ -191,7 +191,7 @@ def _mention_requirements(
         cluster, mention.group, mention.kind, mention.namespace, mention.name
     )
     if not providers and (mention.group, mention.kind) in inputs.engine_kinds:
-        return  # discovery speaks of units and sources that are not there
+        return  # discovery reports missing units and sources
     ref = Ref(_versionless_kind(mention.group, mention.kind), mention.namespace, mention.name)
     for key in mention.keys or ("",):
         requirement = Requirement(

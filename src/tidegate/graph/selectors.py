@@ -39,9 +39,7 @@ def find_services_without_pods(
 
 
 def _pod_label(ref: Ref, inputs: GraphInputs) -> str:
-    """Return the label of pods that an operator may create for an object, or "" if it creates
-    none.
-    """
+    """Return the label of pods that an operator may create for an object, or "" if none."""
     kind_key = (ref.kind.group, ref.kind.name)
     if kind_key in inputs.served_kinds or kind_key in inputs.engine_kinds:
         return ""

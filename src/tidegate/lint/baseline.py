@@ -1,4 +1,4 @@
-"""Baseline of known findings, which are not reported again, so that an old repository starts green.
+"""Baseline of known findings. They are not reported again, so an old repository can pass.
 
 A finding is recognized by its code, file and message; lines may move.
 """
@@ -17,7 +17,7 @@ VERSION = 2
 
 
 class KnownFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """Equal findings of a baseline, and their number."""
+    """A finding of a baseline, and how often it occurs."""
 
     code: str
     file: str
@@ -43,12 +43,12 @@ def read_baseline(text: bytes, name: str) -> Baseline:
     try:
         baseline = msgspec.json.decode(text, type=Baseline)
     except msgspec.MsgspecError as error:
-        problem = f"this is no baseline: {error}"
-        hint = "`--update-baseline` writes it anew"
+        problem = f"not a valid baseline: {error}"
+        hint = "recreate the file with `--update-baseline`"
         raise FileError("file.baseline", problem, location=Location(name), hint=hint) from None
     if baseline.version != VERSION:
-        problem = f"this baseline has version {baseline.version}, and this is {VERSION}"
-        hint = "`--update-baseline` writes it anew"
+        problem = f"baseline has version {baseline.version}; supported version: {VERSION}"
+        hint = "recreate the file with `--update-baseline`"
         raise FileError("file.baseline", problem, location=Location(name), hint=hint)
     return baseline
 

@@ -30,17 +30,17 @@ Identity = tuple[str, str, str, str, str]
 
 
 class WaitChain(NamedTuple):
-    """Why a requirement is never met."""
+    """The reason why a requirement is never met."""
 
     edge: int
     """Number of the edge that the chain starts with."""
     links: tuple[str, ...]
-    """The links of the chain, as text."""
+    """The links of the chain as sentences; the last one leads back to the waiting step."""
     length: int
 
 
 class Reachability(Protocol):
-    """What a graph can reach, given unlimited time."""
+    """The steps and requirements that a rollout reaches, given unlimited time."""
 
     def step_starts(self, step: int) -> bool: ...
     def is_met(self, requirement: int) -> bool: ...
@@ -48,9 +48,9 @@ class Reachability(Protocol):
 
 
 class AllReachable:
-    """Reachability without any obstacle."""
+    """Reachability without blocked steps."""
 
-    def step_starts(self, step: int) -> bool:  # noqa: ARG002 - every one does
+    def step_starts(self, step: int) -> bool:  # noqa: ARG002 - every step starts
         return True
 
     def is_met(self, requirement: int) -> bool:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Dependency index of a lint context: what objects wait for, and what is never provided."""
+"""Dependency index of a lint context: requirements of objects, and those that are never met."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnmetRequirement(msgspec.Struct, frozen=True):
     requirement: str
     """Name of the required object, as text."""
     chain: tuple[str, ...] = ()
-    """The steps between, as text."""
+    """The links between the requirement and the end of the step, as sentences."""
     depends_on_timing: bool = False
     """Whether the requirement is met if the dependent counts as ready before it is observed."""
 
@@ -81,7 +81,7 @@ class DependencyIndex:
 
     @cached_property
     def requirements(self) -> dict[int, list[GraphEdge]]:
-        """The edges of each requirement that is needed; any one of its providers is enough."""
+        """The edges of each mandatory requirement; one of its providers is enough."""
         requirements: dict[int, list[GraphEdge]] = {}
         for edge in self.graph.edges:
             if is_required(edge):
@@ -90,7 +90,7 @@ class DependencyIndex:
 
     @cached_property
     def deadlocks(self) -> list[UnmetRequirement]:
-        """Objects in started steps that wait for something of a later step; each once."""
+        """Objects in started steps that wait for an object of a later step; each once."""
         deadlocks = self._find_deadlocks(self.context.reachability)
         if self.context.strict_reachability is not None:
             timing_deadlocks = self._find_deadlocks(self.context.strict_reachability)
@@ -143,7 +143,7 @@ class DependencyIndex:
 
     @cached_property
     def _references(self) -> dict[int, list[GraphEdge]]:
-        """The edges of each reference, also of those that the object is healthy without."""
+        """The edges of each reference, including those that the object is healthy without."""
         references: dict[int, list[GraphEdge]] = {}
         for edge in self.graph.edges:
             if is_required(edge) or (edge.kind is EdgeKind.REFERENCE and not edge.is_optional):
@@ -152,7 +152,7 @@ class DependencyIndex:
 
     @cached_property
     def inversions(self) -> list[UnmetRequirement]:
-        """Objects applied before what they need, which recover; each requirement once."""
+        """Objects that are applied before their dependency and recover; each requirement once."""
         order = self.context.order
         inversions: list[UnmetRequirement] = []
         for requirement, edges in self._references.items():
@@ -186,12 +186,12 @@ class DependencyIndex:
 
     @cached_property
     def races(self) -> list[UnmetRequirement]:
-        """Tasks that fail until something unordered is provided."""
+        """Tasks that fail until an unordered dependency is ready."""
         return self._find_unordered(Effect.FAILS)
 
     @cached_property
     def rejections(self) -> list[UnmetRequirement]:
-        """Objects that the server rejects until something unordered is provided."""
+        """Objects that the API server rejects until an unordered dependency exists."""
         return self._find_unordered(Effect.REJECTED)
 
     def _find_unordered(self, effect: Effect) -> list[UnmetRequirement]:
@@ -240,7 +240,7 @@ class DependencyIndex:
 
 
 def _is_same_step(later: GraphStep, earlier: GraphStep) -> bool:
-    """Return whether two steps are one wave for users; units of a wave come before objects."""
+    """Return whether users see two steps as one wave; its units are deployed before its objects."""
     return (later.unit, later.phase, later.wave, later.stage) == (
         earlier.unit,
         earlier.phase,

@@ -6,20 +6,27 @@ from tidegate.lint.context import LintObject
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.plan import Step
 
+MAIN_STAGE = "rest"
+"""The stage of most objects of a Flux unit."""
 PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": "SyncFail"}
 
 
 def object_name(ref: Ref) -> str:
-    """Return the name of an object as `Secret shop/db`; kinds named `Cluster…` get no namespace."""
+    """Return the name of an object: `Secret shop/db`. Kinds named `Cluster…` have no namespace."""
     is_cluster_scoped = ref.kind.name.startswith("Cluster") and ref.kind.name != "Cluster"
     prefix = "" if is_cluster_scoped or not ref.namespace else f"{ref.namespace}/"
     return f"{ref.kind.name} `{prefix}{ref.name}`"
 
 
 def step_name(step: Step | None) -> str:
-    """Return the phase, wave or stage of a step: `PreSync`, `wave 2`, `stage definitions`."""
+    """Return the phase, wave or stage of a step: `PreSync`, `wave 2`, `stage definitions`.
+
+    The main stage of a Flux unit is named after the unit.
+    """
     if step is None:
         return "no step"
+    if step.stage == MAIN_STAGE:
+        return f"`{step.unit}`"
     if step.stage:
         return f"stage {step.stage}"
     phase = PHASES.get(step.phase, step.phase)
@@ -32,12 +39,13 @@ def step_name_in_unit(
 ) -> str:
     """Return the name of a step with its unit, unless `relative_to` has the same unit."""
     step_text = step_name(step)
-    if relative_to is not None and relative_to.unit.id == obj.unit.id:
+    is_one_unit = relative_to is not None and relative_to.unit.id == obj.unit.id
+    if is_one_unit or (step is not None and step.stage == MAIN_STAGE):
         return step_text
     return f"{step_text} of `{obj.unit.id}`"
 
 
 def join_limited(names: list[str], limit: int = 3) -> str:
-    """Join the first names, and add how many more there are."""
+    """Join the first names and the number of the others: `a, b, c and 2 more`."""
     shown = ", ".join(names[:limit])
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown

@@ -36,25 +36,25 @@ MODULES = (
 
 @rule(
     "ORD014",
-    "Two sources bring the same unit",
+    "Unit is defined more than once",
     Severity.ERROR,
-    why="whoever applies it last wins",
-    fix="remove one of the two, or give it another name",
+    why="each definition overwrites the other one; the last applied definition wins",
+    fix="remove one of the definitions, or rename the unit in one of them",
 )
 def same_unit(_context: LintContext) -> tuple[Diagnostic, ...]:
-    """Report nothing: the finding is made during discovery."""
+    """Yield nothing: discovery reports the finding."""
     return ()
 
 
 @rule(
     "ORD055",
-    "There is no such sync option",
+    "Unknown sync option",
     Severity.WARNING,
-    why="Argo CD ignores what it does not know",
-    fix="correct it",
+    why="Argo CD ignores unknown sync options without an error",
+    fix="correct the name or the value of the sync option",
 )
 def unknown_option(_context: LintContext) -> tuple[Diagnostic, ...]:
-    """Report nothing: the finding is made when Applications are parsed."""
+    """Yield nothing: the parser of Applications reports the finding."""
     return ()
 
 
@@ -70,5 +70,5 @@ RULES_BY_FINDING_CODE = {
     "argo.option": "ORD055",
     "render.sops.not-requested": "ORD045",
 }
-"""Rules by the codes of findings that are made while loading."""
+"""Rules by the codes of findings that are reported while a repository is loaded."""
 RULES: dict[str, Rule] = dict(sorted(REGISTRY.rules.items()))

@@ -14,13 +14,13 @@ from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.text.lazy_regex import lazy_regex
 
 IGNORE_ANNOTATION = "tidegate.dev/ignore"
-"""Annotation of an object: `ORD003: the job waits by itself`, one line or `;` part per rule."""
+"""Annotation of an object: `ORD003: the Job retries`, one line or `;` part per rule."""
 SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _SEPARATORS = lazy_regex(r"[;\n]")
 
 
 class RuleSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules a user selects; without `select`, all. A code may be a prefix."""
+    """The rules that a user selects; all without `select`. A code may be a prefix."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class RuleSelection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IgnoreEntry(msgspec.Struct, frozen=True):
-    """A rule that an object opts out of; ineffective without a reason."""
+    """A rule that an object suppresses. It has no effect without a reason."""
 
     code: str
     reason: str

@@ -1,4 +1,4 @@
-"""Health checks to paste: the readiness of a kind from the catalog, as Lua and as CEL."""
+"""Health checks to paste: the readiness checks of a kind in the catalog, in Lua and CEL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidegate.model.operators.rows import Check, KindRow
 
 
 def health_check_snippets(kind: Kind, row: KindRow) -> str:
-    """Return Lua for argocd-cm and CEL for a Flux Kustomization; "" if it cannot be expressed."""
+    """Return Lua for argocd-cm and CEL for a Flux Kustomization; "" if there is no equivalent."""
     checks = [check for check in row.ready_when if not check.equals and not check.at_least]
     if len(checks) != len(row.ready_when) or any(check.matches for check in checks):
         return ""

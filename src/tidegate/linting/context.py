@@ -131,7 +131,7 @@ def _unit_durations(graph_result: GraphResult | None, session: Session) -> dict[
 def _provided_objects(
     unit_manifests: Iterable[UnitManifests], session: Session
 ) -> Iterator[Identity]:
-    """Yield all objects of the units and what operators create from them, by cluster."""
+    """Yield all objects of the units and the objects that operators create, by cluster."""
     catalog = session.evaluator.rules.catalog
     for rendered in unit_manifests:
         provided = ProvidedObjects.from_manifests(rendered.manifests.manifests, catalog, ())
@@ -150,7 +150,7 @@ def assumed_dependencies(
 ) -> Iterator[AssumedDependency]:
     """Yield the missing dependencies that no incomplete unit may provide; trust roots are marked.
 
-    The namespace of a controller is left out: it exists with the controller.
+    The namespace of a controller is not included, because it exists with the controller.
     """
     controller_namespaces = {
         Ref(NAMESPACE, "", namespace) for namespace in root_namespaces(context.units.values())
@@ -202,7 +202,7 @@ def _may_be_provided(dependency: MissingDependency, context: LintContext) -> boo
 
 
 def _with_health_checks(graph: Graph, objects: Iterable[LintObject], has_check: HasCheck) -> Graph:
-    """Return the graph with the health checks in Git and those that a unit falls back to."""
+    """Return the graph with the health checks from Git and the fallbacks of the units."""
     objects_by_id = {
         (lint_object.unit.id, lint_object.identity): lint_object for lint_object in objects
     }
@@ -226,7 +226,7 @@ def _with_health_checks(graph: Graph, objects: Iterable[LintObject], has_check: 
 def _collect_units(
     workspace: Workspace, unit_manifests: Iterable[UnitManifests]
 ) -> dict[UnitId, Unit]:
-    """Return all units with the semantics they are run with and all their dependencies."""
+    """Return all units with their effective semantics and all their dependencies."""
     units = {member.unit.id: member.unit for member in workspace.members}
     for rendered in unit_manifests:
         unit = rendered.manifests.unit
@@ -268,7 +268,7 @@ def _generated_document(unit: Unit, manifest: Manifest) -> Document:
 
 
 def _unit_resources(workspace: Workspace) -> Iterator[tuple[UnitId, Document]]:
-    """Yield the unit resources as they are deployed; of root units, as in their files."""
+    """Yield the rendered unit resources; for root units, the documents in their files."""
     for unit_tree in workspace.unit_trees:
         documents = {
             _kind_and_name(rendered_document): rendered_document
@@ -295,9 +295,9 @@ def _kind_and_name(document: Document) -> tuple[str, str, str]:
 
 
 def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSetting]) -> HasCheck:
-    """Return a function that tells whether the rules of a unit judge an object.
+    """Return a function that checks whether the health rules of a unit cover an object.
 
-    Scripts in Git count.
+    Health scripts in Git are included.
     """
     evaluator = session.evaluator
     scripted_kinds = {
@@ -350,7 +350,7 @@ def _scan_texts(scan: RepositoryScan) -> tuple[tuple[LintFile, ...], tuple[Octal
 
 
 def _find_octals(name: str, content: bytes) -> Iterator[OctalNumber]:
-    """Yield phases without quotes that begin with a zero."""
+    """Yield unquoted phases with a leading zero."""
     if b": 0" not in content:
         return
     for match in _OCTAL_PHASE.finditer(content):
@@ -361,7 +361,7 @@ def _find_octals(name: str, content: bytes) -> Iterator[OctalNumber]:
 
 
 def _read_files(scan: RepositoryScan, names: Iterable[str]) -> Iterator[LintFile]:
-    """Yield files as documents; unreadable files are reported elsewhere."""
+    """Yield files as documents. Other code reports unreadable files."""
     for name in names:
         if not scan.is_searched(name):
             continue
@@ -372,7 +372,7 @@ def _read_files(scan: RepositoryScan, names: Iterable[str]) -> Iterator[LintFile
 
 
 def _unknown_inputs(unit_manifests: Iterable[UnitManifests]) -> Iterator[UncheckedInput]:
-    """Yield the missing inputs of units that were rendered nevertheless."""
+    """Yield the missing inputs of units that were rendered without them."""
     for rendered in unit_manifests:
         unit = rendered.manifests.unit
         for missing_input in rendered.rendered.missing_inputs:

@@ -1,8 +1,9 @@
-"""Lookups for the lint rules: reachability of graph milestones, and locations of fields."""
+"""Lookups for the lint rules: reachability of milestones, and locations of fields."""
 
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from tidegate.documents import find_location
 from tidegate.documents.document import format_path
 from tidegate.errors import Location
-from tidegate.graph.cycles import format_step
+from tidegate.graph.cycles import format_finish, format_start, format_waiting, is_unit_end
 from tidegate.graph.milestones import (
     APPLIED,
     FINISHED,
@@ -22,14 +23,21 @@ from tidegate.graph.milestones import (
     build_milestones,
 )
 from tidegate.lint.context import WaitChain
+from tidegate.lint.names import object_name
 from tidegate.lint.rule import FieldRef
 from tidegate.model.finding import Finding
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.plans.graph import NO_STEP, Graph
+from tidegate.model.plans.plan import EdgeReason
 from tidegate.model.views.lint import Excerpt
 from tidegate.workspace.locations import FieldLocator, SourceFile
 
-NAMED_MILESTONES = frozenset({APPLIED, READY, SERVING})
+NAMED_MILESTONES = {
+    APPLIED: ("is applied", "is applied"),
+    READY: ("becomes ready", "is ready"),
+    SERVING: ("becomes ready", "is ready"),
+}
+"""Milestones of objects: the verb of an object that waits, and of one that is awaited."""
 
 
 class GraphReachability:
@@ -75,20 +83,42 @@ class GraphReachability:
             edges.append(edge)
         first = edges[-1]
         at = first if first is not None else 0
-        between = milestones[-2:0:-1]
-        return WaitChain(
-            at, tuple(self._describe_links(between, self._graph.edges[at].before)), len(milestones)
-        )
+        between = milestones[-2::-1]
+        return WaitChain(at, tuple(self._describe_links(between)), len(milestones))
 
-    def _describe_links(self, milestones: list[Milestone], provider: int) -> list[str]:
-        """Describe the links of a chain; the provider and its own step are named elsewhere."""
-        links = []
-        for milestone_type, number in milestones:
-            if milestone_type in NAMED_MILESTONES and number != provider:
-                links.append(f"{self._graph.nodes[number].name} is needed")
+    def _describe_links(self, milestones: list[Milestone]) -> list[str]:
+        """Describe the links of a chain from the provider to the end of the waiting step."""
+        links: list[str] = []
+        waiter, verb, reason, is_end = "", "", EdgeReason.WAVE, False
+        for at, (milestone_type, number) in enumerate(milestones):
+            if milestone_type in NAMED_MILESTONES:
+                name = self._node_name(number)
+                if waiter not in {"", name}:
+                    awaited = NAMED_MILESTONES[milestone_type][1]
+                    links.append(f"{waiter} {verb} only after {name} {awaited}")
+                waiter, verb = name, NAMED_MILESTONES[milestone_type][0]
+            elif milestone_type == STARTED:
+                step, before = self._graph.steps[number], self._graph.steps[milestones[at + 1][1]]
+                is_implied = step.unit == before.unit and not step.stage
+                waiter, verb = format_start(step, "" if is_implied else f"`{step.unit}`")
+                reason = self._order_reasons[before.id, step.id]
+                is_end = is_unit_end(step, before)
             elif milestone_type == FINISHED:
-                links.append(f"{format_step(self._graph.steps[number])} must be over")
+                step, unit = self._graph.steps[number], f"`{self._graph.steps[number].unit}`"
+                if not is_end:
+                    finish = format_finish(step, unit, reason=reason)
+                    links.append(f"{waiter} {verb} only after {finish}")
+                waiter, verb = format_waiting(step, unit)
         return list(dict.fromkeys(links))
+
+    @cached_property
+    def _order_reasons(self) -> dict[tuple[str, str], EdgeReason]:
+        """The reasons of the edges between steps."""
+        return {(edge.before, edge.after): edge.reason for edge in self._graph.order}
+
+    def _node_name(self, number: int) -> str:
+        node = self._graph.nodes[number]
+        return object_name(node.ref) if node.ref is not None else f"`{node.name}`"
 
 
 CONTEXT_LINES = 2

@@ -1,4 +1,4 @@
-"""Linting of a repository: findings of the rules together with those of loading it."""
+"""Linting of a repository: findings of the rules and of loading the repository."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ REPLACED_BY = {
     "flux.always-true": "ORD017",
     "ORD025": "argo.hook",
 }
-"""Codes that are left out where another code reports the same location."""
+"""Codes that are not reported if another code reports the same location."""
 ROLLOUT_CODES = frozenset({"appset.unmatched", "units.unpruned"})
 """Codes about a rollout, or about an ApplicationSet instead of each of its Applications."""
 UNKNOWN_KIND_RULE = "ORD062"
@@ -58,7 +58,7 @@ MISSING_SOURCE_CODE = "source.object"
 UNAVAILABLE_CODES = UNAVAILABLE_SOURCE_CODES - {MISSING_SOURCE_CODE}
 """Codes of inputs that could not be fetched.
 
-They are no mistake of the repository, but make the result incomplete.
+They are no errors of the repository, but they make the result incomplete.
 """
 
 
@@ -90,7 +90,7 @@ async def lint(
     render_settings: RenderSettings,
     options: LintOptions,
 ) -> LintReport:
-    """Lint a repository, and return the findings with the most severe first."""
+    """Lint a repository, and return the findings."""
     config, render_settings = (
         _load_config(request),
         replace(render_settings, skips_unavailable=True),
@@ -207,9 +207,9 @@ def _manual_sync_finding(unit: Unit) -> Finding:
     return Finding(
         code="argo.manual",
         severity=Severity.NOTE,
-        message=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
+        message=f"`{unit.id}` has no automated sync; linting it as if it were synced manually",
         location=unit.location,
-        reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        reason="without `syncPolicy.automated` Argo CD syncs the Application only on request",
         unit_names=(unit.id.qualified_name,),
         unit=unit.id,
         semantics=(ARGOCD.name,),
@@ -217,7 +217,7 @@ def _manual_sync_finding(unit: Unit) -> Finding:
 
 
 def _plan_errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:
-    """Yield the errors that prevent a plan; any other error is raised again."""
+    """Yield the errors that prevent a plan. Raises any other error again."""
     if isinstance(error, PlanError):
         yield error
         return
@@ -318,7 +318,7 @@ def _soften_missing_source(finding: Finding) -> Finding:
     """
     if finding.code != MISSING_SOURCE_CODE:
         return finding
-    reason = "it may be in the cluster already; else Flux waits for it in vain"
+    reason = "unless the source already exists in the cluster, Flux waits for it forever"
     return structs.replace(finding, severity=Severity.WARNING, reason=reason)
 
 
@@ -344,14 +344,14 @@ def _missing_reason_finding(ignore: IgnoreEntry, finding: Finding) -> Finding:
     return Finding(
         code="lint.reason",
         severity=Severity.WARNING,
-        message=f"`{ignore.code}` is not ignored here, as nobody says why",
+        message=f"`{ignore.code}` is not suppressed: the annotation gives no reason",
         location=finding.location,
-        fix=f'write "{ignore.code}: " and a reason behind it',
+        fix=f'add a reason: `tidegate.dev/ignore: "{ignore.code}: <reason>"`',
     )
 
 
 def _with_rule_code(finding: Finding) -> Finding:
-    """Return a finding of loading under the code of its rule."""
+    """Return a finding of loading with the code of its rule."""
     rule = RULES.get(RULES_BY_FINDING_CODE.get(finding.code, ""))
     if rule is None:
         return finding
@@ -383,13 +383,13 @@ def _read_baseline_file(path: Path) -> bytes:
     try:
         return read_regular_file(path)
     except OSError as error:
-        problem = f"this baseline cannot be read: {error.strerror}"
-        hint = "`--update-baseline` writes it"
+        problem = f"cannot read baseline: {error.strerror}"
+        hint = "create the file with `--update-baseline`"
         raise FileError("file.baseline", problem, location=Location(str(path)), hint=hint) from None
 
 
 class RulePage(msgspec.Struct, frozen=True):
-    """Description of a rule; `page` is Markdown."""
+    """Documentation of a rule. `page` is Markdown."""
 
     code: str
     title: str

@@ -1,4 +1,4 @@
-"""Rules about Applications and ApplicationSets: ineffective order, misunderstood sources."""
+"""Rules about Applications and ApplicationSets: ineffective waves and steps, sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ APPLICATION_HEALTH_LUA = """resource.customizations.health.argoproj.io_Applicati
 
 
 def children_by_parent(context: LintContext) -> dict[UnitId, list[LintObject]]:
-    """Return the child Applications that waves order, by parent."""
+    """Return the child Applications that are ordered by waves, by parent."""
     children: dict[UnitId, list[LintObject]] = {}
     for obj in context.objects_of_kind(ARGO, "Application"):
         if obj.unit.policy.order is Order.WAVES:
@@ -52,11 +52,11 @@ def _after_first_wave(children: list[LintObject]) -> list[LintObject]:
 
 @rule(
     "ORD011",
-    "The waves of child Applications do not wait",
+    "Waves do not wait for child Applications",
     Severity.WARNING,
     why=(
-        "Argo CD has no health check for Applications of its own since 1.8: a child counts as"
-        " healthy as soon as its object is there"
+        "Argo CD has had no built-in health check for Application since 1.8, so a child Application"
+        " counts as healthy as soon as it exists"
     ),
     fix="add a health check for Application to argocd-cm",
 )
@@ -82,17 +82,17 @@ def children_without_health(context: LintContext) -> Iterator[Diagnostic]:
 def _unused_waves(parent: UnitId, later: list[LintObject]) -> Diagnostic:
     return Diagnostic(
         message=(
-            f"the waves of {len(later)} Applications in `{parent.name}` are read by nobody:"
-            " no Application applies their directory"
+            f"the sync waves of {len(later)} Applications in `{parent.name}` have no effect,"
+            " because no Application applies this directory"
         ),
         at=FieldRef(later[0].document, ("metadata", "annotations", WAVE)),
         why=(
-            "a wave counts in the sync of the Application that brings the object; each of these is"
-            " applied by somebody else, all at once"
+            "a sync wave orders the objects of one Application; no parent Application syncs these"
+            " Applications"
         ),
         fix=(
-            "let one Application apply this directory (app of apps), and give it a health check"
-            " for Application"
+            "create a parent Application for this directory (app of apps), and add a health check"
+            " for Application to argocd-cm"
         ),
         semantics=("argocd",),
     )
@@ -102,30 +102,30 @@ def _missing_health_check(
     context: LintContext, parent: UnitId, children: list[LintObject], later: list[LintObject]
 ) -> Diagnostic:
     waves = sorted({child.manifest.wave for child in children})
-    first_names = [child.ref.name for child in children if child.manifest.wave == waves[0]]
-    next_names = [child.ref.name for child in children if child.manifest.wave == waves[1]]
+    first_names = [f"`{child.ref.name}`" for child in children if child.manifest.wave == waves[0]]
+    next_names = [f"`{child.ref.name}`" for child in children if child.manifest.wave == waves[1]]
     return Diagnostic(
         message=(
-            f"the waves of `{parent}` order {len(children)} Applications and wait for none:"
-            " there is no health check for Application"
+            f"the waves of `{parent}` do not wait for its {len(children)} child Applications,"
+            " because there is no health check for Application"
         ),
         at=FieldRef(later[0].document, ("metadata", "annotations", WAVE)),
         sequence=(
             f"wave {waves[0]} of `{parent}` creates {join_limited(first_names)}",
             (
-                "Argo CD has no health check for Application, so that each passes as soon as it is"
-                " there"
+                "Argo CD has no health check for Application, so each Application counts as healthy"
+                " as soon as it exists"
             ),
             (
-                f"2 s later wave {waves[1]} creates {join_limited(next_names)}, while nothing of"
-                " the first is deployed yet"
+                f"2 s later wave {waves[1]} creates {join_limited(next_names)}, before the objects"
+                f" of wave {waves[0]} are deployed"
             ),
         ),
         snippet=APPLICATION_HEALTH_LUA,
         severity=Severity.WARNING,
         semantics=("argocd",),
-        fix="add this to the data of the ConfigMap argocd-cm"
-        + ("" if context.settings else "; it is not in this repository, so that it may be there"),
+        fix="add this health check to `data` of the ConfigMap argocd-cm"
+        + ("" if context.settings else ", unless the cluster already has it"),
     )
 
 
@@ -133,7 +133,8 @@ def _stale_health_check(
     context: LintContext, parent: UnitId, later: list[LintObject]
 ) -> Diagnostic:
     return Diagnostic(
-        message=f"the health check for Application lets waves of `{parent}` pass on old health",
+        message=f"the health check for Application ignores the sync status, so waves of `{parent}`"
+        " can pass on stale health",
         at=(
             context.settings[HEALTH_SETTING].location
             if HEALTH_SETTING in context.settings
@@ -141,10 +142,10 @@ def _stale_health_check(
         ),
         severity=Severity.NOTE,
         why=(
-            "it does not ask whether the child is synced: right after a change a child still shows"
-            " the health of the revision before"
+            "right after a change, a child Application still reports the health of the previous"
+            " revision"
         ),
-        fix="ask for `status.sync` and `status.operationState` as well",
+        fix="check `status.sync` and `status.operationState` in the health check as well",
         snippet=APPLICATION_HEALTH_LUA,
         semantics=("argocd",),
     )
@@ -152,18 +153,23 @@ def _stale_health_check(
 
 @rule(
     "ORD057",
-    "What is behind a set does not wait for its Applications",
+    "Wave does not wait for the Applications of an ApplicationSet",
     Severity.WARNING,
     why=(
-        "Argo CD takes a set for healthy when it has generated its Applications; how these are, it"
-        " asks only of a set with RollingSync"
+        "an ApplicationSet is healthy as soon as it has generated its Applications; only with"
+        " RollingSync does Argo CD check their health"
     ),
     fix=(
-        "let a RollingSync order the set, or put what has to wait into the same set, in a later"
-        " step"
+        "use RollingSync in the ApplicationSet, or move the later objects to a later step of the"
+        " same ApplicationSet"
     ),
 )
 def appset_in_wave(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield ApplicationSets without RollingSync before other Applications or ApplicationSets.
+
+    Argo CD v3.5.1, resource_customizations/argoproj.io/ApplicationSet/health.lua: the condition
+    `ResourcesUpToDate` is enough, unless RollingSync sets `RolloutProgressing`.
+    """
     for appset in context.objects_of_kind(ARGO, "ApplicationSet"):
         unit = appset.unit
         semantics = unit.policy.semantics.name
@@ -201,16 +207,19 @@ def _passing_appset(
     return Diagnostic(
         message=(
             f"wave {next_object.manifest.wave} of `{appset.unit.id}` does not wait for the"
-            f" Applications of the set `{appset.ref.name}` in wave {wave}"
+            f" Applications of ApplicationSet `{appset.ref.name}` in wave {wave}"
         ),
         at=FieldRef(appset.document, ("metadata", "annotations", WAVE)),
         related=(FieldRef(next_object.document),),
         sequence=(
-            f"wave {wave} of `{appset.unit.id}` applies the set `{appset.ref.name}`",
-            "its Applications are generated, and the set is healthy from then on",
+            f"wave {wave} of `{appset.unit.id}` applies ApplicationSet `{appset.ref.name}`",
+            (
+                f"ApplicationSet `{appset.ref.name}` generates its Applications and is healthy at"
+                " once"
+            ),
             (
                 f"2 s later wave {next_object.manifest.wave} applies {next_object.ref.kind.name}"
-                f" `{next_object.ref.name}`, while nothing of these Applications is deployed yet"
+                f" `{next_object.ref.name}`, before these Applications are deployed"
             ),
         ),
         semantics=(semantics,),
@@ -219,13 +228,16 @@ def _passing_appset(
 
 @rule(
     "ORD012",
-    "Children follow the same branch as who orders them",
+    "Child Applications track the same branch as their parent",
     Severity.NOTE,
     why=(
-        "each child notices a commit by itself: waves order only changes of the Applications"
-        " themselves, and not what lies in their directories"
+        "each child Application syncs a new commit on its own, so the commit bypasses the waves of"
+        " the parent"
     ),
-    fix="pin `targetRevision` of the children, so that a release goes through the parent",
+    fix=(
+        "pin `targetRevision` of the child Applications, so that each release goes through the"
+        " parent"
+    ),
 )
 def children_on_same_branch(context: LintContext) -> Iterator[Diagnostic]:
     for parent, children in children_by_parent(context).items():
@@ -243,8 +255,8 @@ def children_on_same_branch(context: LintContext) -> Iterator[Diagnostic]:
         if on_same_branch:
             yield Diagnostic(
                 message=(
-                    f"{len(on_same_branch)} ordered Applications of `{parent}` follow the same"
-                    " branch as it does, and sync by themselves"
+                    f"`{parent}` has {_count_text(on_same_branch)} with automated sync on the same"
+                    " branch, so a commit bypasses the waves"
                 ),
                 at=FieldRef(
                     on_same_branch[0].document, ("spec", _source_field(on_same_branch[0].body))
@@ -253,13 +265,17 @@ def children_on_same_branch(context: LintContext) -> Iterator[Diagnostic]:
             )
 
 
+def _count_text(children: list[LintObject]) -> str:
+    return f"{len(children)} child Application{'' if len(children) == 1 else 's'}"
+
+
 def _source_field(body: JsonObject) -> str:
     """Return the field with the sources of an Application."""
     return "sources" if get_mappings(body, "spec", "sources") else "source"
 
 
 def _branches(body: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the branches that an Application follows; any moving revision is one."""
+    """Yield the repositories and branches that an Application tracks."""
     spec = get_mapping(body, "spec")
     for source in (get_mapping(spec, "source"), *get_mappings(spec, "sources")):
         revision = get_text(source, "targetRevision")
@@ -273,12 +289,12 @@ def _branches(body: JsonObject) -> Iterator[tuple[str, str]]:
 
 @rule(
     "ORD048",
-    "Nobody brings an Application",
+    "Application is not included by its parent",
     Severity.WARNING,
-    why="it lies beside Applications that a parent applies, and its own file is left out",
+    why="the file is in a directory that the parent applies, but the parent does not include it",
     fix=(
-        "let the parent take it in (`directory.recurse`, `include`, the list of an overlay),"
-        " or move it elsewhere"
+        "include the file (`directory.recurse`, `directory.include`, or `resources` of the"
+        " kustomization), or move it to another directory"
     ),
 )
 def undeployed_application(context: LintContext) -> Iterator[Diagnostic]:
@@ -294,7 +310,8 @@ def undeployed_application(context: LintContext) -> Iterator[Diagnostic]:
         if parents and unit_id not in parent_ids:
             unit_resource = context.unit_resources.get(unit_id)
             yield Diagnostic(
-                message=f"`{unit_id}` is brought by nobody, beside what `{parents[0]}` brings",
+                message=f"`{unit_id}` is in a directory that `{parents[0]}` applies, but"
+                f" `{parents[0]}` does not include it",
                 at=FieldRef(unit_resource) if unit_resource is not None else unit.location,
                 semantics=("argocd",),
             )
@@ -338,15 +355,19 @@ def _argo_objects(context: LintContext) -> Iterator[Document]:
 
 @rule(
     "ORD053",
-    "An empty `directory` turns a chart or an overlay into plain files",
+    "`directory` disables Helm and Kustomize",
     Severity.WARNING,
     why=(
-        "whoever writes `directory` chooses the tool, also with nothing in it: neither Helm nor"
-        " Kustomize is run then"
+        "a source with `directory`, even an empty one, is a plain directory for Argo CD, so Argo CD"
+        " runs neither Helm nor Kustomize"
     ),
-    fix="remove `directory`",
+    fix="remove `directory` from the source",
 )
 def directory_changes_tool(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield sources with `directory` whose directory contains a chart or a kustomization.
+
+    Argo CD v3.5.1, pkg/apis/application/v1alpha1/types.go (`ExplicitType`).
+    """
     for document in _argo_objects(context):
         for path, source in _sources(document):
             folder = get_text(source, "path").strip("/").removeprefix("./")
@@ -362,7 +383,8 @@ def directory_changes_tool(context: LintContext) -> Iterator[Diagnostic]:
             ]
             if existing:
                 yield Diagnostic(
-                    message=f"`{folder or '.'}` has a {existing[0]}, and is read as plain files",
+                    message=f"`{folder or '.'}` contains {existing[0]}, but `directory` makes Argo"
+                    " CD read plain files",
                     at=FieldRef(document, (*path, "directory")),
                     semantics=("argocd",),
                 )
@@ -370,10 +392,10 @@ def directory_changes_tool(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD054",
-    "A pattern of files has several lines",
+    "File pattern has several lines",
     Severity.ERROR,
-    why="a pattern is one text: with a line break in it, it fits no file",
-    fix="write one pattern with alternatives, such as `{apps/*.yaml,infra/*.yaml}`",
+    why="`include` and `exclude` take one pattern, and a pattern with a line break matches no file",
+    fix="use one pattern with alternatives, such as `{apps/*.yaml,infra/*.yaml}`",
 )
 def multiline_pattern(context: LintContext) -> Iterator[Diagnostic]:
     for document in _argo_objects(context):
@@ -383,8 +405,8 @@ def multiline_pattern(context: LintContext) -> Iterator[Diagnostic]:
                 if "\n" in pattern.strip():
                     yield Diagnostic(
                         message=(
-                            f"`directory.{key}` has {len(pattern.split())} patterns in one text,"
-                            " which fits nothing"
+                            f"`directory.{key}` has {len(pattern.split())} patterns on separate"
+                            " lines and matches no file"
                         ),
                         at=FieldRef(document, (*path, "directory", key)),
                         semantics=("argocd",),
@@ -393,10 +415,13 @@ def multiline_pattern(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD015",
-    "A step of a RollingSync does not do what it seems to",
+    "RollingSync step is misconfigured",
     Severity.WARNING,
-    why="Applications of a set are synced step by step, and those in no step never",
-    fix="give each Application exactly one step; `maxUpdate: 0` waits for somebody by hand",
+    why=(
+        "Argo CD syncs the Applications of an ApplicationSet step by step, and never those that"
+        " match no step"
+    ),
+    fix=("make each Application match exactly one step; use `maxUpdate: 0` only for a manual step"),
 )
 def rolling_sync(context: LintContext) -> Iterator[Diagnostic]:
     for obj in context.objects_of_kind(ARGO, "ApplicationSet"):
@@ -406,8 +431,8 @@ def rolling_sync(context: LintContext) -> Iterator[Diagnostic]:
             if get_value(step, "maxUpdate") in {0, "0", "0%"} and isinstance(step, dict):
                 yield Diagnostic(
                     message=(
-                        f"step {at + 1} of `{obj.ref.name}` has `maxUpdate: 0`:"
-                        " no later step begins before somebody syncs its Applications by hand"
+                        f"step {at + 1} of `{obj.ref.name}` has `maxUpdate: 0`; later steps start"
+                        " only after its Applications are synced manually"
                     ),
                     at=FieldRef(obj.document, (*steps, at, "maxUpdate")),
                     semantics=("argocd",),
@@ -416,8 +441,8 @@ def rolling_sync(context: LintContext) -> Iterator[Diagnostic]:
         if step_list and "automated" in get_mapping(obj.body, *policy):
             yield Diagnostic(
                 message=(
-                    f"`automated` in the template of `{obj.ref.name}` is ignored:"
-                    " its steps sync the Applications"
+                    f"Argo CD ignores `automated` in the template of `{obj.ref.name}`, because"
+                    " RollingSync syncs the Applications"
                 ),
                 at=FieldRef(obj.document, (*policy, "automated")),
                 severity=Severity.NOTE,

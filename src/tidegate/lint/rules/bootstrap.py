@@ -1,4 +1,4 @@
-"""Rules about bootstrap and recovery: manual keys, backups, and bands."""
+"""Rules about bootstrap and recovery: decryption keys, backups, and bands."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CNPG = "postgresql.cnpg.io"
 
 @rule(
     "ORD028",
-    "A key has no source in the repository",
+    "Decryption key is not in the repository",
     Severity.NOTE,
-    why="on an empty cluster nothing can be decrypted before somebody has brought it by hand",
-    fix="write down where it is kept, and bring it before the first sync",
+    why="on an empty cluster Flux cannot decrypt anything until the key is created manually",
+    fix="document where the key is stored, and create it before the first sync",
 )
 def manual_key(context: LintContext) -> Iterator[Diagnostic]:
     if not context.empty_cluster:
@@ -37,19 +37,19 @@ def manual_key(context: LintContext) -> Iterator[Diagnostic]:
         if secret and key not in deployed_secrets | reported:
             reported.add(key)
             yield Diagnostic(
-                message=f"somebody brings Secret `{unit.namespace}/{secret}` by hand: `{unit}`"
-                " decrypts with it",
+                message=f"`{unit}` decrypts with Secret `{unit.namespace}/{secret}`, which must be"
+                " created manually",
                 at=FieldRef(unit_resource, ("spec", "decryption", "secretRef")),
             )
 
 
 @rule(
     "ORD029",
-    "A database begins empty where a backup is",
+    "Database starts empty although a backup exists",
     Severity.NOTE,
-    why="on the day of a disaster the repository makes a new, empty database, and the backup is"
-    " not read",
-    fix="keep a variant with `bootstrap.recovery` ready, and write down when it is used",
+    why="after a disaster the repository creates a new, empty database and does not restore the"
+    " backup",
+    fix="prepare a variant with `bootstrap.recovery`, and document when to use it",
 )
 def empty_database(context: LintContext) -> Iterator[Diagnostic]:
     if not context.empty_cluster:
@@ -60,21 +60,21 @@ def empty_database(context: LintContext) -> Iterator[Diagnostic]:
         )
         if backs_up and not get_mapping(obj.body, "spec", "bootstrap", "recovery"):
             yield Diagnostic(
-                message=f"{object_name(obj.ref)} is backed up, and begins empty on a new cluster",
+                message=f"{object_name(obj.ref)} has backups, but starts empty on a new cluster",
                 at=FieldRef(obj.document, ("spec", "bootstrap")),
             )
 
 
 @rule(
     "ORD040",
-    "A unit stands in a band that is not its own",
+    "Unit is in the wrong band",
     Severity.WARNING,
-    why="the phases of a rollout are parted into bands; what is in the wrong one comes too early or"
-    " too late",
-    fix="correct the label of the phase, or the bands in `lint.bands` of tidegate.yaml",
+    why="bands group the phases of a rollout; a unit in the wrong band is deployed too early or too"
+    " late",
+    fix="correct the phase label of the unit, or `lint.bands` in tidegate.yaml",
 )
 def wrong_band(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield units outside their band, only if `tidegate.yaml` names the label with the phase."""
+    """Yield units outside their band, if `lint.bands.label` of `tidegate.yaml` is set."""
     bands = context.bands
     if not bands.label:
         return
@@ -91,14 +91,14 @@ def wrong_band(context: LintContext) -> Iterator[Diagnostic]:
             continue
         if phase in bands.empty:
             yield Diagnostic(
-                message=f"`{unit_id}` is in phase {phase:03}, which is kept empty", at=at
+                message=f"`{unit_id}` is in phase {phase:03}, which must stay empty", at=at
             )
         domain = get_text(labels, bands.domain_label)
         domain_phases = bands.domains.get(domain) or (0, 999)
         first, last = min(domain_phases), max(domain_phases)
         if not first <= phase <= last:
             yield Diagnostic(
-                message=f"`{unit_id}` of `{domain}` is in phase {phase:03}, and its own are"
+                message=f"`{unit_id}` is in phase {phase:03}; domain `{domain}` has phases"
                 f" {first:03} to {last:03}",
                 at=at,
             )
@@ -108,11 +108,13 @@ def wrong_band(context: LintContext) -> Iterator[Diagnostic]:
 def _band_mismatches(
     context: LintContext, unit: UnitId, phase: int, at: DiagnosticTarget
 ) -> Iterator[Diagnostic]:
-    """Yield units in no band, and objects of kinds that their band does not accept."""
+    """Yield units without a band, and objects of kinds that the band does not allow."""
     band = context.bands.band_for_phase(phase)
     objects = context.by_unit.get(unit, [])
     if band is None:
-        yield Diagnostic(message=f"`{unit}` is in phase {phase:03}, which is in no band", at=at)
+        yield Diagnostic(
+            message=f"`{unit}` is in phase {phase:03}, which belongs to no band", at=at
+        )
         return
     unexpected = [
         lint_object
@@ -121,7 +123,7 @@ def _band_mismatches(
     ]
     if unexpected:
         yield Diagnostic(
-            message=f"`{unit}` is in phase {phase:03} for {band.name}, and brings"
+            message=f"`{unit}` is in phase {phase:03}, band {band.name}, but contains"
             f" {object_name(unexpected[0].ref)}",
             at=at,
             related=(FieldRef(unexpected[0].document),),

@@ -1,4 +1,4 @@
-"""Rules about deadlocks and about consumers applied before their producers."""
+"""Rules about deadlocks and about objects that are applied before their dependencies."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tidegate.model.finding import Severity
 from tidegate.model.operators.rows import Effect, RequiredState
 from tidegate.model.plans.graph import EdgeKind
 from tidegate.model.plans.manifest import Phase
+from tidegate.model.units.policy import Order
 
 SECRET_STORE_KINDS = ("SecretStore", "ClusterSecretStore")
-DEADLOCK = "a gate waits for what only a later step brings"
 
 
 def _requirement_text(unmet: UnmetRequirement) -> str:
@@ -23,7 +23,7 @@ def _requirement_text(unmet: UnmetRequirement) -> str:
     edge = unmet.edge
     requirement = unmet.requirement
     if edge.kind is EdgeKind.OPERATOR:
-        return f"its operator, {requirement}"
+        return f"the operator {requirement}"
     return requirement
 
 
@@ -56,13 +56,15 @@ def _deadlock_diagnostic(context: LintContext, unmet: UnmetRequirement) -> Diagn
     obj, provider = unmet.dependent, unmet.provider
     step = context.step_for(obj)
     provider_step = context.step_for(provider) if provider else None
-    origin = step_name_in_unit(provider, provider_step, relative_to=obj) if provider else "later"
+    origin = (
+        step_name_in_unit(provider, provider_step, relative_to=obj) if provider else "a later step"
+    )
     producer = (
         ""
         if unmet.edge.required_object is None or provider is None
-        else f", which {object_name(provider.ref)} makes"
+        else f", which {object_name(provider.ref)} creates"
     )
-    title = "deadlock, unless luck helps" if unmet.depends_on_timing else "deadlock"
+    title = "possible deadlock" if unmet.depends_on_timing else "deadlock"
     return Diagnostic(
         message=(
             f"{title}: {object_name(obj.ref)} in {step_name(step)} waits for"
@@ -79,50 +81,49 @@ def _deadlock_diagnostic(context: LintContext, unmet: UnmetRequirement) -> Diagn
 
 def _sequence(context: LintContext, unmet: UnmetRequirement) -> Iterator[str]:
     obj, provider = unmet.dependent, unmet.provider
-    step, engine = context.step_for(obj), obj.unit.policy.semantics.name
-    yield f"{step_name_in_unit(obj, step)} applies {object_name(obj.ref)}"
+    step, name = context.step_for(obj), object_name(obj.ref)
+    yield f"{step_name_in_unit(obj, step)} applies {name}"
     yield _effect(unmet)
     if provider is not None:
         producer = f"{object_name(provider.ref)}"
         if unmet.edge.required_object is not None:
-            producer += f", which makes {_requirement_text(unmet)},"
+            producer += f", which creates {_requirement_text(unmet)},"
         yield (
             f"{producer} is applied in"
             f" {step_name_in_unit(provider, context.step_for(provider), relative_to=obj)}"
         )
-    for link in unmet.chain:
-        yield f"before that, {link}"
+    *links, last_link = unmet.chain
+    yield from links
     consequence = (
-        "this never opens" if unmet.edge.effect is not Effect.REJECTED else "this never happens"
+        f"the API server never accepts {name}"
+        if unmet.edge.effect is Effect.REJECTED
+        else f"{name} waits forever"
     )
-    condition = f"that comes only when {step_name(step)} of `{obj.unit.id}` is done: under {engine}"
     if unmet.depends_on_timing:
-        yield (
-            f"{condition} it is, if the gate looks before an operator has written a status; else"
-            " never"
-        )
-    else:
-        yield f"{condition} {consequence}"
+        consequence += ", unless the gate opens before the operator writes a status"
+    yield f"{last_link}, so {consequence}"
 
 
 def _effect(unmet: UnmetRequirement) -> str:
+    """Return what happens to the dependent while the requirement is not met."""
     obj, requirement = unmet.dependent, _requirement_text(unmet)
+    name = object_name(obj.ref)
     if unmet.edge.effect is Effect.REJECTED:
         if unmet.edge.kind is EdgeKind.DEFINITION:
-            return "the API server does not know its kind yet, and refuses it"
-        return f"it is refused as long as {requirement} is not there"
+            return (
+                f"the API server rejects {name} because the CRD of {obj.ref.kind.name} does not"
+                " exist yet"
+            )
+        return f"the API server rejects {name} until {requirement} exists"
     if unmet.edge.effect is Effect.FAILS:
-        return (
-            f"it calls {requirement}, which does not answer, and fails when its attempts are"
-            " used up"
-        )
+        return f"{name} calls {requirement}, gets no response, and fails after its last retry"
     if unmet.edge.required_state is RequiredState.EXISTS:
         return (
-            f"its pods cannot start without {requirement}"
+            f"the pods of {name} cannot start without {requirement}"
             if obj.ref.kind.name in _POD_KINDS
-            else (f"it cannot get ready without {requirement}")
+            else f"{name} cannot become ready without {requirement}"
         )
-    return f"it is not ready before {requirement} is"
+    return f"{name} becomes ready only after {requirement} is ready"
 
 
 _POD_KINDS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "ReplicaSet"})
@@ -133,28 +134,35 @@ def _suggest_fix(unmet: UnmetRequirement, *, step_text: str) -> str:
     if provider is None:
         return ""
     if provider.unit.id != obj.unit.id:
-        return f"let `{provider.unit.id}` come before `{obj.unit.id}`, or bring both in one unit"
+        return (
+            f"order `{provider.unit.id}` before `{obj.unit.id}`, or deploy both objects in one unit"
+        )
     if obj.manifest.hook_policies is not None and obj.manifest.phase is Phase.PRE_SYNC:
         return (
-            f"make {object_name(obj.ref)} a Sync hook in a wave behind {object_name(provider.ref)},"
-            f" or bring {object_name(provider.ref)} in PreSync with a lower wave"
+            f"make {object_name(obj.ref)} a Sync hook in a wave after {object_name(provider.ref)},"
+            f" or make {object_name(provider.ref)} a PreSync hook with a lower wave"
         )
     if provider.manifest.phase is Phase.POST_SYNC:
         return (
             f"make {object_name(provider.ref)} a Sync hook in a wave before {object_name(obj.ref)}"
         )
+    if obj.unit.policy.order is Order.STAGES:
+        return f"move {object_name(provider.ref)} to a unit that `{obj.unit.id}` depends on"
     return (
-        f"give {object_name(provider.ref)} a wave before {step_text}, or {object_name(obj.ref)} a"
-        " later one"
+        f"move {object_name(provider.ref)} to a wave before {step_text}, or move"
+        f" {object_name(obj.ref)} to a later wave"
     )
 
 
 @rule(
     "ORD004",
-    "A hook runs before what it needs",
+    "Hook runs before its dependency exists",
     Severity.ERROR,
-    why="PreSync is over before the first wave begins: what the waves bring is not there yet",
-    fix="make it a Sync hook behind what it needs",
+    why=(
+        "Argo CD starts the first wave only after all PreSync hooks succeed, so the objects of the"
+        " waves do not exist yet"
+    ),
+    fix="make the hook a Sync hook in a wave after its dependency",
 )
 def hook_before_producer(context: LintContext) -> Iterator[Diagnostic]:
     return deadlocks(context, "ORD004")
@@ -162,10 +170,13 @@ def hook_before_producer(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD005",
-    "Pods wait for what a later hook does",
+    "Pods wait for a PostSync hook that runs later",
     Severity.ERROR,
-    why="PostSync begins when all before it is healthy, and the pods are not before PostSync",
-    fix="make the hook a Sync hook in an earlier wave",
+    why=(
+        "Argo CD runs PostSync hooks only after all waves are healthy, and the pods become healthy"
+        " only after the hook"
+    ),
+    fix="make the hook a Sync hook in a wave before the pods",
 )
 def pods_wait_for_later_hook(context: LintContext) -> Iterator[Diagnostic]:
     return deadlocks(context, "ORD005")
@@ -173,10 +184,13 @@ def pods_wait_for_later_hook(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD006",
-    "Deadlock: a gate waits for what only a later step brings",
+    "Deadlock: an object waits for an object of a later step",
     Severity.ERROR,
-    why="the gate opens when the object is ready, and that is not before the later step",
-    fix="bring first what is needed first",
+    why=(
+        "the later step starts only after the object is ready, and the object becomes ready only"
+        " after the later step"
+    ),
+    fix="move the dependency to the same step or to an earlier step",
 )
 def deadlock(context: LintContext) -> Iterator[Diagnostic]:
     yield from deadlocks(context, "ORD006")
@@ -185,10 +199,10 @@ def deadlock(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD042",
-    "A secret store comes before its provider",
+    "Secret store is applied before its provider",
     Severity.ERROR,
-    why="a store is ready when its provider answers",
-    fix="bring the store behind the provider",
+    why="a secret store becomes Ready only when its provider responds",
+    fix="apply the secret store after its provider",
 )
 def store_before_provider(context: LintContext) -> Iterator[Diagnostic]:
     yield from deadlocks(context, "ORD042")
@@ -199,10 +213,10 @@ def store_before_provider(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD003",
-    "A consumer is applied before its producer",
+    "Object is applied before its dependency",
     Severity.NOTE,
-    why="it waits, and recovers when what it needs is there",
-    fix="bring the producer in the same wave, or in an earlier one",
+    why="the object waits, and recovers as soon as its dependency exists",
+    fix="move the dependency to the same wave or to an earlier wave",
 )
 def consumer_before_producer(context: LintContext) -> Iterator[Diagnostic]:
     targets = [
@@ -230,21 +244,26 @@ def _inversion_diagnostic(
         if provider
         else "a later step"
     )
-    no_effect = "it is well without, and does nothing yet"
-    effect = no_effect if unmet.edge.effect is Effect.NONE else _effect(unmet)
-    start = f"{step_name_in_unit(obj, step)} applies" if step else f"`{obj.unit.id}` brings"
+    name = object_name(obj.ref)
+    effect = (
+        f"{name} becomes healthy, but has no effect yet"
+        if unmet.edge.effect is Effect.NONE
+        else _effect(unmet)
+    )
+    start = step_name_in_unit(obj, step) if step else f"`{obj.unit.id}`"
     sequence = (
-        f"{start} {object_name(obj.ref)}: {effect}",
+        f"{start} applies {name}",
+        effect,
         (
-            f"nothing waits for it, so that {origin} begins all the same and brings"
+            f"no gate waits for {name}, so {origin} starts anyway and creates"
             f" {_requirement_text(unmet)}"
         ),
-        "then it works",
+        f"from then on, {name} works",
     )
     return Diagnostic(
         message=(
-            f"{object_name(obj.ref)}{f' in {step_name(step)}' if step else ''} needs"
-            f" {_requirement_text(unmet)}, which comes in {origin}"
+            f"{name}{f' in {step_name(step)}' if step else ''} needs"
+            f" {_requirement_text(unmet)}, which is applied later, in {origin}"
         ),
         at=FieldRef(obj.document, unmet.edge.field),
         related=(FieldRef(provider.document),) if provider else (),

@@ -1,4 +1,4 @@
-"""Rules about files: overlay entries, octal numbers, values, owners and plain Secrets."""
+"""Rules about files: kustomizations, octal numbers, owners, unencrypted Secrets, values."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username",
 
 @rule(
     "ORD049",
-    "A kustomization names what is not there",
+    "Missing file in `kustomization.yaml`",
     Severity.ERROR,
-    why="kustomize refuses the whole overlay",
+    why="`kustomize build` fails for the whole kustomization",
     fix="correct the entry, or add the file",
 )
 def missing_overlay_entry(context: LintContext) -> Iterator[Diagnostic]:
@@ -48,30 +48,30 @@ def missing_overlay_entry(context: LintContext) -> Iterator[Diagnostic]:
             is_generator = str(field_ref.path[0]).endswith("Generator")
             if target in context.git_ignored_files:
                 yield Diagnostic(
-                    message=f"`{entry}` is here, and Git ignores it",
+                    message=f"`{entry}` exists, but Git ignores it",
                     at=field_ref,
                     severity=Severity.NOTE,
-                    why="a controller that reads the repository finds no such file",
+                    why="the file is not in the repository that Argo CD or Flux checks out",
                 )
                 continue
             if is_undeployed:
                 yield Diagnostic(
-                    message=f"`{entry}` is not there",
+                    message=f"`{entry}` does not exist",
                     at=field_ref,
                     severity=Severity.NOTE,
-                    why=f"`{file.name}` names it, which no unit here deploys; a plugin may make it",
+                    why=f"no unit deploys `{file.name}`, so a plugin may generate the file",
                 )
                 continue
             yield Diagnostic(
-                message=f"`{entry}` is not there",
+                message=f"`{entry}` does not exist",
                 at=field_ref,
                 severity=Severity.WARNING if is_generator else Severity.ERROR,
-                why=f"`{file.name}` names it, and kustomize refuses the whole overlay",
+                why=f"`kustomize build` fails for `{file.name}` as a whole",
             )
 
 
 def _deployed_directories(context: LintContext) -> set[str]:
-    """Return the directories that units render, and those that their overlays name."""
+    """Return the directories that units render, and the directories that these refer to."""
     targets: dict[str, list[str]] = {}
     for file in context.overlays:
         folder = posixpath.dirname(file.name) or "."
@@ -87,7 +87,7 @@ def _deployed_directories(context: LintContext) -> set[str]:
 
 
 def overlay_targets(file: LintFile) -> Iterator[tuple[FieldRef, str, str]]:
-    """Yield the local paths that an overlay names: the field, the entry and the path."""
+    """Yield the local paths in a kustomization file: the field, the entry and the path."""
     folder = posixpath.dirname(file.name)
     for document in file.documents:
         if get_text(document.body, "kind", default="Kustomization") not in OVERLAY_KINDS:
@@ -99,7 +99,7 @@ def overlay_targets(file: LintFile) -> Iterator[tuple[FieldRef, str, str]]:
 
 
 def _entries(document: Document) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the local paths that an overlay names, with their fields."""
+    """Yield the local paths in a kustomization file, with their fields."""
     for key in ("resources", "components", "bases", "crds", "configurations", "generators"):
         for index, entry in enumerate(get_list(document.body, key)):
             yield from _local_path((key, index), entry)
@@ -126,15 +126,15 @@ def _local_path(path: FieldPath, entry: Json) -> Iterator[tuple[FieldPath, str]]
 
 @rule(
     "ORD050",
-    "A phase is a number in the octal system",
+    "Unquoted phase is an octal number",
     Severity.ERROR,
-    why="without quotes YAML reads a number that begins with 0 as octal: 010 is 8",
-    fix="put it in quotes",
+    why="YAML parses an unquoted number with a leading zero as octal: `010` is 8",
+    fix="quote the number",
 )
 def octal_phase(context: LintContext) -> Iterator[Diagnostic]:
     for octal in context.octals:
         yield Diagnostic(
-            message=f"`{octal.key}: {octal.text}` reads as {int(octal.text, 8)}",
+            message=f"`{octal.key}: {octal.text}` is parsed as {int(octal.text, 8)}",
             at=octal.location,
             fix=f'write `{octal.key}: "{octal.text}"`',
         )
@@ -142,13 +142,13 @@ def octal_phase(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD030",
-    "Two units write the same object",
+    "Two units manage the same object",
     Severity.WARNING,
     why=(
-        "whoever applies it last wins, and each takes it back from the other; when one prunes it,"
-        " the other has lost it"
+        "each unit overwrites the changes of the other one; if one unit prunes the object, the"
+        " other one loses it"
     ),
-    fix="remove it from one of the two",
+    fix="remove the object from one of the units",
 )
 def two_owners(context: LintContext) -> Iterator[Diagnostic]:
     for objects in context.by_identity.values():
@@ -157,7 +157,7 @@ def two_owners(context: LintContext) -> Iterator[Diagnostic]:
         }
         roots = {_root_unit(context, unit_id) for unit_id in owners}
         if len(owners) < 2 or len(roots) > 1:  # noqa: PLR2004
-            continue  # what begins elsewhere may be for another cluster
+            continue  # different roots may deploy to different clusters
         first, *others = owners.values()
         is_rejected = any(
             lint_object.unit.policy.fail_on_shared_resource for lint_object in owners.values()
@@ -168,7 +168,7 @@ def two_owners(context: LintContext) -> Iterator[Diagnostic]:
         )
         yield Diagnostic(
             message=(
-                f"{object_name(first.ref)} is written by"
+                f"{object_name(first.ref)} is managed by"
                 f" {join_limited([f'`{unit_id}`' for unit_id in owners])}"
             ),
             at=FieldRef(others[-1].document),
@@ -198,10 +198,13 @@ def _is_owned(obj: LintObject) -> bool:
 
 @rule(
     "ORD044",
-    "A Secret stands in Git as it is",
+    "Unencrypted Secret in Git",
     Severity.WARNING,
-    why="whoever can read the repository has it, for ever: history keeps it",
-    fix="encrypt it with SOPS or Sealed Secrets, or let an operator fetch it; and change it now",
+    why="everyone with access to the repository can read the Secret, and Git keeps its history",
+    fix=(
+        "rotate the values, and encrypt the Secret with SOPS or Sealed Secrets, or use an operator"
+        " such as External Secrets"
+    ),
 )
 def plain_secret(context: LintContext) -> Iterator[Diagnostic]:
     for obj in context.objects_of_kind("", "Secret"):
@@ -214,15 +217,15 @@ def plain_secret(context: LintContext) -> Iterator[Diagnostic]:
         if keys:
             yield Diagnostic(
                 message=(
-                    f"{object_name(obj.ref)} is not encrypted:"
-                    f" {join_limited([f'`{key}`' for _, key in keys])} can be read"
+                    f"{object_name(obj.ref)} is not encrypted; readable keys:"
+                    f" {join_limited([f'`{key}`' for _, key in keys])}"
                 ),
                 at=FieldRef(obj.document, (keys[0][0], keys[0][1])),
             )
 
 
 def _is_in_git(obj: LintObject, context: LintContext) -> bool:
-    """Return whether the document itself is in Git, and not its template."""
+    """Return whether the document itself is in Git, not a template of a chart."""
     file = obj.document.location.name
     return (
         file in context.files
@@ -242,7 +245,7 @@ def _plain_keys(obj: LintObject) -> Iterator[tuple[str, str]]:
 
 
 def _decode(value: Json) -> str:
-    import base64  # noqa: PLC0415 - for Secrets alone
+    import base64  # noqa: PLC0415 - only for Secrets
     import binascii  # noqa: PLC0415
 
     try:
@@ -253,10 +256,10 @@ def _decode(value: Json) -> str:
 
 @rule(
     "ORD047",
-    "Waves in values do not come out",
+    "Sync waves in chart values are not rendered",
     Severity.WARNING,
-    why="the values of the chart speak of waves, and none of its objects has one",
-    fix="look at the templates: the annotation is not written, or switched off",
+    why="the values of the chart set sync waves, but no rendered object has one",
+    fix="check whether the templates of the chart render the annotation, and whether it is enabled",
 )
 def unrendered_waves(context: LintContext) -> Iterator[Diagnostic]:
     charts: dict[str, list[LintObject]] = {}
@@ -281,6 +284,6 @@ def _wave_values(file: LintFile) -> Iterator[Diagnostic]:
             is_enabled = get_value(value, "enabled") if isinstance(value, dict) else None
             if is_wave and value not in ({}, None) and is_enabled is not False:
                 yield Diagnostic(
-                    message=f"`{key}` of `{file.name}` is in no object of the chart",
+                    message=f"`{key}` in `{file.name}` is not rendered in any object of the chart",
                     at=FieldRef(document, (key,)),
                 )

@@ -1,4 +1,4 @@
-"""Rules about Flux: dependencies without wait, early health checks, encryption keys and pruning."""
+"""Rules about Flux: dependencies without `wait`, health checks, timeouts, SOPS, pruning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ KINDS_WITH_READINESS = frozenset(
 )
 HELM_ACTIONS = ("install", "upgrade")
 MIN_TIMEOUT = Ms(30 * SECOND)
-"""Minimum timeout of a Kustomization, whatever its spec says."""
+"""Minimum timeout of a Kustomization; a shorter `spec.timeout` has no effect.
+
+kustomize-controller v1.9.4, api/v1/kustomization_types.go (`GetTimeout`).
+"""
 
 
 def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
@@ -35,13 +38,13 @@ def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
 
 @rule(
     "ORD016",
-    "A dependency is ready as soon as it is applied",
+    "Dependency is Ready before its objects are",
     Severity.WARNING,
     why=(
-        "a Kustomization with neither `wait` nor `healthChecks` is Ready when its objects are"
-        " applied, and not when they run"
+        "a Kustomization without `wait` and `healthChecks` is Ready as soon as its objects are"
+        " applied, before they are running"
     ),
-    fix="add `wait: true` to the Kustomization that is depended on, or list `healthChecks`",
+    fix="add `wait: true` or `healthChecks` to the Kustomization in `dependsOn`",
 )
 def dependency_without_wait(context: LintContext) -> Iterator[Diagnostic]:
     for unit in context.units.values():
@@ -66,7 +69,7 @@ def _without_wait(
         if _becomes_ready_later(lint_object, context)
     ]
     if required_unit.id.kind == KUSTOMIZATION and required_unit.policy.gates is GateScope.NONE:
-        cause, fix = "has neither `wait` nor `healthChecks`", ""
+        cause, fix = "has no `wait` and no `healthChecks`", ""
     elif required_unit.id.kind == HELM_RELEASE and required_unit.policy.gates is GateScope.NONE:
         cause, fix = "has `disableWait`", "remove `disableWait` from the HelmRelease"
     else:
@@ -74,17 +77,16 @@ def _without_wait(
     if not slow_objects:
         return
     target = context.unit_resources.get(required_unit.id)
+    names = join_limited([object_name(lint_object.ref) for lint_object in slow_objects])
+    # The 30 s are the default of `--requeue-dependency` in main.go of kustomize-controller v1.9.4.
     yield Diagnostic(
         message=f"`{unit.id}` depends on `{required_unit.id}`, which {cause}",
         at=FieldRef(unit_resource, ("spec", "dependsOn", at)) if unit_resource else unit.location,
         related=(FieldRef(target),) if target else (),
         sequence=(
-            (
-                f"`{required_unit.id}` applies"
-                f" {join_limited([object_name(lint_object.ref) for lint_object in slow_objects])}"
-            ),
-            "it says Ready at once: nobody waits until that runs",
-            f"at its next look, at most 30 s later, `{unit.id}` is applied",
+            f"`{required_unit.id}` applies {names}",
+            f"Flux reports `{required_unit.id}` as Ready at once, without waiting for {names}",
+            f"at most 30 s later, Flux checks the dependency and applies `{unit.id}`",
         ),
         fix=fix,
         semantics=("flux",),
@@ -93,10 +95,12 @@ def _without_wait(
 
 @rule(
     "ORD017",
-    "An expression of health passes too early",
+    "Health check expression passes too early",
     Severity.WARNING,
-    why="it holds before the object has anything to say",
-    fix="ask for the field first, and for `status.observedGeneration == metadata.generation`",
+    why="the expression is true before the controller of the object has written a status",
+    fix=(
+        "check that the field exists, and that `status.observedGeneration == metadata.generation`"
+    ),
 )
 def early_expression(context: LintContext) -> Iterator[Diagnostic]:
     for unit, unit_resource in context.unit_resources.items():
@@ -106,9 +110,9 @@ def early_expression(context: LintContext) -> Iterator[Diagnostic]:
             expression = get_text(check, "current")
             if ".all(" in expression and "size(" not in expression and "exists(" not in expression:
                 yield Diagnostic(
-                    message=f"`current` of `{unit}` holds for an empty list: `all` asks nobody",
+                    message=f"`current` of `{unit}` uses `all`, which is true for an empty list",
                     at=FieldRef(unit_resource, ("spec", "healthCheckExprs", index, "current")),
-                    fix="ask for `size(…) > 0` as well, or use `exists`",
+                    fix="add `size(…) > 0` to the expression, or use `exists`",
                     semantics=("flux",),
                 )
         for index, dependency in enumerate(get_mappings(unit_resource.body, "spec", "dependsOn")):
@@ -120,14 +124,14 @@ def early_expression(context: LintContext) -> Iterator[Diagnostic]:
             ):
                 yield Diagnostic(
                     message=(
-                        f"`readyExpr` of `{unit}` takes the place of the usual check,"
-                        " and asks for no generation"
+                        f"`readyExpr` of `{unit}` replaces the built-in check, but does not"
+                        " check the generation"
                     ),
                     at=FieldRef(unit_resource, ("spec", "dependsOn", index, "readyExpr")),
                     severity=Severity.NOTE,
                     why=(
-                        "with an expression Flux does not look at Ready: what the unit before"
-                        " said of its last revision counts"
+                        "with `readyExpr` Flux does not check the Ready condition, so the status"
+                        " of the previous revision can pass"
                     ),
                     semantics=("flux",),
                 )
@@ -135,10 +139,10 @@ def early_expression(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD018",
-    "A timeout is shorter than what it waits for",
+    "Timeout is shorter than the startup time",
     Severity.WARNING,
-    why="when the time is over the unit counts as failed, though its objects would get ready",
-    fix="raise `timeout` above what the objects ask for",
+    why="the unit fails when the timeout expires, although its objects would become ready later",
+    fix="set `timeout` to more than the startup time that the probes allow",
 )
 def short_timeout(context: LintContext) -> Iterator[Diagnostic]:
     for unit, unit_resource in context.unit_resources.items():
@@ -157,9 +161,8 @@ def short_timeout(context: LintContext) -> Iterator[Diagnostic]:
         if longest > timeout:
             yield Diagnostic(
                 message=(
-                    f"`{unit}` waits {format_duration(timeout)}, and a container of"
-                    f" {object_name(windows[longest].ref)} may take {format_duration(longest)} to"
-                    " get ready"
+                    f"`{unit}` has a timeout of {format_duration(timeout)}, but the probes of"
+                    f" {object_name(windows[longest].ref)} allow {format_duration(longest)}"
                 ),
                 at=FieldRef(unit_resource, ("spec", "timeout")),
                 semantics=("flux",),
@@ -175,10 +178,13 @@ def _parse_optional_duration(value: str) -> Ms | None:
 
 @rule(
     "ORD022",
-    "Pruning would take data along",
+    "Pruning can delete data",
     Severity.NOTE,
-    why="when a definition leaves Git all of its objects go with it, and with a claim its data",
-    fix="annotate them `kustomize.toolkit.fluxcd.io/prune: disabled`",
+    why=(
+        "if a CRD is removed from Git, pruning deletes the CRD and all of its objects; if a"
+        " PersistentVolumeClaim is removed, its data can be lost"
+    ),
+    fix="annotate these objects with `kustomize.toolkit.fluxcd.io/prune: disabled`",
 )
 def prunes_data(context: LintContext) -> Iterator[Diagnostic]:
     for unit, objects in context.by_unit.items():
@@ -190,7 +196,7 @@ def prunes_data(context: LintContext) -> Iterator[Diagnostic]:
             unit_resource = context.unit_resources.get(unit)
             yield Diagnostic(
                 message=(
-                    f"`{unit}` prunes, and has"
+                    f"`{unit}` has `prune: true` and manages"
                     f" {join_limited([object_name(lint_object.ref) for lint_object in risky])}"
                 ),
                 at=(
@@ -216,13 +222,12 @@ def _has_data(obj: LintObject) -> bool:
 
 @rule(
     "ORD045",
-    "An encrypted file is applied as it is",
+    "Encrypted file is applied without decryption",
     Severity.ERROR,
     why=(
-        "nobody decrypts it: what reaches the cluster is the encrypted text, and a field `sops`"
-        " that no kind has"
+        "the cluster gets the encrypted values, and the field `sops`, which no Kubernetes kind has"
     ),
-    fix="add `decryption: {provider: sops}` with the key to the Kustomization",
+    fix="add `decryption: {provider: sops}` and the `secretRef` of the key to the Kustomization",
 )
 def undecrypted_file(context: LintContext) -> Iterator[Diagnostic]:
     encrypted_files = {
@@ -239,12 +244,15 @@ def undecrypted_file(context: LintContext) -> Iterator[Diagnostic]:
             continue
         if any(isinstance(unit_source.request, ArgoPlugin) for unit_source in unit.sources):
             continue
-        argo_fix = "Argo CD decrypts nothing by itself: use a plugin, or an operator for secrets"
+        argo_fix = (
+            "use a config management plugin or an operator for secrets; Argo CD does not decrypt"
+            " files"
+        )
         for document in file.documents:
             if get_text(document.body, "sops", "mac"):
                 yield Diagnostic(
                     message=(
-                        f"{object_name(obj.ref)} is encrypted, and `{unit.id}` does not decrypt it"
+                        f"{object_name(obj.ref)} is encrypted, but `{unit.id}` does not decrypt it"
                     ),
                     at=FieldRef(document, ("sops",)),
                     related=(FieldRef(unit_resource),),
@@ -254,9 +262,11 @@ def undecrypted_file(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD046",
-    "A file is encrypted for others than the rules say",
+    "SOPS recipients differ from `.sops.yaml`",
     Severity.WARNING,
-    why="who is in `.sops.yaml` and not in the file cannot open it; who has left can still",
+    why=(
+        "new recipients in `.sops.yaml` cannot decrypt the file, and removed recipients still can"
+    ),
     fix="run `sops updatekeys` on the file",
 )
 def recipient_mismatch(context: LintContext) -> Iterator[Diagnostic]:
@@ -274,13 +284,14 @@ def recipient_mismatch(context: LintContext) -> Iterator[Diagnostic]:
                 }
                 if expected and actual and expected != actual:
                     missing, additional = sorted(expected - actual), sorted(actual - expected)
-                    differences = [f"lacks {join_limited(missing, 2)}"] if missing else []
+                    differences = [f"missing: {join_limited(missing, 2)}"] if missing else []
                     differences += (
-                        [f"has {join_limited(additional, 2)} besides"] if additional else []
+                        [f"not listed: {join_limited(additional, 2)}"] if additional else []
                     )
                     yield Diagnostic(
                         message=(
-                            f"`{file.name}` {' and '.join(differences)}, by `{sops_config.name}`"
+                            f"recipients of `{file.name}` differ from `{sops_config.name}`"
+                            f" ({'; '.join(differences)})"
                         ),
                         at=FieldRef(document, ("sops", "age")),
                     )

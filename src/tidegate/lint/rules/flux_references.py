@@ -1,4 +1,4 @@
-"""References of Flux units: health checks, service accounts, and the data they are built with."""
+"""References of Flux units: health checks, service accounts, variables and values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ BUILD_DATA_PATHS = {
     "Kustomization": ("spec", "postBuild", "substituteFrom"),
     "HelmRelease": ("spec", "valuesFrom"),
 }
-"""Fields with the ConfigMaps and Secrets that a unit is built with."""
-WAITS_UNTIL_TIMEOUT = "it is waited for until the time is over, and the unit fails each time"
+"""Fields with the ConfigMaps and Secrets that a unit needs for its build."""
+WAITS_UNTIL_TIMEOUT = "Flux waits for the object until the timeout, and the unit fails every time"
 
 
 def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
     """Yield health checks of objects that no unit deploys.
 
-    An object with a similar name is suggested. Without one, the object may exist in the
-    cluster, or be deployed by a unit whose objects are unknown.
+    The fix suggests an object with a similar name. Without one, the object may exist in the
+    cluster, or may be part of a unit whose objects are unknown.
     """
     are_all_known = context.units.keys() <= context.complete_units
     for unit, unit_resource in context.unit_resources.items():
@@ -47,13 +47,14 @@ def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
             if guess is None and not (are_all_known and refs):
                 continue
             yield Diagnostic(
-                message=f"`{unit}` waits for {object_name(target)}, which nobody here brings",
+                message=f"`{unit}` waits for {object_name(target)}, which is not in this"
+                " repository",
                 at=FieldRef(unit_resource, ("spec", "healthChecks", at)),
                 severity=Severity.ERROR if guess else Severity.WARNING,
                 why=(
                     WAITS_UNTIL_TIMEOUT
                     if guess
-                    else f"it may be in the cluster already; else {WAITS_UNTIL_TIMEOUT}"
+                    else f"unless the object already exists in the cluster, {WAITS_UNTIL_TIMEOUT}"
                 ),
                 fix=f"did you mean {object_name(guess)}?" if guess else "",
                 semantics=("flux",),
@@ -61,7 +62,7 @@ def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
 
 
 def missing_service_accounts(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield service accounts of units that are not deployed, where a similar name is."""
+    """Yield missing service accounts of units, if there is one with a similar name."""
     refs = [lint_object.ref for lint_object in context.objects_of_kind("", "ServiceAccount")]
     for unit, unit_resource in context.unit_resources.items():
         account = get_text(unit_resource.body, "spec", "serviceAccountName")
@@ -71,11 +72,11 @@ def missing_service_accounts(context: LintContext) -> Iterator[Diagnostic]:
         if closest := closest_match(account, names):
             yield Diagnostic(
                 message=(
-                    f"`{unit}` is applied as ServiceAccount `{unit.namespace}/{account}`,"
-                    " which nobody here brings"
+                    f"`{unit}` uses ServiceAccount `{unit.namespace}/{account}`, which is not in"
+                    " this repository"
                 ),
                 at=FieldRef(unit_resource, ("spec", "serviceAccountName")),
-                why="it has no rights, and nothing of the unit is applied",
+                why="a missing ServiceAccount has no permissions, so Flux applies nothing",
                 fix=f"did you mean `{closest}`?",
                 semantics=("flux",),
             )
@@ -84,7 +85,7 @@ def missing_service_accounts(context: LintContext) -> Iterator[Diagnostic]:
 def build_data_deadlocks(context: LintContext) -> Iterator[Diagnostic]:
     """Yield variables and values that only the unit itself deploys, or a unit that waits for it.
 
-    Without them Flux does not build the unit, so that it never becomes ready.
+    Without them Flux does not build the unit, so the unit never becomes ready.
     """
     for unit, unit_resource in context.unit_resources.items():
         if unit not in context.units or unit not in context.order.units:
@@ -130,22 +131,25 @@ def _deadlock(
 ) -> Diagnostic:
     is_same_unit = provider.unit.id == unit
     origin = (
-        "which it brings itself"
+        "which the unit itself deploys"
         if is_same_unit
-        else f"which comes with `{provider.unit.id}` behind it"
+        else f"which `{provider.unit.id}` deploys later"
     )
     return Diagnostic(
-        message=f"deadlock: `{unit}` is built with {object_name(provider.ref)}, {origin}",
+        message=f"deadlock: the build of `{unit}` needs {object_name(provider.ref)}, {origin}",
         at=FieldRef(unit_resource, path),
         related=(FieldRef(provider.document),),
         sequence=(
-            f"Flux does not build `{unit}` while {object_name(provider.ref)} is not there",
-            f"`{provider.unit.id}` brings it, and is not applied before",
+            f"Flux does not build `{unit}` until {object_name(provider.ref)} exists",
+            (
+                f"`{provider.unit.id}` deploys {object_name(provider.ref)} only after this build,"
+                f" so `{unit}` waits forever"
+            ),
         ),
-        why="it never gets ready on an empty cluster, nor does what waits for it",
+        why=f"on an empty cluster `{unit}` and the units that depend on it never become Ready",
         fix=(
-            f"bring {object_name(provider.ref)} with a unit that `{unit}` depends on, or mark it"
-            " `optional`"
+            f"move {object_name(provider.ref)} to a unit that `{unit}` depends on, or set"
+            " `optional: true`"
         ),
         semantics=("flux",),
     )
@@ -156,7 +160,7 @@ def _is_same_object(ref: Ref, target: Ref) -> bool:
 
 
 def _guess(target: Ref, refs: list[Ref]) -> Ref | None:
-    """Return the probable object: a similar name in the namespace, or the name in another one."""
+    """Return the probable target: a similar name in the namespace, or the name in another one."""
     refs_by_name = {ref.name: ref for ref in refs if ref.namespace in {"", target.namespace}}
     namesakes = [ref for ref in refs if ref.name == target.name]
     return refs_by_name.get(closest_match(target.name, refs_by_name)) or (

@@ -1,4 +1,4 @@
-"""Rules about gates: those without effect, those that never open, and needless ones."""
+"""Rules about gates: gates that never open, gates without effect, and unnecessary gates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ PAUSE_FIELDS = {
     ("apps", "Deployment"): "paused",
     ("argoproj.io", "Rollout"): "paused",
 }
-"""Fields that make Argo CD report an object as Suspended."""
+"""Fields that make Argo CD report an object as Suspended.
+
+Argo CD v3.5.1: gitops-engine/pkg/health/health_job.go and health_deployment.go,
+resource_customizations/argoproj.io/Rollout/health.lua.
+"""
 FIRST_CONSUMER = "WaitForFirstConsumer"
 WEBHOOK_KINDS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 BROAD_RESOURCES = frozenset({"pods", "namespaces", "*", "*/*"})
@@ -32,12 +36,19 @@ BROAD_RESOURCES = frozenset({"pods", "namespaces", "*", "*/*"})
 
 @rule(
     "ORD007",
-    "A claim waits for a pod that comes later",
+    "PersistentVolumeClaim waits for a pod of a later wave",
     Severity.ERROR,
-    why="with `WaitForFirstConsumer` a volume is bound when a pod uses it, and not before",
-    fix="put the claim into the wave of the workload that uses it",
+    why=(
+        "with `volumeBindingMode: WaitForFirstConsumer` Kubernetes binds a claim only when a pod"
+        " uses it"
+    ),
+    fix="move the claim to the wave of the workload that uses it",
 )
 def claim_before_pod(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield claims that wait for a pod of a later wave.
+
+    A pending claim is Progressing in Argo CD v3.5.1, gitops-engine/pkg/health/health_pvc.go.
+    """
     late_binding = {
         storage_class.ref.name: storage_class
         for storage_class in context.objects_of_kind("storage.k8s.io", "StorageClass")
@@ -94,15 +105,12 @@ def _unbound_claim(
     storage_class: LintObject,
     pods: list[LintObject],
 ) -> Diagnostic:
-    user = (
-        f"{object_name(pods[0].ref)} in {step_name(context.step_for(pods[0]))}"
-        if pods
-        else "no pod here"
-    )
+    name = object_name(claim.ref)
+    user = f"{object_name(pods[0].ref)} in {step_name(context.step_for(pods[0]))}" if pods else ""
     return Diagnostic(
         message=(
-            f"deadlock: {object_name(claim.ref)} in {step_name(step)} is bound when a pod uses it,"
-            f" and {user} does"
+            f"deadlock: {name} in {step_name(step)} is bound only when a pod uses it, but "
+            + (f"the pod belongs to {user}" if user else "no workload in this repository does")
         ),
         at=FieldRef(claim.document),
         related=(
@@ -110,9 +118,14 @@ def _unbound_claim(
             *(FieldRef(pod_owner.document) for pod_owner in pods),
         ),
         sequence=(
-            f"{step_name(step)} applies {object_name(claim.ref)} and waits until it is bound",
-            f"{object_name(storage_class.ref)} binds a volume when the first pod uses it",
-            f"{user} uses it, which comes only when {step_name(step)} is done",
+            f"{step_name(step)} applies {name} and waits until it is bound",
+            f"{object_name(storage_class.ref)} binds a claim only when a pod uses it",
+            (
+                f"{user} uses {name}, but starts only after {step_name(step)} finishes, so"
+                f" {name} waits forever"
+                if user
+                else f"no workload in this repository uses {name}, so {name} waits forever"
+            ),
         ),
         semantics=(claim.unit.policy.semantics.name,),
     )
@@ -120,13 +133,13 @@ def _unbound_claim(
 
 @rule(
     "ORD060",
-    "What Git pauses holds a gate for ever",
+    "Paused object blocks all later waves",
     Severity.ERROR,
     why=(
-        "Argo CD takes it for Suspended, and goes on to the next wave only when all of this one is"
-        " Healthy"
+        "Argo CD reports the object as Suspended, and starts the next wave only when all objects"
+        " of the current wave are Healthy"
     ),
-    fix="put it into the last wave, or remove what pauses it",
+    fix="move the object to the last wave, or remove `paused` or `suspend`",
 )
 def paused_before_others(context: LintContext) -> Iterator[Diagnostic]:
     for (group, kind), field in PAUSE_FIELDS.items():
@@ -143,8 +156,8 @@ def paused_before_others(context: LintContext) -> Iterator[Diagnostic]:
 def _paused_object(obj: LintObject, step: Step, field: str) -> Diagnostic:
     return Diagnostic(
         message=(
-            f"{object_name(obj.ref)} is paused by `{field}: true`, and what comes behind"
-            f" {step_name(step)} never begins"
+            f"{object_name(obj.ref)} has `{field}: true`, so the steps after {step_name(step)}"
+            " never start"
         ),
         at=FieldRef(obj.document, ("spec", field)),
         semantics=(obj.unit.policy.semantics.name,),
@@ -153,10 +166,13 @@ def _paused_object(obj: LintObject, step: Step, field: str) -> Diagnostic:
 
 @rule(
     "ORD010",
-    "A gate that never gates",
+    "Wave does not wait for a custom resource",
     Severity.WARNING,
-    why="Argo CD has no health check for this kind, and takes it for healthy once it is there",
-    fix="add a health check to argocd-cm",
+    why=(
+        "Argo CD has no health check for this kind, so the custom resource counts as healthy as"
+        " soon as it exists"
+    ),
+    fix="add a health check for this kind to argocd-cm",
 )
 def gate_without_check(context: LintContext) -> Iterator[Diagnostic]:
     index = dependency_index(context)
@@ -195,18 +211,16 @@ def _consumers(index: DependencyIndex) -> dict[int, list[tuple[LintObject, bool]
 def _missing_check(
     context: LintContext, obj: LintObject, step: Step, later: list[LintObject]
 ) -> Diagnostic:
-    row = context.catalog.find_row(obj.ref.kind)
-    consequence = f", and {object_name(later[0].ref)} fails where it is not ready" if later else ""
+    row, name = context.catalog.find_row(obj.ref.kind), object_name(obj.ref)
+    consequence = f", and {object_name(later[0].ref)} fails without it" if later else ""
     sequence = [
-        f"{step_name(step)} applies {object_name(obj.ref)}",
-        f"Argo CD has no health check for {obj.ref.kind.name}: it passes at once",
-        "2 s later the next wave begins, while it is still on its way",
+        f"{step_name(step)} applies {name}",
+        f"Argo CD has no health check for {obj.ref.kind.name}, so {name} counts as healthy at once",
+        f"2 s later the next wave starts, although {name} is not ready yet",
     ]
-    sequence += [f"{object_name(later[0].ref)} needs it, and fails"] if later else []
+    sequence += [f"{object_name(later[0].ref)} needs {name} and fails"] if later else []
     return Diagnostic(
-        message=(
-            f"nothing waits until {object_name(obj.ref)} in {step_name(step)} is ready{consequence}"
-        ),
+        message=f"{step_name(step)} does not wait until {name} is ready{consequence}",
         at=FieldRef(obj.document),
         related=(FieldRef(later[0].document),) if later else (),
         severity=Severity.WARNING if later else Severity.NOTE,
@@ -218,11 +232,14 @@ def _missing_check(
 
 @rule(
     "ORD024",
-    "A webhook that fails closed stands in the way of its own pods",
+    "Webhook with `failurePolicy: Fail` can block its own pods",
     Severity.WARNING,
-    why="while nobody answers, the API server refuses whatever it is asked about",
+    why=(
+        "while the webhook does not respond, the API server rejects every matching request,"
+        " including requests for the pods of the webhook"
+    ),
     fix=(
-        "leave its own namespace and `kube-system` out with a `namespaceSelector`, or use"
+        "exclude the namespace of the webhook and `kube-system` with a `namespaceSelector`, or set"
         " `failurePolicy: Ignore`"
     ),
 )
@@ -254,22 +271,32 @@ def closed_webhook(context: LintContext) -> Iterator[Diagnostic]:
             if broad:
                 yield Diagnostic(
                     message=(
-                        f"{object_name(obj.ref)} refuses all {join_limited(broad)} while"
-                        f" `{get_text(hook, 'name')}` does not answer"
+                        f"{object_name(obj.ref)} rejects {_resources_text(broad)} in all namespaces"
+                        f" while webhook `{get_text(hook, 'name')}` does not respond"
                     ),
                     at=FieldRef(obj.document, ("webhooks", at)),
                 )
 
 
+def _resources_text(resources: list[str]) -> str:
+    """Return resources of a webhook rule as text; `*` and `*/*` match all resources."""
+    if any(resource.startswith("*") for resource in resources):
+        return "all requests"
+    return f"all requests for {join_limited(resources)}"
+
+
 @rule(
     "ORD026",
-    "A wave that nobody needs",
+    "Unnecessary sync wave",
     Severity.NOTE,
-    why="each wave waits for the one before, and costs Argo CD at least 2 s",
-    fix="give both the same wave",
+    why="each wave waits for the previous wave and takes Argo CD at least 2 s",
+    fix="merge the two waves",
 )
 def needless_wave(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield neighbouring waves without any dependency between them, direct or indirect."""
+    """Yield adjacent waves without a direct or indirect dependency between them.
+
+    The 2 s are the default of `delayBetweenSyncWaves` in Argo CD v3.5.1, controller/sync.go.
+    """
     index = dependency_index(context)
     needs: dict[int, set[int]] = {}
     for edge in context.graph.edges:
@@ -290,8 +317,8 @@ def needless_wave(context: LintContext) -> Iterator[Diagnostic]:
             if first is not None and _is_needless(index, waves[: at + 1], later, needs):
                 yield Diagnostic(
                     message=(
-                        f"nothing in {step_name(later)} of `{unit}` needs anything of"
-                        f" {step_name(earlier)}, as far as is known"
+                        f"{step_name(later)} of `{unit}` has no known dependency on"
+                        f" {step_name(earlier)}"
                     ),
                     at=FieldRef(first.document),
                 )
@@ -300,9 +327,9 @@ def needless_wave(context: LintContext) -> Iterator[Diagnostic]:
 def _is_needless(
     index: DependencyIndex, earlier_steps: list[Step], later: Step, needs: dict[int, set[int]]
 ) -> bool:
-    """Return whether a wave needs nothing of the earlier ones.
+    """Return whether a wave depends on none of the earlier waves.
 
-    A reversed dependency is reported by another rule; parts of one wave are left out.
+    Another rule reports reversed dependencies. Parts of one wave are not compared.
     """
     numbers = index.graph.step_numbers
     earlier_numbers, later_number = {numbers[step.id] for step in earlier_steps}, numbers[later.id]
@@ -317,7 +344,7 @@ UNIT_KINDS = ("Application", "ApplicationSet", "Kustomization", "HelmRelease", "
 
 
 def _has_tasks(index: DependencyIndex, *steps: Step) -> bool:
-    """Return whether steps have Jobs, hooks or units, whose effects no reference shows."""
+    """Return whether steps have Jobs, hooks or units; references do not show their effects."""
     numbers = (index.graph.step_numbers[step.id] for step in steps)
     nodes = (
         index.graph.nodes[node_number]
@@ -343,13 +370,13 @@ MAX_CHAIN_LENGTH = 12
 
 @rule(
     "ORD027",
-    "A very long chain of units",
+    "Long chain of dependent units",
     Severity.NOTE,
     why=(
-        "each waits for the one before: the time of all of them adds up, and one that is stuck"
-        " holds all behind it"
+        "each unit waits for the previous unit: their durations add up, and a unit that is stuck"
+        " blocks all later units"
     ),
-    fix="let units depend on what they need, and not on whoever comes before",
+    fix="make each unit depend only on the units that it needs",
 )
 def long_chain(context: LintContext) -> Iterator[Diagnostic]:
     depth: dict[UnitId, int] = {}
@@ -364,6 +391,6 @@ def long_chain(context: LintContext) -> Iterator[Diagnostic]:
     last = max(depth_in_git, key=lambda candidate: depth_in_git[candidate], default=None)
     if last is not None and depth_in_git[last] > MAX_CHAIN_LENGTH:
         yield Diagnostic(
-            message=f"`{last}` comes behind {depth_in_git[last]} others, one after another",
+            message=f"{depth_in_git[last]} units are deployed one after another before `{last}`",
             at=FieldRef(context.unit_resources[last]),
         )

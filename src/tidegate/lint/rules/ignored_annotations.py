@@ -1,4 +1,4 @@
-"""Rules about order annotations that are misspelled, misplaced or ignored."""
+"""Rules about ordering annotations that are misspelled, misplaced or ignored."""
 
 from __future__ import annotations
 
@@ -22,19 +22,23 @@ KAPP = ("kapp.k14s.io/change-group", "kapp.k14s.io/change-rule")
 CLI_UTILS = "config.kubernetes.io/depends-on"
 HELM_HOOK = "helm.sh/hook"
 MAPPED_HOOKS = {"pre-install", "pre-upgrade", "post-install", "post-upgrade", "crd-install"}
+ENGINE_NAMES = {"argocd": "Argo CD", "flux": "Flux"}
 OTHER_HOOKS = {"pre-delete", "post-delete", "test", "test-success", "test-failure"}
-"""Helm hooks that a sync does not run."""
+"""Helm hooks that a sync does not run.
+
+The mapping is that of Argo CD v3.5.1, gitops-engine/pkg/sync/hook/helm/type.go.
+"""
 
 
 @rule(
     "ORD013",
-    "A wave does not count where it is written",
+    "Sync wave is misspelled, misplaced or invalid",
     Severity.WARNING,
     why=(
-        "Argo CD reads the annotation `argocd.argoproj.io/sync-wave` of the object itself,"
-        " as a whole number in quotes, and nothing else"
+        "Argo CD reads only the annotation `argocd.argoproj.io/sync-wave` of the object itself, and"
+        " its value must be an integer in quotes"
     ),
-    fix='write `argocd.argoproj.io/sync-wave: "1"` among `metadata.annotations` of the object',
+    fix='add `argocd.argoproj.io/sync-wave: "1"` to `metadata.annotations` of the object',
 )
 def misplaced_wave(context: LintContext) -> Iterator[Diagnostic]:
     for obj in context.objects:
@@ -48,12 +52,12 @@ def _misspelled_waves(obj: LintObject) -> Iterator[Diagnostic]:
     for key in object_annotations:
         if key != WAVE and _WAVE_TYPO.fullmatch(key):
             yield Diagnostic(
-                message=f"`{key}` on {object_name(obj.ref)} is not the annotation of a wave",
+                message=f"`{key}` on {object_name(obj.ref)} is not a sync-wave annotation",
                 at=FieldRef(obj.document, ("metadata", "annotations", key)),
             )
     if WAVE in get_mapping(obj.body, "metadata", "labels"):
         yield Diagnostic(
-            message=f"the wave of {object_name(obj.ref)} is a label, and labels are not read",
+            message=f"sync-wave of {object_name(obj.ref)} is a label, which Argo CD ignores",
             at=FieldRef(obj.document, ("metadata", "labels", WAVE)),
         )
 
@@ -69,7 +73,8 @@ def _waves_on_pods(obj: LintObject) -> Iterator[Diagnostic]:
     ):
         yield Diagnostic(
             message=(
-                f"the wave of {object_name(obj.ref)} stands on its pods, where it has no effect"
+                f"sync-wave of {object_name(obj.ref)} is set on the pod template, where Argo CD"
+                " ignores it"
             ),
             at=FieldRef(obj.document, (*annotation_path, WAVE)),
         )
@@ -77,10 +82,10 @@ def _waves_on_pods(obj: LintObject) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD052",
-    "An annotation asks for an order that nobody here keeps",
+    "Ordering annotation is ignored",
     Severity.WARNING,
-    why="whoever deploys these objects does not read it",
-    fix="say it in the words of the tool that deploys them, or remove the annotation",
+    why="the tool that deploys these objects does not support the annotation",
+    fix="use the ordering features of the tool that deploys the objects, or remove the annotation",
 )
 def ignored_annotation(context: LintContext) -> Iterator[Diagnostic]:
     for objects in context.by_unit.values():
@@ -89,14 +94,14 @@ def ignored_annotation(context: LintContext) -> Iterator[Diagnostic]:
         if order is Order.STAGES:
             yield from _waves_in_flux(objects)
         if semantics != "tidegate":
-            yield from _unsupported_annotations(objects, KAPP, "kapp's rules")
-            yield from _unsupported_annotations(objects, (CLI_UTILS,), "`depends-on` of cli-utils")
+            yield from _unsupported_annotations(objects, KAPP, "kapp change rules")
+            yield from _unsupported_annotations(objects, (CLI_UTILS,), f"`{CLI_UTILS}`")
     for appset in (*context.objects_of_kind("argoproj.io", "ApplicationSet"),):
         yield from _wave_on_template(appset.document, appset.ref)
 
 
 def _waves_in_flux(objects: list[LintObject]) -> Iterator[Diagnostic]:
-    """Yield one diagnostic per unit with different waves, which its author relies on."""
+    """Yield one diagnostic per unit with different waves, because its author relies on them."""
     with_wave = [lint_object for lint_object in objects if WAVE in _annotations(lint_object)]
     if len({str(_annotations(lint_object)[WAVE]) for lint_object in with_wave}) > 1 or (
         with_wave and len(with_wave) < len(objects)
@@ -104,14 +109,15 @@ def _waves_in_flux(objects: list[LintObject]) -> Iterator[Diagnostic]:
         first = with_wave[0]
         yield Diagnostic(
             message=(
-                f"waves in `{first.unit.id}` order nothing: Flux does not read them"
-                f" ({join_limited([str(lint_object.ref) for lint_object in with_wave])})"
+                f"Flux ignores the sync waves in `{first.unit.id}`"
+                f" ({join_limited([object_name(lint_object.ref) for lint_object in with_wave])})"
             ),
             at=FieldRef(first.document, ("metadata", "annotations", WAVE)),
-            why="Flux applies definitions, then classes, then all else at once",
+            why="Flux applies CRDs, namespaces and cluster roles, then classes, then the other"
+            " objects",
             fix=(
-                "put what comes first into a Kustomization of its own, with `wait: true`,"
-                " and let the other one depend on it"
+                "move the objects that must be first to a separate Kustomization with"
+                " `wait: true`, and add `dependsOn` to the other Kustomization"
             ),
             semantics=("flux",),
         )
@@ -125,7 +131,7 @@ def _unsupported_annotations(
         if matches:
             engine = obj.unit.policy.semantics.name
             yield Diagnostic(
-                message=f"{origin} in `{obj.unit.id}` order nothing under {engine}",
+                message=f"{ENGINE_NAMES.get(engine, engine)} ignores {origin} in `{obj.unit.id}`",
                 at=FieldRef(obj.document, ("metadata", "annotations", matches[0])),
                 semantics=(engine,),
             )
@@ -136,10 +142,11 @@ def _wave_on_template(document: Document, ref: Ref) -> Iterator[Diagnostic]:
     annotation_path = ("spec", "template", "metadata", "annotations")
     if WAVE in get_mapping(document.body, *annotation_path):
         yield Diagnostic(
-            message=f"the wave in the template of {object_name(ref)} orders nothing",
+            message=f"sync-wave in the template of {object_name(ref)} has no effect",
             at=FieldRef(document, (*annotation_path, WAVE)),
-            why="its Applications are made by the set's controller, and no sync applies them",
-            fix="order them with `strategy: {type: RollingSync}` and labels",
+            why="the ApplicationSet controller creates the Applications; no sync applies them in"
+            " waves",
+            fix="use `strategy: {type: RollingSync}` and labels to order the Applications",
             semantics=("argocd",),
         )
 
@@ -150,10 +157,10 @@ def _annotations(obj: LintObject) -> dict[str, object]:
 
 @rule(
     "ORD025",
-    "A Helm hook is never run",
+    "Helm hook never runs",
     Severity.NOTE,
-    why="Argo CD maps Helm's hooks of installs and upgrades, and leaves out all others",
-    fix="say with `argocd.argoproj.io/hook` when it shall run",
+    why="Argo CD does not support this Helm hook and ignores the object",
+    fix="add `argocd.argoproj.io/hook` with the phase in which the hook must run",
 )
 def unmapped_hook(context: LintContext) -> Iterator[Diagnostic]:
     for unit, documents in context.documents.items():
@@ -174,8 +181,8 @@ def unmapped_hook(context: LintContext) -> Iterator[Diagnostic]:
                 )
                 yield Diagnostic(
                     message=(
-                        f"{kind} `{resource_name}` is the Helm hook `{hook_value}`, which is"
-                        " never run"
+                        f"{kind} `{resource_name}` has `{HELM_HOOK}: {hook_value}`, which Argo CD"
+                        " never runs"
                     ),
                     at=FieldRef(document, ("metadata", "annotations", HELM_HOOK)),
                     semantics=("argocd",),

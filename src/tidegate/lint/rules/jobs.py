@@ -1,4 +1,4 @@
-"""Rules about Jobs: replacement, deletion, parallel migrations and deadlines."""
+"""Rules about Jobs and deadlines: replacement, TTL, sidecars, migrations, startup probes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ PROGRESS_DEADLINE = 600
 
 @rule(
     "ORD019",
-    "A Job cannot be run again, or its end is not seen",
+    "Job cannot be rerun, is recreated, or never completes",
     Severity.WARNING,
-    why="a Job cannot be changed once it is there, and one that is gone says nothing",
-    fix="keep the delete policy `BeforeHookCreation`, or let the Job be replaced by force",
+    why="the pod template of a Job is immutable, and a deleted Job has no result",
+    fix="use the delete policy `BeforeHookCreation`, or the sync options `Replace=true,Force=true`",
 )
 def fragile_job(context: LintContext) -> Iterator[Diagnostic]:
     for obj in context.objects_of_kind("batch", "Job"):
@@ -47,13 +47,14 @@ def _replaced_without_force(obj: LintObject) -> Iterator[Diagnostic]:
         has_annotation = OPTIONS in get_mapping(obj.body, "metadata", "annotations")
         yield Diagnostic(
             message=(
-                f"{object_name(obj.ref)} is replaced and not forced: its next change is refused"
+                f"{object_name(obj.ref)} has `Replace=true` without `Force=true`, so the API server"
+                " rejects its next change"
             ),
             at=FieldRef(
                 obj.document, ("metadata", "annotations", OPTIONS) if has_annotation else ()
             ),
-            why="`Replace=true` sends the whole Job, and its template is immutable",
-            fix="write `Replace=true,Force=true`, or make it a hook",
+            why="`Replace=true` sends the complete Job, but the pod template of a Job is immutable",
+            fix="set `Replace=true,Force=true`, or make the Job a hook",
         )
 
 
@@ -66,7 +67,8 @@ def _failed_hook_remains(obj: LintObject) -> Iterator[Diagnostic]:
         helm_key = "helm.sh/hook-delete-policy"
         object_annotations = get_mapping(obj.body, "metadata", "annotations")
         yield Diagnostic(
-            message=f"{object_name(obj.ref)} stays when it fails, and the next sync meets it",
+            message=f"{object_name(obj.ref)} remains after a failure and conflicts with the next"
+            " sync",
             at=FieldRef(
                 obj.document,
                 (
@@ -76,8 +78,8 @@ def _failed_hook_remains(obj: LintObject) -> Iterator[Diagnostic]:
                 ),
             ),
             severity=Severity.NOTE,
-            why="with `HookSucceeded` alone a failed Job is not deleted, and has the same name",
-            fix="add `BeforeHookCreation`",
+            why="`HookSucceeded` does not delete a failed Job, and the next Job has the same name",
+            fix="add the delete policy `BeforeHookCreation`",
         )
 
 
@@ -88,12 +90,13 @@ def _short_ttl(obj: LintObject) -> Iterator[Diagnostic]:
     if obj.manifest.hook_policies is None and obj.unit.policy.semantics.name == "argocd":
         yield Diagnostic(
             message=(
-                f"{object_name(obj.ref)} removes itself {ttl} s after its end,"
-                " and Argo CD makes it again"
+                f"{object_name(obj.ref)} is deleted {ttl} s after it finishes, and Argo CD creates"
+                " it again"
             ),
             at=FieldRef(obj.document, ("spec", "ttlSecondsAfterFinished")),
-            why="Git still has it, so that it is missing: a sync that heals runs it over and over",
-            fix="make it a hook, which is not kept, or leave `ttlSecondsAfterFinished` out",
+            why="the Job is still in Git, so Argo CD reports it as missing; with self-heal it runs"
+            " again and again",
+            fix="make the Job a hook, or remove `ttlSecondsAfterFinished`",
             semantics=("argocd",),
         )
 
@@ -109,30 +112,33 @@ def _with_injected_sidecar(obj: LintObject, context: LintContext) -> Iterator[Di
     pod_settings = {**get_mapping(pod, "annotations"), **get_mapping(pod, "labels")}
     if is_injected and pod_settings.get("sidecar.istio.io/inject") not in {"false", False}:
         yield Diagnostic(
-            message=f"{object_name(obj.ref)} may never end: its pods get a sidecar that goes on",
+            message=f"{object_name(obj.ref)} may never complete because of an injected sidecar",
             at=FieldRef(obj.document),
             severity=Severity.NOTE,
             why=(
-                "the namespace has `istio-injection: enabled`; a sidecar that is no native one"
-                " keeps the pod running when the work is done"
+                "the namespace has `istio-injection: enabled`; unless it is a native sidecar, the"
+                " proxy keeps the pod running after the Job is done"
             ),
-            fix='label its pods `sidecar.istio.io/inject: "false"`, or use native sidecars',
+            fix='label the pod template with `sidecar.istio.io/inject: "false"`, or use native'
+            " sidecars",
         )
 
 
 @rule(
     "ORD020",
-    "A migration runs beside what it prepares",
+    "Migration runs in parallel with its application",
     Severity.WARNING,
-    why="objects of one wave are applied together: new pods may start before the migration ends",
-    fix="put the migration into an earlier wave, or make it a PreSync or Sync hook",
+    why="objects of one wave are applied together, so new pods can start before the migration ends",
+    fix="move the migration to an earlier wave, or make it a PreSync or Sync hook",
 )
 def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
     by_step: dict[str, list[LintObject]] = {}
     for obj in context.objects:
         step = context.step_for(obj)
         if step is not None and obj.is_kind("apps", *LONG_RUNNING_KINDS):
-            by_step.setdefault(step.id, []).append(obj)  # init containers may wait for it
+            by_step.setdefault(step.id, []).append(
+                obj
+            )  # init containers may wait for the migration
             yield from _replicas_migrate(obj)
     for job in context.objects_of_kind("batch", "Job"):
         step = context.step_for(job)
@@ -148,21 +154,24 @@ def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
             app = parallel[0]
             yield Diagnostic(
                 message=(
-                    f"{object_name(job.ref)} migrates beside {object_name(app.ref)}, both in"
-                    f" {step_name(step)}"
+                    f"migration {object_name(job.ref)} runs in parallel with"
+                    f" {object_name(app.ref)}, both in {step_name(step)}"
                 ),
                 at=FieldRef(job.document),
                 related=(FieldRef(app.document),),
                 sequence=(
                     (
                         f"{step_name(step)} applies {object_name(app.ref)} and"
-                        f" {object_name(job.ref)} together and waits for neither before the other"
+                        f" {object_name(job.ref)} together"
                     ),
-                    "new pods start with the old schema while the migration runs",
+                    (
+                        f"new pods of {object_name(app.ref)} start with the old schema while the"
+                        " migration runs"
+                    ),
                 ),
                 fix=(
-                    "put the migration into a Kustomization of its own with `wait: true`, and let"
-                    " this one depend on it"
+                    "move the migration to a separate Kustomization with `wait: true`, and add"
+                    " `dependsOn` to this Kustomization"
                     if job.unit.policy.semantics.name == "flux"
                     else ""
                 ),
@@ -177,24 +186,25 @@ def _replicas_migrate(obj: LintObject) -> Iterator[Diagnostic]:
         if is_migration(container):
             count = get_int(obj.body, "spec", "replicas", default=1)
             yield Diagnostic(
-                message=f"each of {count} pods of {object_name(obj.ref)} migrates when it starts",
+                message=f"each of the {count} pods of {object_name(obj.ref)} runs the migration at"
+                " startup",
                 at=FieldRef(obj.document, path),
                 severity=Severity.NOTE,
-                why="they do it at the same time, unless the tool takes a lock",
-                fix="migrate once, in a Job of an earlier wave",
+                why="the migrations run at the same time, unless the migration tool takes a lock",
+                fix="run the migration once, in a Job of an earlier wave",
             )
             return
 
 
 @rule(
     "ORD051",
-    "A start may take longer than its deadline",
+    "Startup probe allows more time than `progressDeadlineSeconds`",
     Severity.WARNING,
     why=(
-        "a Deployment that makes no progress for `progressDeadlineSeconds` is taken for failed,"
-        " also while its startup probe would still wait"
+        "a Deployment without progress for `progressDeadlineSeconds` counts as failed, even if its"
+        " startup probe still allows more time"
     ),
-    fix="raise `progressDeadlineSeconds` above the window of the startup probe",
+    fix="set `progressDeadlineSeconds` to more than the time that the startup probe allows",
 )
 def window_beyond_deadline(context: LintContext) -> Iterator[Diagnostic]:
     for obj in context.objects_of_kind("apps", "Deployment"):
@@ -204,16 +214,19 @@ def window_beyond_deadline(context: LintContext) -> Iterator[Diagnostic]:
             if window > limit:
                 yield Diagnostic(
                     message=(
-                        f"{object_name(obj.ref)} may take {window} s to start,"
-                        f" and counts as failed after {limit} s"
+                        f"startup probe of {object_name(obj.ref)} allows {window} s, but the"
+                        f" Deployment counts as failed after {limit} s"
                     ),
                     at=FieldRef(obj.document, (*path, "startupProbe")),
                     sequence=(
-                        f"its startup probe gives the container {window} s",
+                        f"the startup probe allows the container {window} s to start",
                         (
-                            f"after {limit} s without progress the Deployment says"
+                            f"after {limit} s without progress the Deployment reports"
                             " ProgressDeadlineExceeded"
                         ),
-                        "Argo CD calls that Degraded and fails the sync; Flux calls it failed",
+                        (
+                            "Argo CD reports Degraded and fails the sync; Flux fails the health"
+                            " check"
+                        ),
                     ),
                 )

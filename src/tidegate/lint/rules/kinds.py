@@ -1,4 +1,4 @@
-"""Rules about custom kinds: their CRDs, their operators, and their references."""
+"""Rules about units and custom resources: dependencies, CRDs, operators and certificates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tidegate.lint.context import LintContext, LintObject
 from tidegate.lint.dependencies import DependencyIndex, dependency_index
-from tidegate.lint.names import join_limited, object_name, step_name
+from tidegate.lint.names import join_limited, object_name, step_name_in_unit
 from tidegate.lint.pods import LONG_RUNNING_KINDS
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.deadlocks import deadlocks
@@ -30,10 +30,10 @@ INJECT_CA_ANNOTATION = "cert-manager.io/inject-ca-from"
 
 @rule(
     "ORD001",
-    "A dependency leads nowhere",
+    "Dependency on a missing unit or object",
     Severity.ERROR,
-    why="what it waits for is not there, or is of another kind: it never starts",
-    fix="correct the name, or add what is named",
+    why=("the dependent never starts, because its dependency does not exist or has another kind"),
+    fix="correct the name, or add the missing unit or object",
 )
 def missing_dependency(context: LintContext) -> Iterator[Diagnostic]:
     """Yield missing targets of depends-on annotations and health checks.
@@ -55,19 +55,21 @@ def missing_dependency(context: LintContext) -> Iterator[Diagnostic]:
         if edge.must_be_absent:
             continue
         yield Diagnostic(
-            message=f"{object_name(obj.ref)} depends on {node.name}, which nobody here brings",
+            message=f"{object_name(obj.ref)} depends on {node.name}, which is not in this"
+            " repository",
             at=FieldRef(obj.document, edge.field),
             severity=Severity.WARNING,
-            why="it may be in the cluster already; else it is waited for in vain",
+            why=f"unless {node.name} already exists in the cluster, {object_name(obj.ref)} waits"
+            " forever",
         )
 
 
 @rule(
     "ORD002",
-    "Units wait for each other",
+    "Dependency cycle between units",
     Severity.ERROR,
-    why="none of them ever starts: each waits for the other",
-    fix="remove one of the dependencies, or put both into one unit",
+    why="none of the units ever starts, because each waits for another one",
+    fix="remove one of the dependencies, or merge the units",
 )
 def dependency_cycle(context: LintContext) -> Iterator[Diagnostic]:
     after = {
@@ -90,7 +92,7 @@ def dependency_cycle(context: LintContext) -> Iterator[Diagnostic]:
             if dependency.unit == [*cycle, unit][1]
         )
         yield Diagnostic(
-            message=f"deadlock: {' waits for '.join(names)}",
+            message=f"dependency cycle: {' → '.join(names)}",
             at=(
                 FieldRef(unit_resource, ("spec", "dependsOn", at))
                 if unit_resource
@@ -102,7 +104,7 @@ def dependency_cycle(context: LintContext) -> Iterator[Diagnostic]:
                 if member in context.unit_resources
             ),
             sequence=tuple(
-                f"`{member}` does not start before `{next_member}` is ready"
+                f"`{member}` starts only after `{next_member}` is ready"
                 for member, next_member in zip(cycle, (*cycle[1:], cycle[0]), strict=True)
             ),
         )
@@ -116,7 +118,7 @@ def _unstartable(after: Mapping[UnitId, list[UnitId | None]]) -> list[UnitId]:
         for dependency in set(before):
             waiting.setdefault(dependency, []).append(unit)
     startable = [unit for unit, count in unmet_counts.items() if not count]
-    for unit in startable:  # it grows meanwhile
+    for unit in startable:  # grows during the loop
         for dependent in waiting.get(unit, ()):
             unmet_counts[dependent] -= 1
             if not unmet_counts[dependent]:
@@ -144,15 +146,15 @@ def _shortest_cycle(unit: UnitId, after: Mapping[UnitId, list[UnitId | None]]) -
 
 @rule(
     "ORD008",
-    "A custom resource comes before its definition or its operator",
+    "Custom resource is applied before its CRD or operator",
     Severity.ERROR,
     why=(
-        "the API server refuses objects of a kind that it does not know, and without its"
-        " operator an object of it does nothing"
+        "the API server rejects a custom resource without its CRD, and without its operator the"
+        " custom resource never becomes ready"
     ),
     fix=(
-        "bring the definition and the operator first: in an earlier wave, or in a unit that this"
-        " one depends on"
+        "deploy the CRD and the operator first: in an earlier wave, or in a unit that this unit"
+        " depends on"
     ),
 )
 def resource_before_crd(context: LintContext) -> Iterator[Diagnostic]:
@@ -165,9 +167,9 @@ def resource_before_crd(context: LintContext) -> Iterator[Diagnostic]:
 
 
 def _next_to_release(context: LintContext, objects: list[LintObject]) -> Iterator[Diagnostic]:
-    """Yield objects whose CRD comes with a release of the same Kustomization.
+    """Yield objects whose CRD is part of a HelmRelease in the same Kustomization.
 
-    Flux runs a dry run of all objects of a Kustomization before it applies the first.
+    Flux runs a dry run of all objects of a Kustomization before it applies the first one.
     """
     unit = objects[0].unit
     defined = {
@@ -199,7 +201,7 @@ def _next_to_release(context: LintContext, objects: list[LintObject]) -> Iterato
 def _by_chart(
     context: LintContext, obj: LintObject, child_units: dict[UnitId, LintObject]
 ) -> UnitId | None:
-    """Return the release whose chart is the operator of a kind, unless its CRD is deployed."""
+    """Return the release whose chart is the operator of a kind, or None if a unit has the CRD."""
     row = context.catalog.find_row(obj.ref.kind)
     if row is None or not row.operator:
         return None
@@ -223,19 +225,22 @@ def _rejected_together(
 ) -> Diagnostic:
     return Diagnostic(
         message=(
-            f"deadlock: {object_name(obj.ref)} stands beside {object_name(release.ref)}, which"
-            " brings its definition, in one Kustomization"
+            f"deadlock: {object_name(obj.ref)} is in the same Kustomization as"
+            f" {object_name(release.ref)}, which installs its CRD"
         ),
         at=FieldRef(obj.document, ("kind",)),
         related=(FieldRef(release.document),),
         sequence=(
-            f"`{unit}` asks the API server about all of its objects before it applies the first",
-            f"the server does not know {obj.ref.kind.name} yet, so that nothing is applied",
-            f"the definition comes with `{child}`, which is among what is not applied",
+            f"Flux runs a dry run of all objects of `{unit}` before it applies the first one",
+            (
+                f"the dry run fails because the CRD of {obj.ref.kind.name} does not exist, so Flux"
+                " applies nothing"
+            ),
+            f"`{child}` installs the CRD, but is not applied either",
         ),
         fix=(
-            f"put {obj.ref.kind.name} into a Kustomization of its own that depends on this one,"
-            " and let this one have `wait: true`"
+            f"move {obj.ref.kind.name} to a separate Kustomization with `dependsOn` on this one,"
+            " and add `wait: true` to this one"
         ),
         semantics=("flux",),
     )
@@ -243,15 +248,15 @@ def _rejected_together(
 
 @rule(
     "ORD009",
-    "A kind that nobody defines yet is asked about",
+    "Dry run fails because the CRD does not exist yet",
     Severity.ERROR,
     why=(
-        "Argo CD asks the API server about every object before it applies the first: of a kind"
-        " that is not served yet the answer is no, and nothing is applied"
+        "Argo CD runs a dry run of all objects before it applies the first one; the dry run fails"
+        " for a kind that is not served, so Argo CD applies nothing"
     ),
     fix=(
-        f"annotate it `argocd.argoproj.io/sync-options: {SKIP_DRY_RUN_OPTION}`, or bring its"
-        " definition before"
+        f"annotate the object with `argocd.argoproj.io/sync-options: {SKIP_DRY_RUN_OPTION}`, or"
+        " deploy its CRD first"
     ),
 )
 def unserved_kind(context: LintContext) -> Iterator[Diagnostic]:
@@ -269,15 +274,21 @@ def unserved_kind(context: LintContext) -> Iterator[Diagnostic]:
         if operator is not None and obj.unit.id in context.complete_units:
             yield Diagnostic(
                 message=(
-                    f"{object_name(obj.ref)} is asked about before {object_name(operator.ref)} has"
-                    " defined its kind"
+                    f"the dry run of {object_name(obj.ref)} fails until {object_name(operator.ref)}"
+                    f" has created the CRD of {obj.ref.kind.name}"
                 ),
                 at=FieldRef(obj.document, ("kind",)),
                 related=(FieldRef(operator.document),),
                 sequence=(
-                    f"nothing here defines {obj.ref.kind.name}: its operator does when it runs",
-                    "Argo CD asks about all objects first, and hears that there is no such kind",
-                    "the sync ends before the operator is applied",
+                    (
+                        f"the CRD of {obj.ref.kind.name} is not in this repository; the operator"
+                        f" {object_name(operator.ref)} creates the CRD at startup"
+                    ),
+                    (
+                        "Argo CD runs a dry run of all objects first, which fails because"
+                        f" {obj.ref.kind.name} is not served"
+                    ),
+                    f"the sync fails before Argo CD applies {object_name(operator.ref)}",
                 ),
                 severity=Severity.WARNING,
                 semantics=("argocd",),
@@ -301,19 +312,19 @@ def _operator_in_unit(
 
 @rule(
     "ORD041",
-    "Definitions come with the chart of their operator",
+    "CRDs are part of the operator chart",
     Severity.NOTE,
     why=(
-        "whoever removes or renames the release takes the definitions along, and with them all"
-        " objects of their kinds; others cannot come before the operator"
+        "uninstalling or renaming the release deletes the CRDs and all custom resources; units with"
+        " custom resources cannot be deployed before the operator"
     ),
     fix=(
-        "bring the definitions in a unit of their own, and switch them off in the chart"
-        " (`installCRDs: false`, `crds.enabled: false`)"
+        "deploy the CRDs in a separate unit, and disable them in the chart (`installCRDs: false`,"
+        " `crds.enabled: false`)"
     ),
 )
 def bundled_crds(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield charts with CRDs that other units have objects of."""
+    """Yield charts with CRDs whose custom resources are in other units."""
     users: dict[tuple[str, str], set[UnitId]] = {}
     for obj in context.objects:
         kind = obj.ref.kind
@@ -330,8 +341,9 @@ def bundled_crds(context: LintContext) -> Iterator[Diagnostic]:
             unit_resource = context.unit_resources.get(unit)
             yield Diagnostic(
                 message=(
-                    f"`{unit}` brings {join_limited([object_name(crd.ref) for crd in used])} with"
-                    f" {object_name(workloads[0].ref)}, and other units have objects of it"
+                    f"`{unit}` deploys {join_limited([object_name(crd.ref) for crd in used])}"
+                    f" together with {object_name(workloads[0].ref)}, and other units have custom"
+                    " resources of this kind"
                 ),
                 at=FieldRef(unit_resource) if unit_resource else context.units[unit].location,
             )
@@ -339,10 +351,13 @@ def bundled_crds(context: LintContext) -> Iterator[Diagnostic]:
 
 @rule(
     "ORD043",
-    "An operator comes before cert-manager, which makes its certificate",
+    "Webhook is deployed before cert-manager",
     Severity.WARNING,
-    why="its webhook has no certificate, so that it cannot start, and the API server trusts nobody",
-    fix="bring cert-manager first, and wait for its webhook",
+    why=(
+        "until cert-manager issues the certificate, the webhook cannot start and the API server"
+        " does not trust it"
+    ),
+    fix="deploy cert-manager first, and wait for its webhook",
 )
 def operator_before_certificates(context: LintContext) -> Iterator[Diagnostic]:
     index = dependency_index(context)
@@ -363,21 +378,18 @@ def operator_before_certificates(context: LintContext) -> Iterator[Diagnostic]:
         if webhooks and not context.order.is_after(certificate_step.id, provider_step.id):
             yield Diagnostic(
                 message=(
-                    f"`{obj.unit.id}` has a webhook with {object_name(obj.ref)}, and nothing"
-                    f" brings `{provider.unit.id}` before it"
+                    f"`{obj.unit.id}` has a webhook with {object_name(obj.ref)}, but does not wait"
+                    f" for `{provider.unit.id}`"
                 ),
                 at=FieldRef(obj.document),
                 related=(FieldRef(webhooks[0].document), FieldRef(provider.document)),
                 sequence=(
+                    (f"{step_name_in_unit(obj, certificate_step)} applies {object_name(obj.ref)}"),
+                    (f"`{provider.unit.id}`, which issues the certificate, may be deployed later"),
                     (
-                        f"{step_name(certificate_step)} of `{obj.unit.id}` applies"
-                        f" {object_name(obj.ref)}"
+                        f"until then {object_name(webhooks[0].ref)} has no CA bundle, so calls to"
+                        " the webhook fail"
                     ),
-                    (
-                        f"`{provider.unit.id}`, which makes certificates, comes at any time, also"
-                        " later"
-                    ),
-                    f"until then {object_name(webhooks[0].ref)} has no authority: calls to it fail",
                 ),
                 severity=(
                     Severity.NOTE
@@ -388,7 +400,7 @@ def operator_before_certificates(context: LintContext) -> Iterator[Diagnostic]:
 
 
 def _start_together(context: LintContext, obj: LintObject, provider: LintObject) -> bool:
-    """Return whether both start together, or one after the other without a gate between."""
+    """Return whether both start together, or one after the other without a gate between them."""
     object_step, provider_step = context.step_for(obj), context.step_for(provider)
     if object_step is None or provider_step is None:
         return False
@@ -407,10 +419,10 @@ def _needs_certificate(obj: LintObject) -> bool:
 
 @rule(
     "ORD056",
-    "A task starts beside what it calls",
+    "Job runs in parallel with the Service that it calls",
     Severity.ERROR,
-    why="nothing brings the one before the other: whether it works is a matter of luck",
-    fix="put the task behind what it calls, or let it try for longer (`backoffLimit`)",
+    why="the Job and the Service are not ordered, so the Job fails if it starts first",
+    fix="move the Job to a wave or unit after the Service, or increase `backoffLimit`",
 )
 def task_parallel_to_service(context: LintContext) -> Iterator[Diagnostic]:
     """Yield Jobs without retries that start in parallel with what they call."""
@@ -422,21 +434,18 @@ def task_parallel_to_service(context: LintContext) -> Iterator[Diagnostic]:
             continue
         yield Diagnostic(
             message=(
-                f"{object_name(obj.ref)} tries once to call {unmet.requirement}, and nothing waits"
-                f" until {object_name(provider.ref)} is ready"
+                f"{object_name(obj.ref)} calls {unmet.requirement} once, but does not wait until"
+                f" {object_name(provider.ref)} is ready"
             ),
             at=FieldRef(obj.document, unmet.edge.field),
             related=(FieldRef(provider.document),),
             sequence=(
+                (f"{step_name_in_unit(obj, context.step_for(obj))} applies {object_name(obj.ref)}"),
                 (
-                    f"{step_name(context.step_for(obj))} of `{obj.unit.id}` applies"
-                    f" {object_name(obj.ref)}"
+                    f"{object_name(provider.ref)} in"
+                    f" {step_name_in_unit(provider, context.step_for(provider))} is not ready yet"
                 ),
-                (
-                    f"{object_name(provider.ref)} is in {step_name(context.step_for(provider))} of"
-                    f" `{provider.unit.id}`, and is not ready by then"
-                ),
-                "with `backoffLimit: 0` the first failure is the last",
+                f"with `backoffLimit: 0` {object_name(obj.ref)} fails after the first attempt",
             ),
             severity=(
                 Severity.ERROR if _start_together(context, obj, provider) else Severity.WARNING

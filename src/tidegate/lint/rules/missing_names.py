@@ -1,4 +1,4 @@
-"""Rules about names without a match: of objects, of their keys, of kinds."""
+"""Rules about unknown names: of objects, of keys and ports, and of kinds."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ PART_NAMES = {UnmetDependencyType.KEY: "key", UnmetDependencyType.PORT: "port"}
 
 @rule(
     "ORD061",
-    "A reference leads past what is there",
+    "Reference to a missing object, key or port",
     Severity.ERROR,
-    why="what is named so is not there, and whoever needs it waits for ever",
-    fix="correct the name, or add what is missing",
+    why="the object waits forever, because the referenced object, key or port does not exist",
+    fix="correct the name, or add the missing object, key or port",
 )
 def dangling_reference(context: LintContext) -> Iterator[Diagnostic]:
     index = dependency_index(context)
@@ -64,7 +64,7 @@ def dangling_reference(context: LintContext) -> Iterator[Diagnostic]:
 def _is_named_in_field(
     index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent
 ) -> bool:
-    """Return whether an object names the dependency in a field; host names are left out."""
+    """Return whether an object refers to the dependency in a field; host names do not count."""
     if dependent.node not in index.objects:
         return False
     edge_kinds = {
@@ -79,19 +79,19 @@ def _missing_part(
     obj, part_name = index.objects[dependent.node], PART_NAMES[unmet_dependency.type]
     yield Diagnostic(
         message=(
-            f"{object_name(obj.ref)} asks for the {part_name} `{unmet_dependency.key}` of"
-            f" {object_name(ref)}, which has none of that name"
+            f"{object_name(obj.ref)} refers to {part_name} `{unmet_dependency.key}`, which"
+            f" {object_name(ref)} does not have"
         ),
         at=FieldRef(obj.document, dependent.field),
         severity=Severity.ERROR if dependent.effect is Effect.BLOCKED else Severity.WARNING,
-        fix=f"correct the {part_name}, or add it",
+        fix=f"correct the {part_name}, or add it to {object_name(ref)}",
     )
 
 
 def _missing_name(
     index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent, ref: Ref
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic only if a similar object exists: others may deploy everything else."""
+    """Yield a diagnostic if there is a similar object; other objects may exist in the cluster."""
     obj = index.objects[dependent.node]
     same_kind = [
         (namespace, existing_name)
@@ -123,12 +123,17 @@ def _missing_name(
     )
     if not similar and not elsewhere:
         return
-    message = f"{object_name(obj.ref)} asks for {object_name(ref)}, which nobody here brings"
     yield Diagnostic(
-        message=message if similar else f"{message} to that namespace",
+        message=(
+            f"{object_name(obj.ref)} refers to {object_name(ref)}, which is not in this repository"
+        ),
         at=FieldRef(obj.document, dependent.field),
         severity=Severity.WARNING if similar else Severity.NOTE,
-        fix=f"did you mean `{similar[0]}`?" if similar else f"it is brought to `{elsewhere[0]}`",
+        fix=(
+            f"did you mean `{similar[0]}`?"
+            if similar
+            else f"create {object_name(ref)}, or copy {ref.kind.name} `{elsewhere[0]}/{ref.name}`"
+        ),
     )
 
 
@@ -137,15 +142,15 @@ def _edges(index: DependencyIndex, dependent: Dependent) -> Iterator[GraphEdge]:
 
 
 def _differs(similar: str, ref: Ref) -> bool:
-    """Return whether two names differ in more than a number: numbered objects are often similar."""
+    """Return whether two names differ in more than digits; numbered objects have similar names."""
     return similar.translate(NO_DIGITS) != ref.name.translate(NO_DIGITS)
 
 
 @rule(
     "ORD062",
-    "Kubernetes has no such kind",
+    "Unknown kind or version in a Kubernetes API group",
     Severity.ERROR,
-    why="the group is one of Kubernetes' own, and no server has this kind of it",
+    why="the API group is built into Kubernetes, but has no such kind or version",
     fix="correct `kind` or `apiVersion`",
 )
 def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
@@ -166,7 +171,8 @@ def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
         fix = fix or (f"did you mean `{matches[0]}`?" if matches else "")
         yield Diagnostic(
             message=(
-                f"{object_name(obj.ref)}: Kubernetes serves no `{group}{kind.version} {kind.name}`"
+                f"{object_name(obj.ref)}: Kubernetes does not serve"
+                f" `{group}{kind.version} {kind.name}`"
             ),
             at=FieldRef(obj.document, ("apiVersion",) if versions else ("kind",)),
             severity=Severity.ERROR if matches and not versions else Severity.WARNING,

@@ -1,4 +1,4 @@
-"""Custom resources applied in parallel with the units that define their kinds."""
+"""Custom resources that are applied in parallel with the unit that contains their CRD."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidegate.model.units.unit import Unit, UnitId
 
 
 def parallel_definitions(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield pairs of units without order, where one defines a kind that the other uses.
+    """Yield pairs of units without order, if one contains the CRD of a kind that the other uses.
 
     The rejected unit retries later.
     """
@@ -37,21 +37,18 @@ def parallel_definitions(context: LintContext) -> Iterator[Diagnostic]:
         semantics = obj.unit.policy.semantics
         yield Diagnostic(
             message=(
-                f"the definition of {object_name(obj.ref)} comes with `{provider.unit.id}`, and"
-                " nothing waits for that"
+                f"{object_name(obj.ref)} needs a CRD from `{provider.unit.id}`, but"
+                f" `{obj.unit.id}` does not wait for that unit"
             ),
             at=FieldRef(obj.document, ("kind",)),
             related=(FieldRef(provider.document),),
             sequence=(
                 f"`{obj.unit.id}` does not wait for `{provider.unit.id}`",
+                (f"until {object_name(provider.ref)} exists, `{obj.unit.id}` fails as a whole"),
                 (
-                    f"while {object_name(provider.ref)} is not there, all of `{obj.unit.id}` is"
-                    " refused"
-                ),
-                (
-                    "it is tried again later, and not for ever"
+                    f"`{obj.unit.id}` is retried, but only a limited number of times"
                     if semantics.retry.limit
-                    else "it is not tried again"
+                    else f"`{obj.unit.id}` is not retried"
                 ),
             ),
             severity=Severity.NOTE if semantics.name == "flux" else Severity.WARNING,
@@ -60,7 +57,7 @@ def parallel_definitions(context: LintContext) -> Iterator[Diagnostic]:
 
 
 def parallel_definitions_by_name(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield such pairs where the unit with the CRD is known only by its name."""
+    """Yield such pairs if only the name of the source tells which unit contains the CRD."""
     index, reported = dependency_index(context), set[tuple[UnitId, UnitId]]()
     incomplete_units = {
         unit: _source_names(context.units[unit])
@@ -104,7 +101,7 @@ def _is_deployed_first(context: LintContext, obj: LintObject, provider: UnitId) 
     """Return whether an object is ordered after a unit, or is part of it."""
     provider_path = _ancestors(context, provider)
     if obj.unit.id in provider_path:
-        return True  # another rule reports objects next to a release in one Kustomization
+        return True  # `_next_to_release` reports objects next to a release in one Kustomization
     pairs = zip(provider_path, _ancestors(context, obj.unit.id), strict=False)
     first_difference = next(
         (
@@ -125,7 +122,7 @@ def _all_dependencies(context: LintContext, unit: UnitId) -> set[UnitId]:
     """Return all units that a unit or one of its parents depends on."""
     dependencies: set[UnitId] = set()
     pending = [*_ancestors(context, unit)]
-    for unit_id in pending:  # it grows meanwhile
+    for unit_id in pending:  # grows during the loop
         unit_dependencies = context.units[unit_id].dependencies if unit_id in context.units else ()
         added = {
             dependency.unit for dependency in unit_dependencies if dependency.unit is not None
@@ -141,15 +138,15 @@ def _without_dependency(obj: LintObject, provider: UnitId, location: Location | 
     semantics = obj.unit.policy.semantics
     return Diagnostic(
         message=(
-            f"the definition of {object_name(obj.ref)} comes with `{provider}`, by its name, and"
-            " nothing waits for that"
+            f"{object_name(obj.ref)} needs a CRD that is probably in `{provider}`, judging by its"
+            f" name, but `{obj.unit.id}` does not wait for that unit"
         ),
         at=FieldRef(obj.document, ("kind",)),
         related=(location,) if location else (),
         sequence=(
             f"`{obj.unit.id}` does not wait for `{provider}`",
-            f"while the definition is not there, all of `{obj.unit.id}` is refused",
-            "it is tried again later",
+            f"until the CRD exists, `{obj.unit.id}` fails as a whole",
+            f"`{obj.unit.id}` is retried later",
         ),
         severity=Severity.NOTE if semantics.name == "flux" else Severity.WARNING,
         semantics=(semantics.name,),
@@ -157,7 +154,7 @@ def _without_dependency(obj: LintObject, provider: UnitId, location: Location | 
 
 
 def _is_ordered(context: LintContext, unmet: UnmetRequirement) -> bool:
-    """Return whether the two steps are ordered; a missing gate between them is another rule."""
+    """Return whether the two steps are ordered. Another rule reports a missing gate."""
     provider_step, dependent_step = (
         context.step_for(unmet.provider) if unmet.provider else None,
         context.step_for(unmet.dependent),

@@ -14,17 +14,17 @@ from tidegate.model.units.semantics import ARGOCD
 
 @rule(
     "ORD031",
-    "A window is shorter than what is to be synced in it",
+    "Sync window is shorter than the sync",
     Severity.WARNING,
-    why="when the window closes, Argo CD holds a sync that is under way until it opens again: half"
-    " of the objects are new, and half are old",
-    fix="make the window longer, let a sync that has begun go on (`syncOverrun: true`), or part the"
+    why="when the window closes, Argo CD pauses a running sync until the next window opens;"
+    " meanwhile some objects are new and some are old",
+    fix="extend the window, set `syncOverrun: true` so that a running sync continues, or split the"
     " Application",
 )
 def short_window(context: LintContext) -> Iterator[Diagnostic]:
-    """Yield units that take longer than their longest sync window, as far as durations are known.
+    """Yield units that take longer than their longest sync window, if durations are known.
 
-    Waiting for windows of other units is not counted.
+    Durations do not include waiting for the windows of other units.
     """
     for unit, duration in context.durations.items():
         policy = context.units[unit].policy if unit in context.units else None
@@ -40,8 +40,8 @@ def short_window(context: LintContext) -> Iterator[Diagnostic]:
             continue
         needed, available = format_duration(duration), format_duration(longest.duration)
         yield Diagnostic(
-            message=f"`{unit}` takes {needed} at the least, and no window that allows it is open"
-            f" for longer than {available}",
+            message=f"a sync of `{unit}` takes at least {needed}, but its longest sync window is"
+            f" {available}",
             at=_parse_location(longest.where),
             related=(context.units[unit].location,),
             semantics=(ARGOCD.name,),

@@ -1,6 +1,6 @@
 """Diagram of a dependency graph: units as boxes with waves, and arrows between them.
 
-A diagram says what is drawn, not how. The column of a box comes after the columns of all boxes
+A diagram defines what is drawn, not how. The column of a box is after the columns of all boxes
 that it waits for. Many objects of one kind are drawn as one item with their number.
 """
 
@@ -33,7 +33,7 @@ MAX_OUTSIDE_ARROWS = 3
 HIDDEN_EDGE_KINDS = frozenset(
     {EdgeKind.NAMESPACE, EdgeKind.DEFINITION, EdgeKind.OPERATOR, EdgeKind.SELECTOR}
 )
-"""Kinds of edges that are drawn only if they are inverted: there are too many of them."""
+"""Kinds of edges that are drawn only if they are inverted, because there are too many of them."""
 
 
 class DiagramItem(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class DiagramBox(msgspec.Struct):
     key: str
     label: str
     column: int
-    """Number of boxes that come before it in a row."""
+    """Position of the column from the left."""
     waves: tuple[DiagramWave, ...]
     location: str = ""
     is_critical: bool = False
@@ -124,7 +124,7 @@ def _step_columns(graph: Graph) -> list[int]:
         for successor in successors:
             open_predecessors[successor] += 1
     ready = [step for step, count in enumerate(open_predecessors) if not count]
-    for step in ready:  # it grows meanwhile
+    for step in ready:  # grows during the loop
         for successor in graph.next_steps[step]:
             is_other_unit = graph.steps[step].unit != graph.steps[successor].unit
             columns[successor] = max(columns[successor], columns[step] + is_other_unit)
@@ -167,7 +167,7 @@ def _diagram_items(
             item_keys |= {node.number: name for node in kind_nodes}
             yield DiagramItem(
                 name,
-                f"{kind}, {len(kind_nodes):,} of them",
+                f"{kind} ({len(kind_nodes):,} objects)",
                 tuple(node.number for node in kind_nodes),
             )
             continue
@@ -194,7 +194,7 @@ def _outside_box(graph: Graph, view: GraphView, item_keys: dict[int, str]) -> Di
     )
     if not waves:
         return None
-    return DiagramBox(OUTSIDE, "outside the repository", -1, waves)
+    return DiagramBox(OUTSIDE, "not in this repository", -1, waves)
 
 
 def _unit_arrows(graph: Graph, boxes: dict[UnitId, str]) -> Iterator[DiagramArrow]:

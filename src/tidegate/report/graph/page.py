@@ -58,23 +58,23 @@ def html_lines(view: GraphView, diagram: Diagram) -> Iterator[str]:
     """Yield a page without external resources."""
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
-    yield "<title>Tidegate: who waits for whom</title>"
+    yield "<title>Tidegate: dependency graph</title>"
     yield f"<style>{STYLE}</style></head><body>"
     objects = sum(len(item.nodes) for box in diagram.boxes for item in box.items)
     summary = (
         f"{len(diagram.boxes):,} box{'' if len(diagram.boxes) == 1 else 'es'}, {objects:,} objects"
     )
-    yield f"<header><h1>Who waits for whom</h1><span class=key>{summary}</span>"
-    yield '<label>find <input type="search" placeholder="a unit, a kind, a name"></label>'
-    yield "<span class=key>click a box or a line to see what is tied to it; Escape shows all"
+    yield f"<header><h1>Dependency graph</h1><span class=key>{summary}</span>"
+    yield '<label>find <input type="search" placeholder="unit, kind or name"></label>'
+    yield "<span class=key>click a box or a line to highlight its dependencies; Escape resets"
     yield "</span></header>"
     yield '<div class="map">'
     yield from svg_lines(diagram)
     yield "</div><section>"
     parts = (
-        ("They wait for each other", cycle_lines(view.cycles)),
-        ("Nobody in the repository brings", missing_lines(view.missing)),
-        ("The critical path", critical_path_lines(view.graph, view.critical_path or ())),
+        ("Dependency cycles", cycle_lines(view.cycles)),
+        ("Not in this repository", missing_lines(view.missing)),
+        ("Critical path", critical_path_lines(view.graph, view.critical_path or ())),
     )
     for title, lines in parts:
         text = "\n".join(lines)

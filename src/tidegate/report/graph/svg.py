@@ -1,7 +1,7 @@
 """Diagram as SVG, without external resources.
 
-Boxes are placed in columns after the boxes that they wait for. A column that is too high is
-continued next to itself, and too many columns are continued below. Arrows run from the right
+Boxes are placed in columns after the boxes that they wait for. A column that is too high
+continues next to itself, and too many columns continue below. Arrows run from the right
 edge of a box to the left edge of another, behind the boxes; inverted arrows are drawn on top.
 """
 
@@ -20,7 +20,7 @@ BOX_WIDTH, LINE_HEIGHT, HEADER_HEIGHT, WAVE_HEIGHT = 300, 18, 30, 20
 GAP_X, GAP_Y, MARGIN, PAD = 90, 26, 24, 8
 MAX_COLUMN_HEIGHT, COLUMNS_PER_BAND, GAP_BANDS = 1200, 5, 60
 MAX_LABEL_LENGTH, MAX_HEADER_LENGTH = 40, 38
-"""So many letters of a label fit into a box."""
+"""Maximum number of characters of a label in a box."""
 MAX_EQUAL_LABELS = 12
 """Maximum number of arrows with the same visible label; beyond it, labels are tooltips only."""
 STYLE = """\
@@ -67,7 +67,7 @@ def svg_lines(diagram: Diagram) -> Iterator[str]:
     size = f'width="{layout.width}" height="{layout.height}"'
     box = f'viewBox="0 0 {layout.width} {layout.height}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img">'
-    yield "<title>who waits for whom</title>"
+    yield "<title>Dependency graph</title>"
     yield f"<style>{STYLE}</style>"
     yield _arrow_heads()
     yield '<rect width="100%" height="100%" fill="var(--page)"/>'
@@ -245,7 +245,7 @@ def _curve(start: _Rect, end: _Rect, *, is_item: bool) -> tuple[str, tuple[int, 
         path = f"M{x1},{y1} C{x1 + bow},{y1} {x2 + bow},{y2} {x2},{y2}"
         return path, (x1 + bow // 2, (y1 + y2) // 2)
     if end.x < start.x and end.y > start.y + start.height and end.height > LINE_HEIGHT:
-        # It goes on in the line of boxes below: from the foot of one to the head of the other.
+        # The next box is in the band below: from the bottom of one box to the top of the other.
         x1, x2, y1, y2 = (
             start.x + BOX_WIDTH // 2,
             end.x + BOX_WIDTH // 2,

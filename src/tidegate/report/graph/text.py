@@ -31,7 +31,7 @@ from tidegate.report.graph.layout import visible_nodes
 MAX_DEPENDENTS = 3
 WaveNames = dict[tuple[UnitId, UnitId], str]
 HIDDEN_EDGE_KINDS = frozenset({EdgeKind.NAMESPACE, EdgeKind.DEFINITION, EdgeKind.SELECTOR})
-"""Kinds of edges that are shown only if they are inverted or nothing provides the object."""
+"""Kinds of edges that are shown only if they are inverted."""
 
 
 def graph_lines(view: GraphView) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _unit_lines(
     order_text = ", ".join(_order_texts(graph, unit, waves))
     yield f"{unit.name}{': ' if order_text else ''}{order_text}"
     if unit.unit in graph.incomplete_units:
-        yield "  (not all of its objects are known)"
+        yield "  (incomplete: some of its objects are unknown)"
     for step in steps:
         if step.nodes:
             yield f"  {step_name(step)}"
@@ -80,7 +80,7 @@ def _order_texts(graph: Graph, unit: GraphNode, waves: WaveNames) -> Iterator[st
         name = relative_unit_name(unit_id, other_id) if unit_id and other_id else other.name
         if edge.kind is EdgeKind.PARENT:
             wave = waves.get((unit_id, other_id)) if unit_id and other_id else None
-            yield f"brought by {name}{f' in {wave}' if wave else ''}"
+            yield f"created by {name}{f' in {wave}' if wave else ''}"
         elif edge.kind is EdgeKind.DEPENDS_ON:
             yield f"after {name} ({edge.kind})"
         else:
@@ -88,7 +88,7 @@ def _order_texts(graph: Graph, unit: GraphNode, waves: WaveNames) -> Iterator[st
 
 
 def _parent_waves(graph: Graph) -> WaveNames:
-    """Return by unit and parent the wave in which the unit starts, where waves order it."""
+    """Return by unit and parent the wave of the parent in which the unit starts."""
     wave_names: WaveNames = {}
     for edge in graph.order:
         if edge.reason is EdgeReason.PARENT:
@@ -120,17 +120,17 @@ def _need_text(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_inverted:
     if edge.key:
         notes.append(f"{'port' if edge.kind is EdgeKind.HOST else 'key'} {edge.key}")
     if edge.is_key_missing:
-        notes.append("which it has not got")
+        notes.append("not found")
     if before.kind is NodeKind.EXTERNAL:
-        notes.append("nobody brings it")
+        notes.append("not in this repository")
     elif is_inverted:
-        notes.append(f"it comes later, in {_step_of_unit(graph, before)}")
+        notes.append(f"applied later, in {_step_of_unit(graph, before)}")
     if edge.is_optional:
         notes.append("optional")
     elif edge.effect is Effect.NONE:
-        notes.append("it starts without")
+        notes.append("optional at startup")
     if not edge.is_enforced:
-        notes.append("not obeyed here")
+        notes.append("not enforced")
     return f"needs {requirement} ({', '.join(notes)})"
 
 
@@ -145,21 +145,21 @@ def _problem_lines(view: GraphView) -> Iterator[str]:
     for problem in view.graph.unparsed_annotations:
         node = view.graph.nodes[problem.node]
         annotation_text = f"`{sanitize(problem.text)}` in `{problem.annotation}` of {node.name}"
-        yield f"{annotation_text} says nothing, {location_text(node.location)}"
+        yield f"cannot parse {annotation_text}, {location_text(node.location)}"
     if view.missing:
-        yield "nobody in the repository brings:"
+        yield "not in this repository:"
         yield from (f"  {line}" for line in missing_lines(view.missing))
     if view.graph.incomplete_units:
         yield ""
         units = view.graph.incomplete_units
         names = join_limited(map(str, units), len(units), MAX_DEPENDENTS)
-        yield f"some of it may come from {names}: not all of their objects are known"
+        yield f"incomplete: some objects of {names} are unknown and may provide missing objects"
 
 
 def cycle_lines(cycles: Iterable[Cycle]) -> Iterator[str]:
-    """Yield each cycle as a chain of messages with locations."""
+    """Yield each cycle as a chain of sentences with locations."""
     for cycle in cycles:
-        yield "they wait for each other:"
+        yield "dependency cycle:"
         yield from (f"  {line}" for line in wait_lines(cycle.links))
 
 
@@ -173,7 +173,7 @@ def wait_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
 
 def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
     lines = list(wait_lines(waits))
-    yield from lines or ["it does not wait for it: neither by an order nor by a reference"]
+    yield from lines or ["no wait: neither the order nor a reference connects the two"]
 
 
 def missing_lines(missing: Iterable[UnmetDependency]) -> Iterator[str]:
@@ -184,9 +184,9 @@ def missing_lines(missing: Iterable[UnmetDependency]) -> Iterator[str]:
             for dependent in dependency.dependents
         ]
         if len(dependents) == 1:
-            yield f"{dependency.name}: for {dependents[0]}"
+            yield f"{dependency.name}: needed by {dependents[0]}"
             continue
-        yield f"{dependency.name}: for"
+        yield f"{dependency.name}: needed by"
         yield from (f"  {dependent}" for dependent in dependents[:MAX_DEPENDENTS])
         if len(dependents) > MAX_DEPENDENTS:
             yield f"  and {len(dependents) - MAX_DEPENDENTS} more"
@@ -217,8 +217,8 @@ def critical_path_lines(graph: Graph, path: Iterable[CriticalStep]) -> Iterator[
         )
         yield f"{name:{width}}{times}{f'  {slowest}' if slowest else ''}".rstrip()
     yield (
-        f"{count_noun(len(rows), 'step')}, about {format_seconds(rows[-1][0].finishes_at)} where"
-        " nothing goes wrong"
+        f"{count_noun(len(rows), 'step')}, about {format_seconds(rows[-1][0].finishes_at)} without"
+        " failures"
     )
 
 

@@ -20,9 +20,10 @@ RED, YELLOW, BLUE, BOLD, DIM, RESET = (
     *("\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[2m", "\033[0m"),
 )
 SEVERITY_COLORS = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.NOTE: BLUE}
+SEMANTICS_NAMES = {"argocd": "Argo CD", "flux": "Flux", "tidegate": "Tidegate semantics"}
 MAX_DEPENDENTS = 3
 MAX_NOTES = 5
-"""Maximum number of notes of one code; the others are only counted."""
+"""Maximum number of shown notes with the same code; the others are only counted."""
 MAX_UNCHECKED = 5
 DEFAULT_WIDTH = 100
 
@@ -50,7 +51,7 @@ def lint_lines(
                 )
             ]
     lines += [
-        f"note[{code}]: and {note_count - MAX_NOTES} more like these; `-o json` has them all"
+        f"note[{code}]: {note_count - MAX_NOTES} more; use `-o json` to list all"
         for code, note_count in _note_counts(report).items()
         if note_count > MAX_NOTES
     ]
@@ -60,9 +61,9 @@ def lint_lines(
 
 
 class _Painter:
-    """Colors text, if colors are on."""
+    """Painter of text, without effect if colors are off."""
 
-    def __init__(self, use_color: bool) -> None:  # noqa: FBT001 - it is the only thing to say
+    def __init__(self, use_color: bool) -> None:  # noqa: FBT001 - the only option
         self._use_color = use_color
 
     def __call__(self, text: str, *codes: str) -> str:
@@ -95,7 +96,8 @@ def _full_lines(
     if excerpt is not None:
         yield from _excerpt_lines(excerpt, paint, SEVERITY_COLORS[finding.severity], max_width)
     if finding.sequence:
-        semantics_text = f" under {' and '.join(finding.semantics)}" if finding.semantics else ""
+        names = [SEMANTICS_NAMES.get(name, name) for name in finding.semantics]
+        semantics_text = f" with {' and '.join(names)}" if names else ""
         yield f"  what happens{semantics_text}:"
         for number, step in enumerate(finding.sequence, 1):
             yield from _wrapped_lines(f"    {number}. ", sanitize(step), max_width)
@@ -141,7 +143,7 @@ def _excerpt_lines(
 def _unchecked_lines(report: LintReport) -> Iterator[str]:
     if not report.unchecked:
         return
-    yield f"not known: {unchecked_message(report.unchecked)}"
+    yield f"incomplete: {unchecked_message(report.unchecked)}"
     for item in report.unchecked[:MAX_UNCHECKED]:
         yield f"  {sanitize(item.message)}"
     if len(report.unchecked) > MAX_UNCHECKED:
@@ -154,11 +156,14 @@ def _empty_cluster_lines(report: LintReport) -> Iterator[str]:
     roots = [dependency for dependency in report.assumed if dependency.is_trust_root]
     others = [dependency for dependency in report.assumed if not dependency.is_trust_root]
     if not others:
-        yield "greenfield: an empty cluster can be brought up from this repository"
+        yield "empty cluster: this repository contains all prerequisites"
     else:
-        things = "1 thing" if len(others) == 1 else f"{len(others)} things"
-        yield f"greenfield: an empty cluster lacks {things} that nobody here brings"
-    for title, group in (("", others), ("trust roots, which somebody brings by hand", roots)):
+        verb = "is" if len(others) == 1 else "are"
+        yield (
+            f"empty cluster: {_count_text(len(others), 'prerequisite')} {verb} not in this"
+            " repository"
+        )
+    for title, group in (("", others), ("trust roots, to be created manually", roots)):
         if title and group:
             yield f"  {title}:"
         for dependency in group:
@@ -175,14 +180,14 @@ def _empty_cluster_lines(report: LintReport) -> Iterator[str]:
 
 
 def lint_summary(report: LintReport) -> str:
-    """Return one line with the counts."""
+    """Return the numbers of findings, objects and units in one line."""
     counts = [(report.count_severity(severity), severity.value) for severity in Severity]
     counts_text = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
     scope = (
         f"{_count_text(report.object_count, 'object')} of {_count_text(report.unit_count, 'unit')}"
     )
-    notes = [f"{report.baseline_count} known from the baseline"] if report.baseline_count else []
-    notes += [f"{report.ignored_count} ignored with a reason"] if report.ignored_count else []
+    notes = [f"{report.baseline_count} in the baseline"] if report.baseline_count else []
+    notes += [f"{report.ignored_count} suppressed"] if report.ignored_count else []
     return f"{counts_text} in {scope}{''.join(f'; {note}' for note in notes)}"
 
 
@@ -305,7 +310,7 @@ def _sarif_location(location: Location) -> dict[str, Json]:
 
 
 def _uri(name: str) -> str:
-    from urllib.parse import quote  # noqa: PLC0415 - for this form alone
+    from urllib.parse import quote  # noqa: PLC0415 - only for SARIF
 
     return f"file://{quote(name)}" if name.startswith("/") else quote(name)
 
@@ -328,7 +333,7 @@ def _message_text(finding: Finding) -> str:
 
 
 def junit_lines(report: LintReport) -> Iterator[str]:
-    """Yield a test case per finding, or a passing one if there are none. Notes do not fail."""
+    """Yield a test case for each finding, or one that passes. Notes are not failures."""
     findings = report.sorted_findings
     failures = sum(finding.severity is not Severity.NOTE for finding in findings)
     tests = max(1, len(findings))
@@ -400,7 +405,7 @@ def markdown_lines(report: LintReport) -> Iterator[str]:
     findings = [display_finding(finding) for finding in report.sorted_findings]
     if findings:
         yield ""
-        yield "| | rule | where | what |"
+        yield "| | rule | location | problem |"
         yield "|---|---|---|---|"
     for finding in findings:
         cells = (
@@ -415,7 +420,7 @@ def markdown_lines(report: LintReport) -> Iterator[str]:
             yield from _markdown_details(finding)
     if report.unchecked:
         yield ""
-        yield f"_Not known_: {unchecked_message(report.unchecked)}."
+        yield f"_Incomplete_: {unchecked_message(report.unchecked)}."
 
 
 def _markdown_details(finding: Finding) -> Iterator[str]:
