@@ -123,8 +123,8 @@ def _skipped_finding(error: ClusterError) -> Finding:
     return Finding(
         code="preflight.skipped",
         severity=Severity.WARNING,
-        message="it is not known whether the cluster would take this",
+        message="preflight checks could not run on the cluster",
         location=error.location,
         reason=error.problem,
-        fix="`sync` asks again before its first write",
+        fix="run `sync`; it repeats the checks before its first write",
     )

@@ -84,7 +84,7 @@ def _postpone_unknown(
 ) -> Iterator[Finding]:
     """Remove units from `unknown` that wait for units whose objects are not known yet.
 
-    Those may deploy what is looked up.
+    These units may deploy the objects that are looked up.
     """
     order = _UnitOrder([member.unit for member in members])
     pending = {
@@ -104,7 +104,7 @@ def _postpone_unknown(
                 unit = unknown.pop(unit_id).manifests.unit
                 yield _postponed_finding(
                     unit,
-                    "what may come with "
+                    "objects that may be deployed by "
                     + ", ".join(f"`{predecessor}`" for predecessor in sorted(before)),
                 )
 
@@ -207,17 +207,15 @@ def _join_objects(provided: list[_DeployedObject]) -> str:
         for deployed_object in provided[:MAX_LISTED]
     )
     more = f" and {len(provided) - MAX_LISTED} more" if len(provided) > MAX_LISTED else ""
-    return f"{names}{more}, which others bring"
+    return f"{names}{more}, deployed by other units"
 
 
 def _postponed_finding(unit: Unit, description: str) -> Finding:
     return Finding(
         code=LOOKUP_CODE,
         severity=Severity.NOTE,
-        message=(
-            f"what `{unit.id}` comes to is known when its turn comes: it looks up {description}"
-        ),
+        message=f"`{unit.id}` can only be rendered during the rollout: it looks up {description}",
         location=unit.location or Location(f"unit {unit.id}"),
-        reason="`sync` and `simulate` ask again then, and go on with what the chart comes to",
-        fix="have it wait for them, where it does not: what is not there yet is not found",
+        reason="`sync` and `simulate` render it again at that point",
+        fix="make it depend on these units; an object that does not exist yet is not found",
     )

@@ -181,7 +181,7 @@ async def make_plan(
     )
     findings += window_findings(blocks, session)
     cycle_findings = [(cycle, _cycle_finding(cycle)) for cycle in cycles.cycles]
-    unrendered = Fault("it could not be rendered")
+    unrendered = Fault("cannot be rendered")
     rejected = {
         **_faults(manifest_set.rejected),
         **_faults(permanently_closed(blocks)),
@@ -341,8 +341,8 @@ def _without_prune(member: RenderedUnit) -> RenderedUnit:
 
 
 def partial_prune_error() -> PlanError:
-    problem = "only a whole unit can be pruned, and this is a part of one"
-    return PlanError("plan.partial", problem, hint="`--prune` does not go with `--resource`")
+    problem = "cannot prune during a partial sync"
+    return PlanError("plan.partial", problem, hint="remove `--prune` or `--resource`")
 
 
 def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
@@ -375,7 +375,7 @@ def _cycle_finding(cycle: Cycle) -> Finding:
         severity=Severity.ERROR,
         message=error.problem,
         location=error.location,
-        reason="none of them begins: each waits until another one is ready",
+        reason="the units wait for each other, so none of them starts",
         fix=error.hint,
         unit=None if is_mutual else cycle.units[0],
         unit_problem=error.unit_problem,
@@ -388,10 +388,10 @@ def _unmatched_finding(unit: Unit) -> Finding:
     return Finding(
         code="appset.unmatched",
         severity=Severity.WARNING,
-        message=f"nothing is done to `{unit.id}`",
+        message=f"`{unit.id}` is never synced",
         location=unit.location,
-        reason=f"no step of `{unit.generated_by}` takes it, and Argo CD never syncs it then",
-        fix="add a step, or a label",
+        reason=f"no step of `{unit.generated_by}` matches it",
+        fix="add a step, or a label that a step matches",
     )
 
 

@@ -64,11 +64,11 @@ class ClusterDataReader:
         if isinstance(outcome, Success) and outcome.live is not None:
             body = msgspec.json.decode(outcome.live.body)
             if has_open_keys(body):
-                return ClusterDataResult(None, "given by its name alone")
+                return ClusterDataResult(None, "its contents are unknown")
             return ClusterDataResult(decode_data(body))
         if isinstance(outcome, NotFound) or not is_error(outcome):
-            return ClusterDataResult(None, "not in the cluster")
-        return ClusterDataResult(None, f"the cluster does not show it: {sanitize(outcome.message)}")
+            return ClusterDataResult(None, "not found in the cluster")
+        return ClusterDataResult(None, f"cannot be read: {sanitize(outcome.message)}")
 
 
 NAMESPACED_SEGMENTS = 3
@@ -221,7 +221,7 @@ class ClusterReleaseReader:
         if is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
             location = Location(f"unit {unit.id}")
             raise error_from_outcome(
-                outcome, "reading the records of the release", location=location
+                outcome, "listing the records of the Helm release", location=location
             )
         records = outcome.items if isinstance(outcome, ListPage) else ()
         parsed = (_parse_revision(record, spec) for record in records)
@@ -247,11 +247,11 @@ class ClusterReleaseReader:
         ref = record_ref(spec.name, revision.number, spec.storage)
         (outcome,) = await send_requests(self._world, Get(ref), cluster=self._cluster_for(unit))
         if not isinstance(outcome, Success) or outcome.live is None:
-            missing = NotFound(f"there is no revision {revision.number}")
+            missing = NotFound(f"revision {revision.number} not found")
             error_outcome = outcome if is_error(outcome) else missing
             location = Location(f"unit {unit.id}")
             raise error_from_outcome(
-                error_outcome, "reading the record of the release", location=location
+                error_outcome, "reading the record of the Helm release", location=location
             )
         return read_record(msgspec.json.decode(outcome.live.body))
 

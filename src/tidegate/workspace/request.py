@@ -347,9 +347,9 @@ def prefer_display_root(path_or_url: str) -> None:
 
 def _check_within(path: Path, root: Path) -> Path:
     if not path.is_relative_to(root):
-        problem = f"`{path}` is not inside `{root}`, which is to be its root"
+        problem = f"`{path}` is not inside the root `{root}`"
         raise UsageError(
-            "usage.root", problem, location=Location(str(path)), hint="give another --load-root"
+            "usage.root", problem, location=Location(str(path)), hint="set another --load-root"
         )
     return root
 
@@ -357,6 +357,6 @@ def _check_within(path: Path, root: Path) -> Path:
 def _path_error(path_or_url: str, revision: str) -> RenderError:
     problem = f"`{path_or_url}` is not a directory"
     if revision and Path(path_or_url).exists():
-        problem = f"`{path_or_url}` is a directory here, and has no revisions"
-    hint = "name a chart, an overlay or a directory of manifests, or the address of a repository"
+        problem = f"`{path_or_url}` is a local directory and has no revisions"
+    hint = "set PATH to a chart, an overlay, a directory of manifests or a repository URL"
     return RenderError("render.path", problem, location=Location(path_or_url), hint=hint)

@@ -109,8 +109,8 @@ class Workspace(msgspec.Struct, frozen=True):
                 f"`{unit_tree.root_id}` ({unit_tree.members[0].unit.location})"
                 for unit_tree in self.unit_trees
             ]
-            problem = f"several entries bring the same units: {', '.join(names)}"
-            hint = "`--root NAME` or `--root FILE` says which one is meant"
+            problem = f"several roots create the same units: {', '.join(names)}"
+            hint = "select one with `--root NAME` or `--root FILE`"
             raise PlanError("plan.entry", problem, hint=hint)
         return self.unit_trees
 
@@ -191,10 +191,8 @@ class Workspace(msgspec.Struct, frozen=True):
         ]
         if errors and not keep_going:
             count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
-            problem = (
-                f"nothing is written: there {'is' if len(errors) == 1 else 'are'} {count} above"
-            )
-            hint = "`--skip-broken` leaves out the units at fault, and what waits for them"
+            problem = f"not deploying: {count} reported above"
+            hint = "skip units with errors and their dependents with `--skip-broken`"
             raise PlanError("plan.faults", problem, hint=hint)
 
 
@@ -376,16 +374,16 @@ def require_clusters(names: Iterable[str], session: Session) -> None:
 
 def _plain_unit_error(request: LoadRequest) -> UsageError:
     flags = ", ".join(f"`{flag}`" for flag in request.plain_unit_flags)
-    verb = "is" if len(request.plain_unit_flags) == 1 else "are"
+    verb = "applies" if len(request.plain_unit_flags) == 1 else "apply"
     problem = (
-        f"{flags} {verb} for a plain directory, chart or overlay, and here units say it themselves"
+        f"{flags} {verb} only to a plain directory, chart or overlay; this repository defines units"
     )
-    hint = "write it into the unit, or point at one directory of manifests"
+    hint = "set it in the unit, or set PATH to one directory of manifests"
     return UsageError("usage.plain", problem, location=Location(request.path_or_url), hint=hint)
 
 
 def _unknown_clusters_error(missing: list[str]) -> PlanError:
     names = ", ".join(f"`{name}`" for name in missing)
-    problem = f"units are for clusters that are not known here: {names}"
-    hint = "`--cluster NAME=CONTEXT`, or `clusters` in tidegate.yaml, says which context each is"
+    problem = f"unknown destination clusters: {names}"
+    hint = "map each one with `--cluster NAME=CONTEXT`, or in `clusters` of tidegate.yaml"
     return PlanError("plan.cluster", problem, hint=hint)

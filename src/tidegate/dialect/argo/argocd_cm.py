@@ -235,7 +235,7 @@ def _parse_yaml(setting: ControllerSetting, findings: list[Finding]) -> Json:
     try:
         return read_first_value(str(setting.value), setting.location.name)
     except DocumentError as error:
-        findings.append(_setting_finding(setting, f"it is no YAML: {error.problem}", ""))
+        findings.append(_setting_finding(setting, f"invalid YAML: {error.problem}", ""))
         return None
 
 
@@ -243,9 +243,9 @@ def _setting_finding(setting: ControllerSetting, problem: str, hint: str) -> Fin
     return Finding(
         code="argo.setting",
         severity=Severity.WARNING,
-        message=f"`{sanitize(setting.name)}` does nothing: {problem}",
+        message=f"`{sanitize(setting.name)}` has no effect: {problem}",
         location=setting.location,
-        reason="Argo CD would log an error",
+        reason="Argo CD logs an error",
         fix=hint,
     )
 

@@ -65,17 +65,17 @@ def option_problem(option: str) -> str:
     name, separator, value = option.partition("=")
     values = UNIT_OPTIONS.get(name)
     if name == "Force":
-        return f"`Force` is for one object at a time: write it into its annotation `{SYNC_OPTIONS}`"
+        return f"`Force` applies to single objects only; set it in the annotation `{SYNC_OPTIONS}`"
     if values is None:
         names = {known_option.lower(): known_option for known_option in UNIT_OPTIONS}
         matches = get_close_matches(name.lower(), names, n=1)
-        all_options = f"there are {', '.join(UNIT_OPTIONS)}"
+        all_options = f"known options are {', '.join(UNIT_OPTIONS)}"
         hint = f"did you mean `{names[matches[0]]}`?" if matches else all_options
-        return f"there is no option `{sanitize(name)}`; {hint}"
+        return f"unknown option `{sanitize(name)}`; {hint}"
     if value in values:
         return ""
-    problem = f"is not `{sanitize(value)}`" if separator else "needs a value"
-    return f"`{name}` {problem}; it is one of {', '.join(values)}"
+    problem = f"cannot be `{sanitize(value)}`" if separator else "needs a value"
+    return f"`{name}` {problem}; use one of {', '.join(values)}"
 
 
 def with_sync_options(policy: Policy, options: tuple[str, ...]) -> Policy:

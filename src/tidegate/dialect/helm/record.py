@@ -147,10 +147,10 @@ def encode_release(content: JsonObject) -> bytes:
     if len(packed) > MAX_SECRET_BYTES:
         name, revision = get_text(content, "name"), get_int(content, "version")
         problem = (
-            f"the record of the release `{name}`, revision {revision}, has {len(packed):,} bytes,"
-            f" and a Secret holds {MAX_SECRET_BYTES:,}"
+            f"the record of release `{name}`, revision {revision}, has {len(packed):,} bytes, but"
+            f" a Secret can hold {MAX_SECRET_BYTES:,} only"
         )
-        hint = "make the chart smaller: templates, files and values are all in the record"
+        hint = "make the chart smaller: the record contains its templates, files and values"
         raise DialectError("dialect.helm.size", problem, hint=hint)
     return packed
 
@@ -165,8 +165,8 @@ def decode_release(packed: bytes, location: Location | None = None) -> JsonObjec
     except (ValueError, RecursionError, EOFError, OSError, zlib.error):
         release = None
     if not isinstance(release, dict):
-        problem = "this record of a release cannot be read: it is not packed as Helm packs them"
-        hint = "see whether `helm history` reads it; delete the Secret if nobody does"
+        problem = "cannot read this Helm release record: it is not encoded like Helm does"
+        hint = "check whether `helm history` can read it; if not, delete the Secret"
         raise DialectError("dialect.helm.record", problem, location=location, hint=hint)
     return release
 
@@ -176,7 +176,7 @@ def _inflate(content: bytes) -> bytes:
     reader = zlib.decompressobj(wbits=31)
     inflated = reader.decompress(content, MAX_UNPACKED_BYTES)
     if not reader.eof:
-        raise ValueError("it is too large, or not whole")
+        raise ValueError("too large or truncated")
     return inflated
 
 

@@ -311,8 +311,8 @@ def _failure_finding(appset: ApplicationSet, error: TidegateError) -> Finding:
     finding = Finding(
         code="appset.failed",
         severity=Severity.ERROR,
-        message=f"what ApplicationSet `{appset.namespace}/{appset.name}` generates is not known:"
-        f" {error.problem}",
+        message=f"cannot generate the Applications of ApplicationSet"
+        f" `{appset.namespace}/{appset.name}`: {error.problem}",
         location=appset.location.with_field("spec.generators"),
         reason=f"at {error.location}" if error.location else "",
         fix=error.hint,

@@ -265,9 +265,9 @@ def _select_configured_roots(result: DiscoveryResult, config: Config) -> Discove
         Finding(
             code="config.entry",
             severity=Severity.ERROR,
-            message=f"there is no entry `{entry.text}`",
+            message=f"root `{entry.text}` not found",
             location=entry.location,
-            fix="`tidegate units` shows all, with the list removed",
+            fix="remove `roots` and run `tidegate units` to list all roots",
         )
         for entry in config.entries
         if not any(
@@ -494,7 +494,7 @@ def select_trees(result: DiscoveryResult, request: LoadRequest) -> tuple[UnitTre
                 for unit_tree in result.unit_trees
                 for name in _unit_names(unit_tree.members[0].unit)
             ]
-            raise _unknown_name_error("entry", request.entry, known)
+            raise _unknown_name_error("root", request.entry, known)
     if not request.units:
         return unit_trees
     members = [member for unit_tree in unit_trees for member in unit_tree.members]
@@ -541,5 +541,7 @@ def _unknown_name_error(noun: str, name: str, known: Sequence[str]) -> PlanError
     matches = get_close_matches(name, known, n=1)
     hint = f"did you mean `{matches[0]}`? " if matches else ""
     return PlanError(
-        "plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all"
+        "plan.named",
+        f"{noun} `{name}` not found",
+        hint=f"{hint}list all units with `tidegate units`",
     )

@@ -293,14 +293,14 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
 
 def _duplicate_finding(first: Unit, second: Unit) -> Finding:
     location = first.location or (first.parent and Location(str(first.parent)))
-    problem = f"is brought twice: by `{first.parent}` and by `{second.parent}`"
+    problem = f"is created twice: by `{first.parent}` and by `{second.parent}`"
     return Finding(
         code="units.duplicate",
         severity=Severity.ERROR,
         message=f"`{second.id}` {problem}",
         location=second.location,
-        reason="whoever applies it last wins, and each takes back what the other has written",
-        fix=f"remove one of the two, or give it another name; the first is at {location}",
+        reason="the parent that applies last wins, and the two keep reverting each other",
+        fix=f"remove or rename one of the two; the first is at {location}",
         unit=second.id,
         unit_problem=problem,
     )
@@ -352,9 +352,9 @@ def _cycle_finding(unit: Unit, other: Unit) -> Finding:
     return Finding(
         code="units.cycle",
         severity=Severity.WARNING,
-        message=f"`{unit.id}` and `{other.id}` bring each other: neither is the beginning",
+        message=f"`{unit.id}` and `{other.id}` create each other, so neither is the root",
         location=unit.location,
-        fix=f"`{unit.id}` is taken for it; remove one of the two from what the other renders",
+        fix=f"`{unit.id}` is assumed to be the root; stop one of the two from creating the other",
     )
 
 

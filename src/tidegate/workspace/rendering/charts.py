@@ -234,7 +234,7 @@ async def _fetch_dependencies(
         raise_all(tuple(errors.values()))
     fetched |= {dependency: await empty_chart(dependency, options.cache) for dependency in errors}
     missing_inputs = (
-        MissingInput(f"what the chart `{sanitize(chart.name)}` would add", error)
+        MissingInput(f"the objects of chart dependency `{sanitize(chart.name)}`", error)
         for chart, error in errors.items()
     )
     return tuple(fetched[chart] for chart in dependencies), tuple(missing_inputs)
@@ -253,16 +253,16 @@ def _check_repository(dependency: ChartDependency, request: ChartRequest) -> Non
             f"the chart needs `{sanitize(dependency.name)}` from"
             f" `{sanitize(dependency.repository)}`"
         )
-        hint = "write the repository's address: " + ", ".join(
+        hint = "write a repository URL that starts with " + ", ".join(
             f"`{scheme}`" for scheme in REPOSITORY_SCHEMES
         )
         location = Location(f"{request.chart}/Chart.yaml", field="dependencies")
         raise RenderError("render.helm.repository", problem, location=location, hint=hint)
 
 
-NO_CLUSTER_NOTE = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
-SIMULATED_NOTE = "`lookup` sees the simulated cluster; a real one may have more"
-MISSING_OBJECT_NOTE = "it cannot be rendered while something that it looks up is not there"
+NO_CLUSTER_NOTE = "`lookup` returns nothing, as with `helm template`: no cluster is connected"
+SIMULATED_NOTE = "`lookup` reads the simulated cluster; a real cluster may have more objects"
+MISSING_OBJECT_NOTE = "cannot render the chart without the objects that it looks up"
 MAX_ROUNDS = 20
 """Limit for a chart that looks up something new each time."""
 
@@ -334,7 +334,7 @@ def _missing_object_result(error: RenderError) -> RenderResult:
 
 def _with_lookup_notes(result: RenderResult, request: ChartRequest, problem: str) -> RenderResult:
     """Add a note for each template with a lookup, as it may render something else in a cluster."""
-    hint = "`sync` and `plan --context` ask the cluster, as helm-controller does"
+    hint = "`sync` and `plan --context` query the cluster, like helm-controller"
     notes = (
         RenderError("render.lookup", problem, location=location, hint=hint)
         for location in find_lookups(request)

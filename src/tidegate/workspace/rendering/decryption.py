@@ -149,10 +149,10 @@ def _require_decryption(documents: Iterable[Document]) -> None:
     errors = [
         RenderError(
             "render.sops.not-requested",
-            f"Secret `{text_at(document.body, 'metadata', 'name')}` is encrypted, and its unit does"
-            " not ask for decryption",
+            f"Secret `{text_at(document.body, 'metadata', 'name')}` is encrypted, but its unit does"
+            " not enable decryption",
             location=document.location,
-            hint="add `decryption: {provider: sops}` to the unit, with the `secretRef` of its keys",
+            hint="add `decryption: {provider: sops}` to the unit, with a `secretRef` to its keys",
         )
         for document in find_encrypted(documents)
         if (text_at(document.body, "apiVersion"), text_at(document.body, "kind"))

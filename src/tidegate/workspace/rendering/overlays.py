@@ -119,7 +119,7 @@ async def _fetch_references(
         reference: await _empty_substitute(references[reference], options) for reference in errors
     }
     missing_inputs = (
-        MissingInput(f"what `{sanitize(reference)}` would add", error)
+        MissingInput(f"the objects of base `{sanitize(reference)}`", error)
         for reference, error in errors.items()
     )
     return {reference: fetched[reference] for reference in references}, tuple(missing_inputs)

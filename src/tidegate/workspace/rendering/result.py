@@ -170,7 +170,7 @@ def raise_all(errors: tuple[TidegateError, ...]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup("several things cannot be had", errors)
+        raise ExceptionGroup("several inputs could not be fetched", errors)
 
 
 UNAVAILABLE_SOURCE_CODES = frozenset(

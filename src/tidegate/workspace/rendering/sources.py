@@ -82,7 +82,7 @@ async def fetch_tree(
     if declared is not None:
         return await _fetch_declared(declared, context, find_data)
     if isinstance(source, SourceObject):
-        raise _undeclared_error(f"nothing here declares `{source}`", None)
+        raise _undeclared_error(f"source `{source}` is not declared in this repository", None)
     return await context.fetch(source)
 
 
@@ -93,7 +93,7 @@ async def _fetch_declared(
     source = declared.source
     if declared.suggestion:
         problem, hint = (
-            f"nothing here declares `{declared.id}`",
+            f"source `{declared.id}` is not declared in this repository",
             f"did you mean `{declared.suggestion}`?",
         )
         raise SourceError("source.undeclared", problem, hint=hint)
@@ -123,7 +123,8 @@ async def _fetch_declared(
 
 async def _fetch_copy(copy: ArtifactCopy, context: RenderContext, find_data: FindData) -> Snapshot:
     if copy.declared_source is None:
-        raise _undeclared_error(f"nothing here declares `{copy.source}`", copy.location)
+        problem = f"source `{copy.source}` is not declared in this repository"
+        raise _undeclared_error(problem, copy.location)
     return await _fetch_declared(copy.declared_source, context, find_data)
 
 
@@ -136,7 +137,8 @@ async def _resolve_discovery(
             continue
         if discovery.declared_source is None:
             raise _undeclared_error(
-                f"nothing here declares `{discovery.source}`", discovery.location
+                f"source `{discovery.source}` is not declared in this repository",
+                discovery.location,
             )
         tree = await _fetch_declared(discovery.declared_source, context, find_data)
         values = find_artifact_directory(discovery, tree.files, declared.id.name)
@@ -146,7 +148,10 @@ async def _resolve_discovery(
                 candidate, copies=copies, discovery=None, alternatives=()
             )
     pattern = declared.discovery.pattern if declared.discovery else ""
-    problem = f"no directory that fits `{sanitize(pattern)}` makes `{declared.id.name}`"
+    problem = (
+        f"no directory that matches `{sanitize(pattern)}` produces the artifact"
+        f" `{declared.id.name}`"
+    )
     raise _undeclared_error(problem, declared.location)
 
 
@@ -160,7 +165,7 @@ def _with_named_revision(
 
 
 def _undeclared_error(problem: str, location: Location | None) -> SourceError:
-    hint = "add that object to the repository, or map its address to a directory"
+    hint = "add the source to the repository, or map its URL to a directory"
     return SourceError("source.object", problem, location=location, hint=hint)
 
 
@@ -235,8 +240,9 @@ async def fetch_base(reference: str, options: FetchOptions) -> FetchedTree:
         if tree is not None:
             return FetchedTree(tree.root, FILE_NAME)
     if base is None:
-        problem = f"`{sanitize(reference)}` names neither a repository nor a file"
-        raise SourceError("source.url", problem, hint="write it as `https://host/owner/name//path`")
+        problem = f"`{sanitize(reference)}` is neither a repository nor a file"
+        hint = "write it as `https://host/owner/name//path`"
+        raise SourceError("source.url", problem, hint=hint)
     return FetchedTree((await fetch(base.source, options)).root, base.path)
 
 

@@ -22,8 +22,8 @@ def provided_params(kind: str, context: GeneratorContext) -> tuple[Params, ...]:
     """Return the provided results of a generator. Raises a GeneratorError if there are none."""
     provided = context.inputs.provided.get(kind)
     if provided is None:
-        message = f"what `{kind}` finds is not known here: it asks a server elsewhere"
-        fix = "say what it finds, in a file that `--generator-data` names"
+        message = f"the results of `{kind}` are unknown: the generator queries an external service"
+        fix = "provide the results in a file with `--generator-data FILE`"
         raise GeneratorError("appset.unknown", message, fix)
     return provided
 

@@ -39,7 +39,7 @@ def read_application_set(document: Document, namespace: str) -> Declarations:
     name = get_text(body, "metadata", "name")
     if not get_list(body, "spec", "generators"):
         message = f"ApplicationSet `{appset_namespace}/{sanitize(name)}` has no generators"
-        why, fix = "it generates nothing", "write `spec.generators`"
+        why, fix = "it generates no Applications", "add `spec.generators`"
         collector.error("appset.generator", ("spec",), message, why, fix)
     appset = ApplicationSet(
         namespace=appset_namespace, name=name, location=document.location, body=body

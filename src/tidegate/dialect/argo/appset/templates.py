@@ -117,8 +117,8 @@ def _transform_all(bodies: Sequence[Json], transform: Callable[[str], str]) -> l
     try:
         return [_transform(body, transform) for body in bodies]
     except UnclosedParameter as error:
-        fix = f"write `{CLOSES}` behind it"
-        message = f"`{sanitize(error.text)}` opens a parameter and does not close it"
+        fix = f"add `{CLOSES}` after the parameter"
+        message = f"`{sanitize(error.text)}` has an unclosed parameter"
         raise GeneratorError(
             "appset.template", message, fix, _find_path(error.text, [*bodies])
         ) from None

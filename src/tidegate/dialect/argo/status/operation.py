@@ -158,7 +158,7 @@ def _result_message(obj: ObjectProgress) -> str:
         case ObjectResult.PRUNE_SKIPPED:
             return "ignored (requires pruning confirmation)"
         case ObjectResult.FAILED:
-            return obj.message or "it is not healthy"
+            return obj.message or "not healthy"
         case ObjectResult.UNCHANGED:
             return f"{name} unchanged"
         case _:
