@@ -135,9 +135,7 @@ def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None
             for finding in findings
             if finding.severity is Severity.ERROR
         ]
-        problem = (
-            f"nothing is deleted: it is not known what `{plan_result.unknown_units[0]}` has brought"
-        )
+        problem = f"not deleting: the objects of `{plan_result.unknown_units[0]}` are unknown"
         raise ExceptionGroup("not read", [*errors, PlanError("plan.faults", problem)])
 
 
@@ -219,8 +217,8 @@ def refuse_changed_deletions(deletions: Sequence[Deletion], confirmed_digest: st
     """Raise PlanError if the deletions differ from those that the user confirmed."""
     if confirmed_digest and confirmed_digest != deletions_digest(deletions):
         names = ", ".join(f"`{deletion.stored_journal.unit.id}`" for deletion in deletions)
-        problem = f"what {names} has in the cluster changed meanwhile"
-        hint = "nothing was deleted; run the command again, and look at what it shows"
+        problem = f"objects of {names} in the cluster changed after you confirmed"
+        hint = "nothing was deleted; run the command again and check the new list"
         raise PlanError("plan.stale", problem, hint=hint)
 
 

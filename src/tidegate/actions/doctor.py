@@ -58,13 +58,13 @@ PROGRAMS = (
     RequiredTool(
         "sops", "--version", "files encrypted for PGP, cloud services or Vault", "install sops"
     ),
-    RequiredTool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
+    RequiredTool("gpg", "--version", "sops with PGP keys from your keyring", "install gnupg"),
 )
 LIBRARIES = (
     ("helm-python-sdk", "Helm charts", "install tidegate[helm]"),
     ("pyrage", "files encrypted for age recipients", "install tidegate[sops]"),
     ("cryptography", "files encrypted for age recipients", "install tidegate[sops]"),
-    ("gojsonnet", "Jsonnet in directories", "install tidegate[jsonnet]"),
+    ("gojsonnet", "Jsonnet files", "install tidegate[jsonnet]"),
     ("cel-expr-python", "health expressions in CEL", "install tidegate[cel]"),
     ("lupa", "health rules in Lua", "install tidegate[lua]"),
     ("jq", "jq expressions of ignored differences", "install tidegate[jq]"),

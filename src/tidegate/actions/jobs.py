@@ -111,11 +111,12 @@ def _find_job(plan: Plan, name: str) -> tuple[Step, PlanItem]:
     if not matches:
         closest = get_close_matches(name, [item.ref.name for _, item in runs], n=1)
         guess = f"did you mean `{closest[0]}`? " if closest else ""
-        problem = f"there is no Job and no hook `{sanitize(name)}` here"
-        raise UsageError("usage.job", problem, hint=f"{guess}`tidegate jobs list` shows all")
+        problem = f"no Job or hook `{sanitize(name)}` found"
+        hint = f"{guess}list all with `tidegate jobs list`"
+        raise UsageError("usage.job", problem, hint=hint)
     if len(matches) > 1:
         names = ", ".join(f"{item.ref} of `{step.unit}`" for step, item in matches)
-        problem = f"several are called `{sanitize(name)}`: {names}"
-        hint = "write it as `Job NAMESPACE/NAME`, or choose a unit with `--unit`"
+        problem = f"name `{sanitize(name)}` is ambiguous: {names}"
+        hint = "use `Job NAMESPACE/NAME`, or select a unit with `--unit`"
         raise UsageError("usage.job", problem, hint=hint)
     return matches[0]

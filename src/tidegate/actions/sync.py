@@ -79,8 +79,8 @@ async def replan(
 def refuse_changed_plan(plan: Plan, confirmed_digest: str) -> None:
     """Raise PlanError if the plan differs from the one that the user confirmed."""
     if confirmed_digest and confirmed_digest != plan.digest:
-        problem = "what was shown is not what would be rolled out any more"
-        hint = "nothing was written; run the command again, and look at what it shows"
+        problem = "the plan changed after you confirmed it"
+        hint = "nothing was written; run the command again and check the new plan"
         raise PlanError("plan.stale", problem, hint=hint)
 
 

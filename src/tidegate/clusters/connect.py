@@ -74,6 +74,6 @@ def _check_version(outcome: Outcome, *, server: str, location: Location) -> None
     if is_error(outcome) and not isinstance(outcome, NotServed):
         raise error_from_outcome(outcome, f"connecting to `{server}`", location=location)
     if not (isinstance(outcome, RawResponse) and read_kube_version(outcome.body)):
-        problem = f"what answers at `{server}` is not a Kubernetes API server"
-        hint = "check `server` of this cluster"
+        problem = f"`{server}` is not a Kubernetes API server"
+        hint = "check `server` of this cluster in the kubeconfig"
         raise ClusterError("cluster.foreign", problem, location=location, hint=hint)

@@ -63,11 +63,11 @@ def find_difference(
 def describe_overwritten_fields(
     unit: PlannedUnit, item: PlanItem, live: JsonObject, jq: Jq, fingerprint: str
 ) -> str:
-    """Say which field manager changed which of the unit's fields; empty if there is no change."""
+    """Describe which field manager changed which fields of the unit; empty without a change."""
     difference = find_difference(unit, item, live, jq, fingerprint)
     if difference.action is DiffAction.KEEP:
         return ""
-    paths = [field.path for field in difference.fields] or ["fields of it"]
+    paths = [field.path for field in difference.fields] or ["some fields"]
     names = ", ".join(f"`{path}`" for path in paths[:MAX_LISTED])
     more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
     return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}{more}"

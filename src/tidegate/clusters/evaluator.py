@@ -87,7 +87,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         if isinstance(outcome, RawResponse):
             parse = read_cel_verdict if script.name == CEL_WORKER else read_lua_verdict
             return parse(outcome.body, body)
-        why = outcome.message if is_error(outcome) else "no answer came"
+        why = outcome.message if is_error(outcome) else "the script returned no result"
         return Verdict(Health.UNKNOWN, "ScriptError", why)
 
     def evaluate_health(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> Verdict:

@@ -50,7 +50,8 @@ async def get_objects(
         if isinstance(outcome, Success) and outcome.live is not None:
             objects.append(outcome.live)
         elif is_error(outcome) and not isinstance(outcome, ABSENT):
-            raise error_from_outcome(outcome, "looking at the cluster", location=Location(str(ref)))
+            location = Location(str(ref))
+            raise error_from_outcome(outcome, "reading the object", location=location)
     return objects
 
 
@@ -66,7 +67,7 @@ async def list_objects(
             objects += outcome.items
         elif is_error(outcome) and not isinstance(outcome, NotServed):
             location = Location(selection.kind.name)
-            raise error_from_outcome(outcome, "looking at the cluster", location=location)
+            raise error_from_outcome(outcome, "listing objects", location=location)
     return objects
 
 

@@ -264,7 +264,7 @@ def _suggest_sandbox() -> Iterator[None]:
         yield
     except (ClusterError, ConfigError) as error:
         if error.code in UNREACHABLE_CODES:
-            suggestion = "`tidegate sync --sandbox` needs no cluster"
+            suggestion = "use a simulated cluster with `tidegate sync --sandbox`"
             error.hint = f"{error.hint}; {suggestion}" if error.hint else suggestion
         if isinstance(error, ConfigError) and error.missing_context == CONTEXT:
             error.hint = kubeconfig_hint(os.environ)

@@ -268,7 +268,7 @@ class Driver:
         """Start nothing of a plan that failed preflight."""
         now = self.world.now()
         if self._started:
-            self._inbox.append(messages.StopRequested("the newer plan is refused"))
+            self._inbox.append(messages.StopRequested("the newer plan failed preflight"))
         else:
             self._finish_now(Event(now, EventType.ROLLOUT_FINISHED, reason="invalid"))
 
@@ -375,7 +375,9 @@ class Driver:
         )
         failure = yield from self._context.histories.finish(name, outcome, remediation_outcome, now)
         if failure is not None:
-            self._status_writer.unreported[name] = f"its ledger is not closed: {failure.message}"
+            self._status_writer.unreported[name] = (
+                f"the release record was not completed: {failure.message}"
+            )
 
     def _on_unit_released(self, _: None) -> None:
         self._ending_units -= 1
@@ -415,5 +417,5 @@ async def drive(driver: Driver, *, until: Ms | None = None) -> str:
         if until is not None and driver.world.now() >= until:
             until = None
             driver.is_timed_out = not driver.result
-            driver.stop("its time is up")
+            driver.stop("timed out")
     return driver.result

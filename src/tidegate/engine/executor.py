@@ -54,10 +54,10 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Get
 
 LEASE_CHANGED = NoResponse(
-    Delivery.NOT_SENT, LossReason.CANCELLED, "another rollout of the unit came between"
+    Delivery.NOT_SENT, LossReason.CANCELLED, "another rollout acquired the unit in between"
 )
 """Outcome of a write decided before another rollout changed the unit; its step restarts."""
-LEASE_LOST = messages.Failure("Overtaken", "another rollout has the unit now")
+LEASE_LOST = messages.Failure("Overtaken", "another rollout holds the unit now")
 SCHEMA_TIMEOUT = Ms(3_000)
 SCHEMA_RETRY_INTERVAL = Ms(200)
 """Retry interval while a server loads a changed CRD."""
@@ -161,7 +161,7 @@ class CommandExecutor:
     def _refresh(self, command: messages.Refresh, failure: messages.Failure | None) -> None:
         request_refresh, unit = self._context.settings.request_refresh, command.unit
         if failure is not None:
-            reason = f"its ledger is not closed: {failure.message}"
+            reason = f"the release record was not completed: {failure.message}"
             self._send_input(messages.StopRequested(reason, unit))
         elif request_refresh is None:
             self._send_input(messages.RefreshFinished(unit))

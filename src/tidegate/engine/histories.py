@@ -274,7 +274,7 @@ class ReleaseHistories:
                 expected.action,
                 expected.number,
             ):
-                message = "somebody else has released it meanwhile"
+                message = "the release was changed by another client"
                 return Failure("Released", message, final=True)
         return failure
 

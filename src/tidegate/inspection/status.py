@@ -32,8 +32,8 @@ from tidegate.workspace.workspace import Workspace
 from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import RunWorker
 
-MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
-NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
+MISSING = Verdict(Health.MISSING, "Missing", "not found")
+NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "no objects")
 HEALTH_ORDER = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
     *(Health.UNKNOWN, Health.MISSING, Health.DEGRADED),
@@ -139,7 +139,7 @@ def _judge_units(plan: Plan, verdicts: dict[ClusterRef, Verdict]) -> None:
                     verdicts.get(inner, MISSING) for inner in refs_by_unit.get(name, ())
                 )
                 verdicts[cluster_ref] = msgspec.structs.replace(
-                    worst, message="what it brings is so"
+                    worst, message="worst health of its objects"
                 )
 
 

@@ -50,7 +50,7 @@ def parse_duration(text: str) -> Ms:
     """
     duration = _parse_exact(text)
     if duration.denominator != 1:
-        raise ValueError("finer than a millisecond")
+        raise ValueError("more precise than a millisecond")
     return Ms(duration.numerator)
 
 

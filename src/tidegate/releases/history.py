@@ -122,8 +122,8 @@ class HelmHistory(msgspec.Struct):
         if not pending.is_due or pending.is_resumed:
             return pending
         if pending.action is not release.action or unit not in self.contents:
-            problem = f"somebody else has released `{release.name}` since it was rendered"
-            return msgspec.structs.replace(pending, problem=f"{problem}; run it again")
+            problem = f"release `{release.name}` was changed by another client after rendering"
+            return msgspec.structs.replace(pending, problem=f"{problem}; run the command again")
         try:
             for record in self._start_changes(unit, revisions, pending, Ms(0)).created:
                 encode_release(record.content)

@@ -299,8 +299,7 @@ def _unreadable_finding(error: ClusterError) -> Finding:
         code="units.record-unreadable",
         severity=Severity.WARNING,
         message=(
-            "of a unit that may have left Git nothing is deleted: what is remembered of it "
-            "cannot be read"
+            "a unit that may have been removed from Git is not deleted: its record cannot be read"
         ),
         location=error.location,
         reason=error.problem,
@@ -372,25 +371,25 @@ def _deletes_unit(step: Step, unit: UnitId) -> bool:
 
 
 def _removed_finding(removed_unit: _RemovedUnit, refs: Collection[Ref]) -> Finding:
-    names = ", ".join(map(str, [*refs][:MAX_LISTED])) or "nothing"
+    names = ", ".join(map(str, [*refs][:MAX_LISTED])) or "none"
     more = f" and {len(refs) - MAX_LISTED} more" if len(refs) > MAX_LISTED else ""
-    action = "is deleted" if removed_unit.is_deleted else "stays"
-    why = f"`{removed_unit.origin.parent}`, which brought it, does not prune"
+    action = "deleted" if removed_unit.is_deleted else "kept"
+    why = f"its parent `{removed_unit.origin.parent}` does not prune"
     if removed_unit.origin.cascades is False:
-        why = "it had no finalizer, or said that its objects outlive it"
+        why = "it had no finalizer, or was set to keep its objects"
     if removed_unit.is_suspended:
-        why = "it was suspended, and Flux leaves what a suspended unit has brought"
+        why = "it was suspended, and Flux keeps the objects of a suspended unit"
     return Finding(
         code="units.orphan",
         severity=Severity.NOTE if removed_unit.is_deleted else Severity.WARNING,
         message=(
-            f"`{removed_unit.origin.unit}` has left Git; what it has brought {action}:"
+            f"`{removed_unit.origin.unit}` was removed from Git; its objects are {action}:"
             f" {names}{more}"
         ),
         reason="" if removed_unit.is_deleted else why,
         fix=(
             ""
             if removed_unit.is_deleted
-            else "delete it by hand, or bring the unit back and delete it"
+            else "delete the objects manually, or restore the unit and delete it"
         ),
     )

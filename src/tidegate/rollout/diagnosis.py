@@ -383,7 +383,7 @@ def _running_init_containers(pod: JsonObject) -> list[ContainerFailure]:
         ContainerFailure(
             name=get_text(status, "name"),
             reason=f"Init:{index}/{len(inits)}",
-            message="it runs, and the containers behind it wait for it to end",
+            message="init container is still running; the other containers wait for it",
             restarts=get_int(status, "restartCount"),
         )
         for index, status in enumerate(inits)
@@ -396,7 +396,7 @@ def _running_containers(pod: JsonObject) -> list[ContainerFailure]:
     return [
         ContainerFailure(
             name=get_text(status, "name"),
-            reason="Running" if status.get("ready") is True else "Running, and not ready",
+            reason="Running" if status.get("ready") is True else "Running, not ready",
             is_running=True,
         )
         for status in get_mappings(pod, "status", "containerStatuses")

@@ -302,11 +302,11 @@ class Replanner(msgspec.Struct):
             driver.supersede(newer.plan, newer.rejected)
             return newer.plan.digest
         if problem:
-            subject = f"`{unit}`" if unit is not None else "a set"
+            subject = f"`{unit}`" if unit is not None else "an ApplicationSet"
             verb = (
-                "does not take what has come"
+                "is not updated for the new clusters"
                 if concerns_clusters
-                else "is tried again as it was planned"
+                else "is retried with the previous plan"
             )
             self.problems[f"{subject} {verb}: {problem}"] = None
         if unit is not None:

@@ -234,5 +234,5 @@ def unreported_messages(unreported: Mapping[UnitId, str]) -> Iterable[str]:
     for unit, why in unreported.items():
         reasons.setdefault(why, []).append(unit)
     for why, units in reasons.items():
-        more = f" and of {len(units) - 1} more" if len(units) > 1 else ""
-        yield f"the status of `{units[0]}`{more} is not written: {why}"
+        more = f" and {len(units) - 1} more" if len(units) > 1 else ""
+        yield f"cannot write the status of `{units[0]}`{more}: {why}"

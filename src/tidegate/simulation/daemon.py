@@ -45,8 +45,10 @@ def lock_directory(directory: Path) -> Iterator[None]:
     path = directory / PID_FILE
     with path.open("a+b") as file:
         if not _lock(file):
-            problem = "a simulated cluster is up already"
-            hint = f"`tidegate sandbox down` ends it; its kubeconfig is {directory / KUBECONFIG}"
+            problem = "a simulated cluster is already running"
+            hint = (
+                f"stop it with `tidegate sandbox down`; its kubeconfig is {directory / KUBECONFIG}"
+            )
             raise ClusterError("cluster.sandbox", problem, location=Location(str(path)), hint=hint)
         file.truncate(0)
         file.write(str(os.getpid()).encode())
@@ -107,7 +109,7 @@ async def stop(directory: Path) -> None:
                 while not _lock(file):
                     await _sleep_briefly()
         except TimeoutError:
-            problem = f"the simulated cluster did not end within {STOP_TIMEOUT:.0f} seconds"
+            problem = f"the simulated cluster did not stop within {STOP_TIMEOUT:.0f} seconds"
             raise WaitTimeoutError(
                 "cluster.sandbox", problem, location=Location(str(path))
             ) from None
@@ -122,6 +124,6 @@ async def _sleep_briefly() -> None:
 
 
 def _not_running_error(path: Path) -> ClusterError:
-    problem = "no simulated cluster is up"
-    hint = "`tidegate sandbox up` starts one"
+    problem = "no simulated cluster is running"
+    hint = "start one with `tidegate sandbox up`"
     return ClusterError("cluster.sandbox", problem, location=Location(str(path)), hint=hint)

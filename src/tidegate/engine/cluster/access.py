@@ -178,7 +178,7 @@ def _forbidden_failure(
     resource += f".{item.ref.kind.group}" if item.ref.kind.group else ""
     namespace_text = f" in namespace `{item.ref.namespace}`" if item.ref.namespace else ""
     message = (
-        f"this user may not {verbs} `{resource}`{namespace_text};"
-        " ask for the right, or choose another context or user"
+        f"user is not allowed to {verbs} `{resource}`{namespace_text};"
+        " grant the permission, or use another context or user"
     )
     return step, item.ref, Failure("Forbidden", message, final=True)

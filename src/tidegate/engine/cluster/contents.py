@@ -56,8 +56,8 @@ def collateral_message(refs: list[Ref]) -> str:
     more = f" and {len(refs) - MAX_NAMES} more" if len(refs) > MAX_NAMES else ""
     count = "an object" if len(refs) == 1 else f"{len(refs)} objects"
     return (
-        f"its deletion takes {count} of others along: {names}{more};"
-        " move them, or agree with `--yes-delete-contents`"
+        f"deleting it also deletes {count} of other owners: {names}{more};"
+        " move them, or allow it with `--yes-delete-contents`"
     )
 
 

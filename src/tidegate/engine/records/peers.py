@@ -127,7 +127,7 @@ class Peers(msgspec.Struct):
         """Raise a permanent error outcome: without read access the wait would never end."""
         if isinstance(outcome, PERMANENT_ERRORS):
             raise error_from_outcome(
-                outcome, "seeing who holds the unit", location=Location(str(ref))
+                outcome, "reading the holder of the unit", location=Location(str(ref))
             )
 
     def request_call(self, holder: str, record: str, request: LeaseRequest) -> ApiCall:

@@ -167,7 +167,7 @@ class UnitRecord:
             error = yield from self.read(now)
             if error is not None or self._version != version:
                 return error
-            raise storage.damaged_error(ref, "a part of it is gone")
+            raise storage.damaged_error(ref, "a part is missing")
         for number, part in enumerate(parts):
             if isinstance(part, Success) and part.live is not None:
                 lines = storage.read_content(part.live, JournalPart).entries

@@ -15,12 +15,12 @@ from tidegate.model.units.release_history import DriftMode
 from tidegate.model.units.semantics import OnDisappear
 
 UNCONFIRMED = "Unconfirmed"
-UNCONFIRMED_MESSAGE = "it asks for confirmation before it is deleted"
+UNCONFIRMED_MESSAGE = "deletion requires confirmation"
 CHANGED = "Changed"
-UNMANAGED_MESSAGE = "it asks for being left alone"
-DRIFT_DISABLED_MESSAGE = "it is brought already, and nobody looks whether others have changed it"
+UNMANAGED_MESSAGE = "the object opts out of reconciliation"
+DRIFT_DISABLED_MESSAGE = "already deployed, and drift detection is disabled"
 DRIFTED = "Drifted"
-FINISHED_MESSAGE = "it finished with this text and removed itself"
+FINISHED_MESSAGE = "already finished with the same manifest and removed itself"
 MAX_REAPPLIES = 3
 """How often an object that others delete or change is written again before its step fails."""
 WRITTEN_STATES = frozenset({ItemState.GATING, ItemState.PASSED})
@@ -142,7 +142,7 @@ def _process_item(context: DecisionContext, run: ItemRun) -> None:
         case messages.CompareResult.RECREATE:
             _delete_item(context, run)
         case messages.CompareResult.IMMUTABLE:
-            message = "it differs from what lives in fields that cannot be changed"
+            message = "differs from the live object in immutable fields"
             _fail_item(context, run, messages.Failure("Immutable", message, final=True))
 
 

@@ -91,7 +91,7 @@ def missing_title(dependency: MissingDependency) -> str:
             kinds = dict.fromkeys(kind.name for kind in dependency.kinds)
             return f"{ref.name} ({join_limited(kinds, len(kinds), MAX_MISSING_NAMES)})"
         case DependencyType.OPERATOR:
-            return f"whoever serves {format_kind_title(ref.kind.group, ref.kind.name)}"
+            return f"operator of {format_kind_title(ref.kind.group, ref.kind.name)}"
         case DependencyType.KIND:
             return f"{ref.kind.api_version}/{ref.kind.name}"
         case DependencyType.NAMESPACE:

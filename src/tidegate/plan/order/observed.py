@@ -94,7 +94,7 @@ class ObservedOrder:
         before_evidence = latest(readiness.final, readiness.revocable)
         if before_evidence is None:
             return _with_state(
-                pair, PairState.UNPROVEN, "nothing that it waited for is there to be seen"
+                pair, PairState.UNPROVEN, "no object of the earlier step shows when it was ready"
             )
         since = self._rollout_start(before_evidence.unit, after.unit)
         after_evidence = self.first_write(after, since)
@@ -116,13 +116,17 @@ class ObservedOrder:
                 )
         if _whole_seconds(after_evidence.at) == _whole_seconds(before_evidence.at):
             return _with_state(
-                pair, PairState.UNPROVEN, "both are of one second", before_evidence, after_evidence
+                pair,
+                PairState.UNPROVEN,
+                "both timestamps are in the same second",
+                before_evidence,
+                after_evidence,
             )
         return _with_state(pair, PairState.RESPECTED, "", before_evidence, after_evidence)
 
     def _violation_state(self, since: Ms | None, *, is_conclusive: bool) -> tuple[PairState, str]:
         if since is None:
-            return PairState.UNPROVEN, "nothing says that they are of one rollout"
+            return PairState.UNPROVEN, "unknown whether both belong to the same rollout"
         if is_conclusive:
             return PairState.VIOLATED, ""
         has_record = self._inputs.passed_at is not None
@@ -186,10 +190,12 @@ class ObservedOrder:
         return OrderEvidence(at, step.id, step.unit, object_ref, event, creator)
 
 
-NOT_WRITTEN = PairState.IDLE, "nothing was written behind it"
-NOT_OBSERVED = PairState.UNPROVEN, "nothing that waited is there to be seen"
-CHANGED_SINCE = "what was waited for has turned since"
-MAYBE_CHANGED_SINCE = "what was waited for may have turned since; a run record would tell"
+NOT_WRITTEN = PairState.IDLE, "the later step wrote nothing in this rollout"
+NOT_OBSERVED = PairState.UNPROVEN, "no object of the later step shows when it was written"
+CHANGED_SINCE = "the readiness of the earlier step changed after its gate opened"
+MAYBE_CHANGED_SINCE = (
+    "the readiness of the earlier step may have changed since; only a run record can prove it"
+)
 
 
 def _whole_seconds(time: Ms) -> int:

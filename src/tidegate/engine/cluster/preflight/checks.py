@@ -314,11 +314,11 @@ def _is_immutable(compared_item: ComparedItem) -> bool:
 
 def _immutable_failure(compared_item: ComparedItem) -> ObjectFailure:
     step, item, compared = compared_item
-    fields = ", ".join(f"`{name}`" for name in compared.immutable_fields) or "a field that differs"
-    message = f"{fields} cannot be changed while it lives"
-    suffix = "cannot be changed while it lives"
+    fields = ", ".join(f"`{name}`" for name in compared.immutable_fields) or "a changed field"
+    suffix = "is immutable" if len(compared.immutable_fields) <= 1 else "are immutable"
+    message = f"{fields} {suffix}"
     field_messages = tuple(
-        (name, sanitize(f"`{name}` {suffix}")) for name in compared.immutable_fields
+        (name, sanitize(f"`{name}` is immutable")) for name in compared.immutable_fields
     )
     return (
         step,
