@@ -142,7 +142,7 @@ def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None
 async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Deletion:
     """Plan the deletion of a unit: the tracked objects in its journal or in Git.
 
-    If the policy of the unit confirms, objects that require a confirmation are deleted as well.
+    If the policy of the unit confirms, objects that require a confirmation are also deleted.
     """
     manifests, unit = unit_manifests.manifests, unit_manifests.manifests.unit
     confirmed = unit.policy.confirmed

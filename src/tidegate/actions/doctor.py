@@ -24,7 +24,7 @@ from tidegate.render.kustomize import find_tool
 VERSION_LIMITS = Limits(time=Ms(10 * SECOND))
 
 
-# kubectl says its own version before that of its kustomize.
+# kubectl prints its own version before that of Kustomize.
 _VERSION = lazy_regex(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
 
 
@@ -110,7 +110,7 @@ async def _check_program(tool: RequiredTool) -> ToolCheck:
 
 async def _read_version(program: str, *arguments: str) -> str:
     """Return the version that a program prints, or ""."""
-    # Not a word to the network: some programs look for a newer one of themselves.
+    # Disable network access: sops looks for a newer version of itself.
     environment = {"SOPS_DISABLE_VERSION_CHECK": "1"}
     try:
         result = await run(

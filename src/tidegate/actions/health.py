@@ -90,7 +90,7 @@ class FileJudge(msgspec.Struct, frozen=True):
     cel: ScriptWorkers | None
 
     async def evaluate(self, document: Document, ref: Ref) -> FileVerdict:
-        """Judge an object: CEL expressions first, then scripts and built-in checks as in Argo CD.
+        """Evaluate an object: CEL expressions first, then scripts and built-in checks like Argo CD.
 
         A script wins over everything except a pending deletion.
         """
@@ -233,7 +233,7 @@ def _object_ref(document: Document) -> Ref:
 
 
 def current_time() -> Ms:
-    """Return the current time by the file system clock: there is no World to ask."""
+    """Return the current time of this machine: there is no World with a clock."""
     with tempfile.TemporaryFile() as file:
         return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS_PER_MS)
 
@@ -267,7 +267,7 @@ class _HealthTest(NamedTuple):
 async def run_tests(folder: Path) -> list[ScriptTest]:
     """Run every test below a directory, in the order of their names."""
     tests = _find_tests(folder)
-    # A body is for the script of its own kind, wherever the test stands, as in Argo CD.
+    # The script of the object's kind is used, wherever the test is, like in Argo CD.
     rules = LuaRules.from_scripts((_rule_key(test), test.script) for test in tests)
     async with lua_workers() as lua:
         return [await _run_test(lua, test, rules) for test in tests]
@@ -283,7 +283,7 @@ def _find_tests(folder: Path) -> list[_HealthTest]:
 
 
 def _rule_key(test: _HealthTest) -> str:
-    """Return `group/kind` from the names of the directories; a leading `_` stands for any text."""
+    """Return `group/kind` from the names of the directories; a leading `_` means any text."""
     *_, group, kind = Path(test.script.location.name if test.script.location else "").parent.parts
     return "/".join("*" + name[1:] if name.startswith("_") else name for name in (group, kind))
 

@@ -70,7 +70,7 @@ def context_names(kubeconfig: str | None) -> list[str]:
 
 
 def _check_version(outcome: Outcome, *, server: str, location: Location) -> None:
-    """Raise ClusterError if the server cannot be reached or is no Kubernetes API server."""
+    """Raise ClusterError if the server cannot be reached or is not a Kubernetes API server."""
     if is_error(outcome) and not isinstance(outcome, NotServed):
         raise error_from_outcome(outcome, f"connecting to `{server}`", location=location)
     if not (isinstance(outcome, RawResponse) and read_kube_version(outcome.body)):

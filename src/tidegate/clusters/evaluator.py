@@ -1,4 +1,4 @@
-"""The evaluator that the engine uses to judge, compare and validate objects."""
+"""The evaluator of the engine: health, comparison and validation of objects."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
     """The label by which Argo CD tracks its objects; empty if it uses the annotation."""
 
     def health_script(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> RunWorker | None:
-        """Return the script that judges an object: the unit's CEL, the repository's CEL, then Lua.
+        """Return the health script of an object: CEL of the unit or the repository, else Lua.
 
-        None where no script applies. Flux judges Jobs by its built-in rule first, unless the
+        None if no script applies. Flux checks Jobs with its built-in rule first, unless the
         unit impersonates an account or targets a remote cluster.
         """
         policy = unit.policy

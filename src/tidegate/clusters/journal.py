@@ -129,7 +129,7 @@ async def _reject_active_rollout(
         try:
             holder = read_head(live).holder
         except ClusterError:
-            continue  # it is what is to be mended
+            continue  # the damaged record to be rebuilt
         if holder and await get_objects(world, (lease_ref(holder),), cluster=unit.cluster):
             problem = f"`{holder}` is rolling out the unit and uses its journal"
             hint = "wait until the rollout has finished, or stop it"

@@ -37,8 +37,8 @@ async def get_objects(
 ) -> list[LiveObject]:
     """Return the live ones of these objects, in the same order. Raises ClusterError.
 
-    An object is the same in all versions of its kind: one whose version is no longer served is
-    read in a version that is.
+    An object is the same in all versions of its kind: if its version is not served any more, it is
+    read in a served version.
     """
     (catalogue,) = await send_requests(world, Discover(), cluster=cluster)
     kinds = catalogue.kinds if isinstance(catalogue, ApiResources) else ()

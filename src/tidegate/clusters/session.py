@@ -238,7 +238,7 @@ async def open_session(
                 evaluator, expressions=CelRules.from_expressions(targets.expressions)
             )
         stack.callback(evaluator.jq.close)
-        if render_settings.worker_pool is None:  # what is rendered once more finds its workers warm
+        if render_settings.worker_pool is None:  # later renders reuse warm workers
             worker_pool = WorkerPool(render_settings.cores, offline=render_settings.offline)
             render_settings = replace(
                 render_settings, worker_pool=await stack.enter_async_context(worker_pool)

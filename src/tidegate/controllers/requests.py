@@ -213,7 +213,7 @@ async def await_resumed(
 
 
 def _print_result(response: ControllerResponse, message: str, print_line: PrintLine) -> None:
-    """Print the last line: the result, in the controller's words."""
+    """Print the last line: the result that the controller reports."""
     is_done = response.state is RequestState.DONE
     print_line(f"✔ {sanitize(message)}" if is_done else f"✗ {sanitize(response.message)}")
 

@@ -1,7 +1,7 @@
-"""Suspends and resumes units and sources in their cluster.
+"""Suspension and resumption of units and sources in their cluster.
 
 unit resource     where the cluster has it: with the fields of its dialect
-record            else: a ConfigMap of Tidegate beside the unit's journal
+record            else: a ConfigMap of Tidegate next to the journal of the unit
 """
 
 from __future__ import annotations

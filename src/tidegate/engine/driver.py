@@ -310,7 +310,7 @@ class Driver:
 
     def _on_lease_lost(self, unit: UnitId, reason: str) -> None:
         self.is_superseded = True
-        if self._started:  # before that, what was lost is told behind the beginning
+        if self._started:  # before the start, lost units are reported afterwards
             self._inbox.append(messages.StopRequested(reason, unit))
 
     def _emit_unit_event(self, event_type: EventType, unit: UnitId, message: str) -> None:
@@ -323,7 +323,7 @@ class Driver:
             self._inbox.append(messages.ApprovalGranted(unit=approved))
         object_ref = self._context.live_cache.apply_watch_event(cluster, event)
         if object_ref is None or not self._started or object_ref not in self._context.owners:
-            return  # what is about to be pruned is looked at before it has a step
+            return  # prune candidates are watched before they have a step
         self._procedures.run(
             self._context.evaluate_health(object_ref, event.live), self._inbox.append
         )
@@ -337,7 +337,7 @@ class Driver:
             self._wake_at = decision.wake_at
             for command in decision.commands:
                 self._executor.execute(command)
-            # The end is told here: the journal must know by then which gates opened last.
+            # Events are emitted after the commands: the journal must have the last open gates.
             for event in decision.events:
                 self._emit_event(event)
 

@@ -190,7 +190,7 @@ class CommandExecutor:
                 break
         self._acquiring.discard(name)
         if not context.leases.has(name):
-            return None  # it was let go of meanwhile, and that was told
+            return None  # released in between, which was reported
         if preparation is None:
             return messages.LeaseAcquired(name)
         for object_failure in preparation.failures:
@@ -508,7 +508,7 @@ class CommandExecutor:
         if command.hooks:
             self._procedures.run(self._save_hook_verdicts(command), self._send_input)
         elif any(item.expires for item in step_items(context.steps[command.step])):
-            # Soon the journal is all that is left of them.
+            # These objects expire soon, and then only the journal has their result.
             lease = context.leases[context.steps[command.step].unit]
             self._procedures.run(lease.flush(context.world.now), lambda _: None)
 

@@ -1,6 +1,6 @@
 """Fences: does a health verdict refer to what was applied? Pure checks of one object.
 
-One table says how each kind shows that its status is current. Other kinds are checked by their
+One table lists how each kind shows that its status is current. Other kinds are checked by their
 `observedGeneration`, if they have one. Without it, built-in Kubernetes kinds have no status
 that lags behind, and custom resources get some time to write one.
 """
@@ -37,7 +37,7 @@ _CHECKS_BY_GROUP: dict[str, dict[FreshnessCheck, tuple[str, ...]]] = {
     },
     "batch": {FreshnessCheck.UID: ("Job",)},
     "policy": {FreshnessCheck.OBSERVED_GENERATION: ("PodDisruptionBudget",)},
-    # Released autoscalers have no generation, and tell of none that they have seen.
+    # Released HorizontalPodAutoscalers have no generation and report no observed one.
     "autoscaling": {FreshnessCheck.STATUS_CHANGED: ("HorizontalPodAutoscaler",)},
     "networking.k8s.io": {FreshnessCheck.STATUS_CHANGED: ("Ingress",)},
     "apiregistration.k8s.io": {FreshnessCheck.STATUS_CHANGED: ("APIService",)},

@@ -122,6 +122,6 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         cluster = name.cluster if unit is None else unit.destination.cluster
         stored = await read_journal(PlannedUnit(id=name, cluster=cluster), self.session.world)
         refs = [ref for ref, entry in stored.journal.entries.items() if not entry.hook]
-        # What was about to be written is in a journal, too.
+        # The journal also has objects that were planned but not written.
         live_objects = await get_objects(self.session.world, sorted(refs), cluster=cluster)
         return [live.ref for live in live_objects] if stored.secrets else None

@@ -108,7 +108,7 @@ class SavedPlan:
                 raise PlanError("plan.target", problem, location=self._location, hint=hint)
 
     def restore(self, fresh: Plan) -> Plan:
-        """Return the saved plan, with bodies taken from a freshly rendered plan.
+        """Return the saved plan, with bodies from a freshly rendered plan.
 
         Raises PlanError with the differences if the two plans are not equal.
         """

@@ -1,4 +1,4 @@
-"""Status of units and their objects: compared with Git and judged for health."""
+"""Status of units and their objects: the difference to Git, and their health."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _judge_units(plan: Plan, verdicts: dict[ClusterRef, Verdict]) -> None:
     refs_by_unit: dict[UnitId, list[ClusterRef]] = {}
     for step in plan.steps:
         refs_by_unit.setdefault(step.unit, []).extend(_refs_without_hooks(step))
-    # What a unit brings is planned behind it, so that the last ones are known first.
+    # The objects of a unit come after its resource, so read the plan backwards.
     for step in reversed(plan.steps):
         for cluster_ref in _refs_without_hooks(step):
             ref = cluster_ref.ref

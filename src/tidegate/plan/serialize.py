@@ -1,9 +1,8 @@
 """Plans as JSON documents, without secret values.
 
 An object with a secret is replaced by a MAC with a key of the user, and every digest that covers it
-is encrypted with that key: nobody without the key can try out short values. To run a saved plan,
-the
-objects are rendered again and passed in; a difference is an error.
+is encrypted with that key, so that short values cannot be guessed without the key. To run a saved
+plan, the objects are rendered again and passed in; a difference is an error.
 """
 
 from __future__ import annotations

@@ -321,7 +321,7 @@ async def resolve_health_checks(
 ) -> tuple[list[RenderedUnit], list[Finding]]:
     """Return the units with their health checks in served versions, and findings.
 
-    Flux looks up group and kind only, so that an old version works there as well.
+    Flux matches group and kind only, so an old version works there, too.
     """
     findings: list[Finding] = []
     resolved: list[RenderedUnit] = []

@@ -1,9 +1,9 @@
 """Helm `lookup` calls for objects that the same rollout deploys.
 
-A template may find another object when its release is due than when it is planned. Where
-nothing was found, and a unit of the rollout deploys the object, a finding says so. A chart that
-cannot be rendered without the object is planned without its objects until then. If no unit
-deploys it, the release is faulty.
+A template may find other objects when its release starts than when it is planned. If it found
+nothing, and a unit of the rollout deploys the object, there is a finding. A chart that cannot be
+rendered without the object is planned without its objects until then. If no unit deploys the
+object, the release is faulty.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _items(answer: LookupResult) -> list[dict[str, Json]]:
 
 
 def _matches(ref: Ref, lookup: LookupPath, plurals: dict[Kind, str]) -> bool:
-    if not lookup.plural:  # nobody serves the group: its definitions come first
+    if not lookup.plural:  # the group is not served; its CRDs come first
         group = lookup.api_version.rpartition("/")[0]
         defines = (ref.kind.group, ref.kind.name) == CRD
         return defines and ref.name.partition(".")[2] == group

@@ -398,7 +398,7 @@ def _read_unit(
     manifests = tuple(unit_index.link_unit_resource(manifest, unit, kinds) for manifest in waiting)
     unit_manifests = UnitManifests(msgspec.structs.replace(parsed, manifests=manifests), rendered)
     errors: list[TidegateError] = [*_duplicate_key_errors(unit, rendered), *parse_errors]
-    # Of a release there may be hooks alone, and none of them for what is about to be done.
+    # A release may consist of hooks only, none of which runs in the next action.
     has_hooks = unit.policy.release is not None and bool(rendered.documents)
     is_valid = not errors and unit_manifests.is_complete and not has_hooks
     if is_valid and (empty_error := _empty_prune_error(unit_manifests.manifests)):

@@ -55,7 +55,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     reason: str
     finding: Finding | None = None
-    """The finding that says so, where there is one."""
+    """The finding with this reason, if there is one."""
 
     @classmethod
     def from_finding(cls, finding: Finding) -> Fault:
@@ -128,11 +128,10 @@ async def make_plan(
 ) -> PlanResult:
     """Return the plan of these unit trees, limited to the named resources.
 
-    Live objects that are not in the plan are pruned, so that the plan must be complete where a
-    unit prunes. Without `semantics` each unit runs with those of its dialect.
-    `excluded`: by unit, its error; where given, units in a dependency cycle are excluded as
-    well.
-    `is_removal`: the units are deleted, so that project rules and sync windows do not apply.
+    Live objects that are not in the plan are pruned, so the plan must be complete if a unit
+    prunes. Without `semantics` each unit runs with those of its dialect.
+    `excluded`: by unit, its error; if given, units in a dependency cycle are also excluded.
+    `is_removal`: the units are deleted, so project rules and sync windows do not apply.
     """
     members = [
         _apply_semantics(member, semantics)
@@ -283,7 +282,7 @@ def _with_rolling_step(member: RenderedUnit) -> RenderedUnit:
     """Return the unit with its RollingSync step, if that applies.
 
     With Argo CD semantics RollingSync must be enabled. A step ends when its units are healthy,
-    so that their last waves gate as well. Argo CD's syncs have ended by then: it waits without
+    so their last waves are also gates. Argo CD's syncs have ended by then: it waits without
     a limit until the Applications are Healthy.
     """
     unit, step = member.unit, member.unit.rolling_sync_step

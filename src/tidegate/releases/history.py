@@ -94,7 +94,7 @@ class HelmHistory(msgspec.Struct):
     lookups: Mapping[UnitId, UnitLookups] = msgspec.field(default_factory=dict)
     """Lookups of the templates of releases that are about to start."""
     stores_charts: bool = True
-    """Whether records contain the chart as well."""
+    """Whether records also contain the chart."""
     on_remediation: Callable[[PlanFragment], None] | None = None
     """Receives the remediation steps: earlier revisions contain secret values to redact."""
 

@@ -53,7 +53,7 @@ def find_pending_releases(
 ) -> Iterator[Finding]:
     """Yield a finding for each release whose last revision another tool left pending.
 
-    Helm refuses to work on such a release.
+    Helm rejects actions on such a release.
     """
     newest: dict[tuple[str, str], dict[str, Json]] = {}
     for metadata in (get_mapping(object_body(record), "metadata") for record in records):

@@ -1,7 +1,7 @@
-"""Units that were removed from Git while their parent is still there.
+"""Units that were removed from Git while their parent still exists.
 
-Their objects are deleted if the parent prunes and the unit cascades: as the live unit resource
-says, or else the record. Otherwise the objects are kept, with a finding.
+Their objects are deleted if the parent prunes and the unit cascades: as set in the live unit
+resource, or else in the record. Otherwise the objects are kept, with a finding.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ async def _plan_removal(
     entries = (await read_journal(unit, session.world)).journal.entries
     uninstall_hooks, released = await read_uninstall(removed_unit.unit, session)
     live_objects = await get_objects(session.world, {*entries, *released}, cluster=unit.cluster)
-    hooks = removed_unit.origin.release is None  # those of a release go by their own policies alone
+    hooks = removed_unit.origin.release is None  # release hooks follow their own delete policies
     candidates = (
         removal_candidate(object_body(live), unit, deleted_ids, hooks=hooks)
         for live in live_objects
@@ -175,7 +175,7 @@ def _find_removed_units(
     session: Session,
     suspended: Collection[UnitId],
 ) -> list[_RemovedUnit]:
-    """Return the removed units whose parents are fully known, or removed as well.
+    """Return the removed units whose parents are fully known, or also removed.
 
     `suspended`: Flux only removes the finalizers of suspended units, and keeps their objects.
     """
@@ -197,7 +197,7 @@ def _find_removed_units(
     recorded = {origin.unit for origin, _ in origins} | plan_result.all_units
 
     def deletes_objects(unit_origin: UnitOrigin) -> bool | None:
-        """Return whether the unit's objects are deleted; None where no parent can tell."""
+        """Return whether the unit's objects are deleted; None if no parent decides it."""
         if unit_origin.parent in prunes:
             return unit_origin.cascades and prunes[unit_origin.parent]
         if unit_origin.grandparent in prunes and unit_origin.parent not in recorded:

@@ -1,6 +1,6 @@
 """Uninstall of releases whose units were removed from Git or moved.
 
-The record of a release says which objects are deleted and which hooks run before and after, as
+The record of a release lists the objects to delete and the hooks to run before and after, like
 for `helm uninstall`. HelmReleases that Flux deployed are found without a Tidegate record:
 
     Kustomization ── status.inventory ──▶ HelmRelease ── status.history ──▶ Helm records
@@ -128,7 +128,7 @@ HELM_CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
 async def find_leftover_releases(
     units: Iterable[PlannedUnit], known_units: Collection[UnitId], session: Session
 ) -> list[tuple[UnitOrigin, str]]:
-    """Return HelmReleases in the inventories of these units that are no known units, by cluster."""
+    """Return HelmReleases in the inventories of these units that are unknown units, by cluster."""
     parents = {unit.id: unit for unit in units if unit.id.kind in FLUX_GROUPS}
     leftovers: list[tuple[UnitOrigin, str]] = []
     for unit_id, kustomization in (await read_unit_resources(parents, session)).items():

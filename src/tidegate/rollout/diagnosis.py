@@ -202,7 +202,7 @@ class _ClusterDiagnosis:
         step = find_step(self._context.plan, ref, self._cluster)
         item = find_item(step, ref) if step else None
         raw = live.body if live else item.body if item else b""
-        body: JsonObject = msgspec.json.decode(raw or b"{}")  # what is awaited has no text
+        body: JsonObject = msgspec.json.decode(raw or b"{}")  # an awaited object has no body
         return body
 
     async def _query(self, *requests: Request) -> tuple[Outcome, ...]:

@@ -1,6 +1,6 @@
-"""Explains why gates wait: why the pods of an object do not run, in one sentence.
+"""Causes of waiting gates: why the pods of an object do not run, in one sentence.
 
-A verdict says that a Deployment has 0 of 3 replicas. The reason is in its pods and their
+A verdict shows that a Deployment has 0 of 3 replicas. The reason is in its pods and their
 Events. An observer queries them during the rollout, and no gate waits for it.
 """
 
@@ -86,7 +86,7 @@ class GateExplainer(BackgroundObserver):
         try:
             (evidence,) = await collect_evidence(self.world, [cluster_ref], self._context())
         except ClusterError:
-            return  # the rollout will say so, if it matters
+            return  # the rollout reports it if it matters
         cause, key = find_cause(evidence), (step.id, ref)
         if cause == self._causes.get(key, "") or ref not in step.waits:
             return

@@ -265,7 +265,7 @@ class Replanner(msgspec.Struct):
             server = group.create_task(self._serve_requests(driver, digest))
             try:
                 result = await drive(driver, until=until)
-            except TidegateError as error:  # as it is, and not in a group
+            except TidegateError as error:  # keep it out of an ExceptionGroup
                 failure = error
             self._start_work()
             self._is_stopped = True
@@ -336,7 +336,7 @@ class Replanner(msgspec.Struct):
         if refresh is None or not refresh.is_last or self.simulated_world is None:
             return False
         self._drop_checks()
-        self._is_check_queued = True  # whoever waits for it here hears of it
+        self._is_check_queued = True  # the check runs below
         self._end_work()
         try:
             await new_clusters.wait_for_secrets()

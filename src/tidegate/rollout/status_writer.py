@@ -6,7 +6,7 @@
        │
     patch                 only the differences; none where nothing changed
 
-A second run in which nothing has changed writes nothing: a new timestamp alone is no change.
+A second run without changes writes nothing: a new timestamp alone is not a change.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class UnitStatuses(msgspec.Struct, frozen=True):
     def build_patch(self, progress: UnitProgress, unit_resource: JsonObject) -> StatusPatch | None:
         """Return the patch that updates a status; None where the status is up to date."""
         if progress.is_valid and progress.unit not in self.source_revisions:
-            return None  # what it would bring was taken to be there
+            return None  # the unit is unavailable and its objects are assumed
         status_format, previous = (
             STATUS_FORMATS[progress.unit.kind],
             get_mapping(unit_resource, "status"),

@@ -119,8 +119,8 @@ async def open_with_assumptions(
 ) -> AsyncIterator[tuple[Session, Workspace, tuple[MissingDependency, ...]]]:
     """Open a session and a workspace, with the missing dependencies of simulated clusters.
 
-    The clusters then have the assumed objects, unless `greenfield` is set. Charts see which
-    kinds exist and may render more dependencies, so this is repeated until nothing new is
+    The clusters then have the assumed objects, unless an empty cluster is requested. Charts see
+    which kinds exist and may render more dependencies, so this is repeated until nothing new is
     missing. Alternative root units have different dependencies: for them nothing is assumed.
     """
     missing: tuple[MissingDependency, ...] = ()

@@ -1,7 +1,7 @@
 """Background process of a long-running simulated cluster: start, find and stop.
 
 Its directory holds a file with the process id, locked while the process runs; the kubeconfig;
-and its error output. The lock tells a running process from a dead one. No heavy module is
+and its error output. The lock distinguishes a running process from a dead one. No heavy module is
 imported here, so that starting and stopping are fast.
 """
 
@@ -40,7 +40,7 @@ class StartResult(NamedTuple):
 
 @contextmanager
 def lock_directory(directory: Path) -> Iterator[None]:
-    """Hold the lock on the file with the process id. Raises ClusterError if it is taken."""
+    """Hold the lock on the file with the process id. Raises ClusterError if it is locked."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = directory / PID_FILE
     with path.open("a+b") as file:
@@ -101,7 +101,7 @@ async def stop(directory: Path) -> None:
         raise _not_running_error(path) from None
     with file:
         if _lock(file):
-            path.unlink(missing_ok=True)  # its process was killed
+            path.unlink(missing_ok=True)  # the process was killed
             raise _not_running_error(path)
         os.kill(int(file.read()), signal.SIGTERM)
         try:

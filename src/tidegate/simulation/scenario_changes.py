@@ -141,7 +141,7 @@ class ScenarioChanges(msgspec.Struct):
     async def replan(self) -> PlanResult:
         """Return the plan of the current revision."""
         newer_request = self.commits and self.commits.request_at(self.request, self._elapsed)
-        plan = self.plan_result.plan  # each try of a release is another revision
+        plan = self.plan_result.plan  # each attempt of a release is a new revision
         if newer_request or regenerates_during_rollout(plan) or has_releases(plan):
             self.workspace, newly_missing = await reload_with_assumptions(
                 self.session, newer_request or self.request

@@ -94,7 +94,7 @@ class ClusterLookups:
     async def __call__(self, unit: Unit, path: str) -> LookupResult:
         """Return the response to an API path; not found is a response.
 
-        Raises where the cluster refuses.
+        Raises if the cluster rejects the request.
         """
         lookup, cluster = (
             parse_lookup_path(path),

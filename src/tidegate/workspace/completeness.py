@@ -1,10 +1,9 @@
-"""The finding about incomplete inputs: a preview without them proves less than it seems to.
+"""The finding about missing inputs, which make the result of a preview incomplete.
 
 A unit whose source is elsewhere is assumed to be healthy, like all external dependencies, and so
 are the values of Secrets without a key. A missing input of a chart or an overlay, and a value that
 the given key does not decrypt, is an error: nothing was checked without it. So is a repository of
-which no unit could be rendered. Such an error counts for every command, also for those that prove
-nothing.
+which no unit could be rendered. Every command reports such an error.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ERROR_CODES = frozenset({WRONG_KEY, "render.sops.metadata"})
 
 
 UNAVAILABLE_UNIT_CODES = frozenset({"units.unavailable", "appset.unavailable"})
-"""Codes of findings about units that could not be rendered, where that is no error."""
+"""Codes of findings about units that could not be rendered, if that is not an error."""
 
 
 def workspace_findings(workspace: Workspace) -> tuple[Finding, ...]:

@@ -42,7 +42,7 @@ def load_config(path: Path) -> Config:
 def read_config(path: Path, root: Path) -> Config:
     """Return the closest configuration from a path up to its repository root.
 
-    Raises all errors of the file. Empty where there is no file.
+    Empty if there is no file. Raises all errors of the file.
     """
     root, file = root.resolve(), _closest_file(path.resolve(), root.resolve())
     if file is None:

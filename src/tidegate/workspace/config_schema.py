@@ -143,7 +143,7 @@ def _check_repositories(config: ConfigSchema, location: ConfigLocation) -> Itera
     for address, path in config.repositories.items():
         field = ("repositories", address)
         if _has_password(address):
-            yield from _check_address(address, field[:1])  # a place would show the password
+            yield from _check_address(address, field[:1])  # the location would contain the password
             continue
         yield from _check_address(address, field)
         yield from (problems := [*_check_path(path, field, location)])

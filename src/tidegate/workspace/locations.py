@@ -60,7 +60,7 @@ def locate_in_template_patch(
     line_index, patch_line = start.line + key_match.line, lines[key_match.line]
     file_lines = content.decode(errors="replace").splitlines()
     if line_index >= len(file_lines) or file_lines[line_index].strip() != patch_line.strip():
-        return patch_location  # it is not written line by line
+        return patch_location  # the patch is not a block scalar
     column = len(file_lines[line_index]) - len(file_lines[line_index].lstrip()) + 1
     return Location(patch_location.name, line_index + 1, column, patch_location.field)
 
@@ -86,7 +86,7 @@ def _find_key(lines: Sequence[str], key: str, start: int, indent: int) -> int | 
         if _DIRECTIVE.fullmatch(line):
             continue
         if _indent(line) + line.lstrip().startswith("- ") <= indent:
-            return None  # items may stand as far left as the key of their list
+            return None  # list items may have the indentation of their key
         indents = indents or {_indent(line), _indent(line.replace("-", " ", 1))}
         if pattern.match(line) and _indent(line) in indents:
             return number
@@ -156,7 +156,7 @@ class SourceFile:
         return Location(self.name, at + 1, indent + 1, format_path(path))
 
     def _name_score(self, start: int, name: str) -> int:
-        """Return how well the first name after a line matches, in literal letters."""
+        """Return how closely the first name after a line matches, in literal letters."""
         following_lines = self.lines[start : start + NAME_DISTANCE]
         name_match = next(
             (candidate for line in following_lines if (candidate := NAME_LINE.search(line))), None

@@ -309,7 +309,7 @@ def stdin_manifests() -> Iterator[str]:
     """Write standard input to a temporary manifest file and yield its path."""
     content = sys.stdin.buffer.read()
     with scratch_directory() as folder:
-        file = folder / STDIN_FILE  # in a directory whose name is the same each time
+        file = folder / STDIN_FILE  # a stable directory name
         file.parent.mkdir()
         file.write_bytes(content)
         add_root(str(file.parent), lambda name: name if name == file.name else None)

@@ -286,7 +286,8 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
             session.registered_clusters[resolved_cluster, namespace] = clusters_from_secrets(
                 (objects or {}).values()
             )
-        return objects or None if target.simulation else objects  # it knows no Argo CD by itself
+        # A simulated cluster without such objects does not mean that Argo CD has none.
+        return objects or None if target.simulation else objects
 
     session.registered_clusters.clear()
     discovery = await discover(request, settings, get_capabilities, list_live)

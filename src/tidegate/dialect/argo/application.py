@@ -167,7 +167,7 @@ def _sources(
 def _check_refs(
     source_bodies: tuple[tuple[FieldPath, JsonObject], ...], collector: FindingCollector
 ) -> None:
-    """Check that refs are words, unique, and of Git; and that values files use known refs."""
+    """Check that refs are valid, unique and of Git sources; values files must use known refs."""
     if not source_bodies or "sources" not in source_bodies[0][0]:
         return
     sources_with_ref = [

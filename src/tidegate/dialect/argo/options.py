@@ -130,7 +130,7 @@ def _propagation(options: tuple[str, ...]) -> Propagation:
 
 
 def _permission(options: tuple[str, ...], name: str, default: Permission) -> Permission:
-    """Return the permission that an option sets; the default if the option is not there."""
+    """Return the permission that an option sets; the default without the option."""
     value = _option_value(options, name)
     return default if value is None else PERMISSIONS.get(value, Permission.YES)
 

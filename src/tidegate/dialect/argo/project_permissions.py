@@ -79,10 +79,9 @@ def check_destination(scope: ProjectScope, namespace: str) -> ProjectViolation |
 
 
 def is_decision_certain(scope: ProjectScope, namespace: str) -> bool:
-    """Return whether the decision holds whatever the unknown server or name of the cluster is.
+    """Return whether the decision is the same for any unknown server or name of the cluster.
 
-    Where only project-scoped clusters are permitted, the registered clusters are unknown as
-    well.
+    If only project-scoped clusters are permitted, the registered clusters are also unknown.
     """
     decisions = [
         _destination_decision(scope, namespace, guess=guess) is True for guess in (True, False)
@@ -242,7 +241,7 @@ def _matches_name(pattern: str, name: str) -> bool:
 
 
 def matches_kind(rule: KindRule, ref: Ref, *, named: bool) -> bool:
-    """Return whether a rule matches an object; `named`: the name counts as well."""
+    """Return whether a rule matches an object; `named`: the name must match, too."""
     kind = ref.kind
     if not (_matches_name(rule.kind, kind.name) and _matches_name(rule.group, kind.group)):
         return False

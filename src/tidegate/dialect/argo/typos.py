@@ -58,7 +58,7 @@ OTHER_ANNOTATIONS = frozenset(
 """Known annotations that do not affect the order."""
 SIMILARITY_CUTOFF = 0.85
 NAME_HINTS = ("argo", "helm.sh")
-"""Texts that occur in the names of these annotations, even if misspelt."""
+"""Substrings of the names of these annotations, even if misspelt."""
 
 
 def find_annotation_typos(document: Document, order: Order) -> Iterator[Finding]:

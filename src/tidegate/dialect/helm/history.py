@@ -226,7 +226,7 @@ def record_tests(
         (get_text(hook, "kind"), get_text(hook, "name"))
         for hook in enabled_tests(revision, release_spec.test)
     }
-    # What is a test may have run before as a hook.
+    # A test may also have run as another hook before.
     ran = (run for run in outcome.hooks if run.is_test)
     runs = [run for run in ran if (run.ref.kind.name, run.ref.name) in tests]
     if not runs:

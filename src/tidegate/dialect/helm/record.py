@@ -61,7 +61,7 @@ PENDING = frozenset(
         ReleaseStatus.PENDING_ROLLBACK,
     }
 )
-"""Statuses of an action in progress or interrupted: Helm starts no other action meanwhile."""
+"""Statuses of an action in progress or interrupted: Helm starts no other action during it."""
 _STATUSES = {status.value: status for status in ReleaseStatus}
 _ESCAPED_SLASH = "__"
 _LABEL = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -79,7 +79,7 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
     """When it was first stored, in seconds."""
 
     def __repr__(self) -> str:
-        # Values may be secret, and what is printed ends in logs.
+        # Values may be secret, and printed text ends up in logs.
         return f"ReleaseRecord({self.name}.v{self.number}, {self.status})"
 
     @property

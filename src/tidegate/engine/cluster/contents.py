@@ -51,7 +51,7 @@ def find_collateral(
 
 
 def collateral_message(refs: list[Ref]) -> str:
-    """Describe what is deleted as well, and how to permit that."""
+    """Describe the objects that are also deleted, and how to allow it."""
     names = ", ".join(map(str, refs[:MAX_NAMES]))
     more = f" and {len(refs) - MAX_NAMES} more" if len(refs) > MAX_NAMES else ""
     count = "an object" if len(refs) == 1 else f"{len(refs)} objects"

@@ -26,7 +26,7 @@ SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 UNIT_LABEL, MARKER_VALUE = "tidegate.dev/unit", "unit"
 JOURNAL_LABEL = "tidegate.dev/journal"
-"""Label that says whether a Secret is the head of a journal or a part."""
+"""Label for whether a Secret is the head of a journal or a part."""
 JOURNAL_KEY = "journal.json"
 PAGE_SIZE = 500
 MAX_PARTS = 1_000
@@ -101,7 +101,7 @@ def read_content(live: LiveObject, content_type: type[Content]) -> Content:
 
 
 def damaged_error(ref: Ref, cause: str) -> ClusterError:
-    """Return the error for an unreadable record: without it, pruning would leave objects behind."""
+    """Return the error for an unreadable record: without it, pruning would miss objects."""
     problem = (
         f"cannot read the journal of the unit: {cause}; the objects to prune, the finished hooks"
         " and the open gates are unknown"

@@ -74,7 +74,7 @@ class UnitLease(msgspec.Struct):
     _written_plan: str = ""
     """Plan that the record has named since our last write."""
     _has_slot: bool = False
-    """Whether the unit has its slot, which the journal must say before anything is written."""
+    """Whether the unit has its slot, which must be in the journal before the first write."""
     _registered: tuple[int, str, bool] = (0, "", False)
     """Journal contents: number of objects, desired digest, and whether the unit has a slot."""
     _was_registered: bool = False

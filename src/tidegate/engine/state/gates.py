@@ -27,7 +27,7 @@ class GateDecision(StrEnum):
     OPENS = "opens"
     WAITS = "waits"
     PROBES = "probes"
-    """The object is healthy, but its service must be probed; the probe says what it waits for."""
+    """The object is healthy, but its service must be probed; the probe reports the reason."""
     FAILS = "fails"
 
 

@@ -220,7 +220,7 @@ def fail_step(context: DecisionContext, step: StepRun, failure: Failure) -> None
     """Retry a step if that is useful; otherwise fail it and skip what waits for it."""
     retry, unit = step.semantics.retry, step.unit
     if unit.stop_reason:
-        return  # what is left of it is given up when nothing of it is under way
+        return  # the rest is abandoned when its running steps have ended
     if step.step.is_test and unit.unit.policy.ignore_test_failures:
         _ignore_failed_test(context, step, failure.message)
         return
@@ -282,7 +282,7 @@ def _retry(context: DecisionContext, step: StepRun, delay: Ms, failure: Failure)
     for retried in steps:
         for after in retried.after if retried.state is StepState.PASSED else ():
             if not is_independent_child(retried, after):
-                after.unmet_edges += 1  # of another unit, which may not have begun
+                after.unmet_edges += 1  # also in units that have not started
         reset_step(retried)
     free_idle_slot(context, step.unit)
     for retried in steps:

@@ -130,7 +130,7 @@ def handle_status_read(context: DecisionContext, trigger: messages.StatusRead) -
         return
     step.is_reading_status, step.has_fresh_status = False, True
     if step.state is StepState.GATING:
-        step.next_check_at = None  # it was asked for out of turn
+        step.next_check_at = None  # the check is early
         check_gate(context, step)
     step.has_fresh_status = False
 

@@ -247,7 +247,7 @@ class StatusWriter:
                 tracker.is_missing = True
                 return
             if tracker.result != result or self._status_builder is None:
-                return  # the end is told by now
+                return  # the final status is already written
             unit_resource = object_body(live)
             progress = build_progress(self._context, self._rollout.units[name], tracker)
             patch = self._status_builder.build_patch(progress, unit_resource)

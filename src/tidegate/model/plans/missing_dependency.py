@@ -34,7 +34,7 @@ class DependencyType(StrEnum):
     PART = "part"
     """A missing part of an existing object: a key, a port, ready pods."""
     TRUST_ROOT = "trust root"
-    """A Secret that is created by hand: a key, a token."""
+    """A Secret that is created manually: a key, a token."""
 
 
 NEVER_ASSUMED = frozenset(

@@ -123,7 +123,7 @@ def failing_objects(progress: RolloutProgress) -> list[ClusterRef]:
 
 
 def refused_objects(progress: RolloutProgress) -> list[ClusterRef]:
-    """Return the objects that the cluster would refuse, each once."""
+    """Return the objects that the cluster would reject, each once."""
     objects = (_refused_object(progress, note) for note in progress.refused[:MAX_REFUSED])
     return list(dict.fromkeys(cluster_ref for cluster_ref in objects if cluster_ref is not None))
 
@@ -140,9 +140,9 @@ def pending_waits(progress: RolloutProgress) -> list[tuple[StepProgress, GateWai
 
 
 def failing_object(step: StepProgress) -> ClusterRef | None:
-    """Return the object of a step because of which it failed; None if that is not one of its own.
+    """Return the object of a step that made it fail; None if it is an object of another step.
 
-    All steps of a unit fail because of one object that the cluster refuses.
+    One object that the cluster rejects makes all steps of its unit fail.
     """
     ref = step.failed_object
     is_own = ref in step.refs or ref in step.object_results or ref in step.waits

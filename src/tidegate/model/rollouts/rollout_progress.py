@@ -54,7 +54,7 @@ class GateWait(msgspec.Struct, frozen=True, gc=False):
     reason: str
     message: str
     deadline: Ms
-    """When the gate gives up; 0 where unknown."""
+    """When the gate times out; 0 if unknown."""
     cause: str = ""
     """Why the object is not ready, where known."""
     log_lines: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class StepProgress(msgspec.Struct):
 
     @property
     def deadline(self) -> Ms:
-        """When the gate gives up; 0 where unknown."""
+        """When the gate times out; 0 if unknown."""
         return max((wait.deadline for wait in self.waits.values()), default=Ms(0))
 
     @property
@@ -150,7 +150,7 @@ class RolloutProgress:
         self.unproven: list[ObjectNote] = []
         self.refused: list[ObjectNote] = []
         self.preflight_refusals: list[Event] = []
-        """Events about objects that the cluster refused before the first step."""
+        """Events about objects that the cluster rejected before the first step."""
         self.unconfirmed_prunes: dict[Ref, None] = {}
         """Objects that are not pruned because pruning needs a confirmation."""
         self.unmanaged: dict[Ref, None] = {}

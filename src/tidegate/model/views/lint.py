@@ -35,7 +35,7 @@ class AssumedDependency(msgspec.Struct, frozen=True):
     needed_by: tuple[str, ...]
     location: Location | None = None
     is_trust_root: bool = False
-    """Whether the dependency is created by hand, such as a key."""
+    """Whether the dependency is created manually, such as a key."""
 
 
 class LintReport(msgspec.Struct, frozen=True, kw_only=True):

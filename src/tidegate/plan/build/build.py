@@ -243,7 +243,7 @@ def _unit_steps(
         set_gates(group_steps, planned, child_keys), manifests_by_step, planned, dependents
     )
     if unit.policy.regenerates_during_rollout and not steps:
-        steps = [end_step(planned)]  # by then it may bring something
+        steps = [end_step(planned)]  # it may have objects by then
     awaited = dependency_items(unit, provided)
     return [
         *([await_step(planned, AWAIT_STAGE, awaited)] if awaited else ()),

@@ -1,7 +1,7 @@
 """Order of steps as the timestamps of objects in a cluster show it.
 
-All timestamps are whole seconds of the cluster's clock, so that two in one second decide nothing.
-Only the last change of an object is known: if it changed after the rollout, it is no evidence.
+All timestamps are whole seconds of the cluster's clock, so two in the same second prove nothing.
+Only the last change of an object is known: a change after the rollout is not evidence.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ObservedOrder:
         for edge in head.edges:
             predecessors.setdefault(edge.after, []).append(edge.before)
         self._readiness: dict[str, _Readiness] = {}
-        for step in head.steps:  # those before a joint come before it
+        for step in head.steps:  # a joint is ready when its predecessors are
             readiness = _Readiness()
             for predecessor in predecessors.get(step.id, ()) if not step.objects else ():
                 readiness = readiness.merged_with(self._readiness.get(predecessor, _Readiness()))
@@ -165,9 +165,8 @@ class ObservedOrder:
     def _write_evidence(self, step: RunStep, since: Ms | None) -> Iterator[OrderEvidence]:
         for run_object, observed in self._observed(step):
             is_first = self._first_steps[ClusterRef(step.cluster, run_object.ref)] == step.id
-            if (
-                run_object.action not in WRITE_ACTIONS or not is_first
-            ):  # a namespace may be brought by several
+            # Several units may contain a namespace: only the first one counts.
+            if run_object.action not in WRITE_ACTIONS or not is_first:
                 continue
             if since is None or _whole_seconds(observed.created_at) >= _whole_seconds(since):
                 yield self._evidence(step, run_object, observed.created_at)

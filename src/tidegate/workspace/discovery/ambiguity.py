@@ -1,4 +1,4 @@
-"""Paths with several things to render, and no way to choose one of them."""
+"""Findings and errors about charts, overlays and directories that PATH does not select."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def find_nested(scan: RepositoryScan, repositories: Iterable[str] = ()) -> list[
 
 
 def nested_findings(paths: Iterable[str]) -> list[Finding]:
-    """Return the notes that these directories are not part of the directory around them."""
+    """Return the notes about directories that are not part of their parent directory."""
     return [
         Finding(
             code="units.not-included",

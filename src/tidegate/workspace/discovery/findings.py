@@ -167,7 +167,7 @@ def _merge_by_field(findings: Iterable[Finding]) -> Iterator[Finding]:
 def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
     """Yield why a unit of a repository has no objects."""
     if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
-        return  # what the user points at is an error, not a finding
+        return  # for PATH itself, this is an error and not a finding
     for error in member.result.errors:
         needed_sources = describe_needed_sources(member.unit, error)
         unrendered = f"cannot be rendered{needed_sources}: {error.problem}"

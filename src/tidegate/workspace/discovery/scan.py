@@ -1,7 +1,7 @@
 """Scan of a tree for files with units, for overlays and for charts.
 
-Nothing is rendered here. A file is parsed only if its text names a kind of Argo CD or Flux.
-Templates of charts are no manifests, and directories that start with a dot are left out.
+Nothing is rendered here. A file is parsed only if it contains a kind of Argo CD or Flux.
+Chart templates are not manifests, and directories that start with a dot are skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 CHART_FILE = "Chart.yaml"
 TEMPLATES_DIRECTORY = "templates"
 NOT_AN_OBJECT = "documents.object"
-"""Error code of a document that is no mapping, such as a list for a test: nothing applies it."""
+"""Error code of a document that is not a mapping, such as test data: no unit applies it."""
 MAX_FILE_SIZE = 32 * 1024 * 1024
 VALUES_FILE = lazy_regex(r"(?:.*/)?values[^/]*\.ya?ml")
 BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
@@ -148,7 +148,7 @@ class RepositoryScan:
     def read_documents(self, content: bytes, name: str) -> tuple[Document, ...]:
         """Return the objects of a text; those of an unchanged file that was scanned are reused.
 
-        Most files with units are applied by some unit, and so are read for it as well.
+        Most files with units are applied by some unit, so they are read twice.
         """
         is_known = "documents" in self.__dict__ and self._relevant_files[0].get(name) == content
         return (self.documents.get(name) if is_known else None) or read_documents(content, name)
@@ -349,7 +349,7 @@ def finding_from_error(error: DocumentError) -> Finding:
 
 
 def topmost(folders: Iterable[str], scan: RepositoryScan) -> list[str]:
-    """Return the directories that are no part of another one."""
+    """Return the directories that are not part of another one."""
     known = set(folders)
     return sorted(
         folder

@@ -277,7 +277,7 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
     members: dict[UnitId, RenderedUnit] = {}
     findings: list[Finding] = []
     pending = [node]
-    for current in pending:  # it grows meanwhile
+    for current in pending:  # the list grows during the loop
         known = members.setdefault(current.member.unit.id, current.member)
         if known is not current.member:
             findings.append(_duplicate_finding(known.unit, current.member.unit))

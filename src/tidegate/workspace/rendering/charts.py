@@ -182,7 +182,7 @@ async def _render_attempt(
     """Return the objects, or the dependencies that must be fetched before."""
     if mode.search_pattern and not chart_may_contain(mode.search_pattern, request):
         return SKIPPED
-    # What is found in a cluster may be secret, and something else the next time.
+    # Live objects may be secret, and may differ the next time.
     key = chart_cache_key(request, context) if mode.use_cache and not request.lookups else ""
     cached = _find_cached(key, context) if key else None
     if cached is not None:
@@ -346,6 +346,6 @@ def _secrets_in(response: LookupResult) -> Iterator[str]:
     body: dict[str, Json] = msgspec.json.decode(response.body)
     kind = get_text(body, "kind")
     if kind in ("Secret", "SecretList"):
-        # What stands in a list need not say what it is.
+        # Items of a list may have no kind.
         for secret in get_mappings(body, "items") if kind == "SecretList" else (body,):
             yield from secret_texts(decode_data({**secret, "kind": "Secret"}))

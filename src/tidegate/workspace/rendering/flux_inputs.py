@@ -75,7 +75,7 @@ class FluxInputs:
                 raise self._missing_data_error(reference, f"has no key `{reference.key}`")
             content = entries[reference.key].decode("utf-8", "replace")
             if content == PLACEHOLDER and not reference.target_path:
-                continue  # whatever stands in it, it is no such text
+                continue  # a placeholder is not valid values YAML
             name = f"{reference.kind} {self.unit.id.namespace}/{reference.name} ({reference.key})"
             references.append(
                 ValuesReference(content, name, reference.target_path, reference.literal)

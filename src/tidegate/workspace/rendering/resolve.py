@@ -196,7 +196,7 @@ def _choose_request(source: UnitSource, names: list[str] | None, root: Path) -> 
 
 
 def _require_no_values(chart: ChartRequest, source: UnitSource) -> None:
-    """Raise UsageError where values are given to a source that is no chart."""
+    """Raise UsageError if values are set for a source that is not a chart."""
     if any(not isinstance(layer, InlineValues) for layer in chart.layers):
         problem = "values are set, but the source is not a chart"
         hint = "remove `--values` and `--set`, or set PATH to a chart"

@@ -23,10 +23,10 @@ Value = TypeVar("Value")
 
 
 class MissingInput(msgspec.Struct, frozen=True):
-    """Objects that are unknown, as a missing input would add them."""
+    """Objects that are unknown because an input is missing."""
 
     description: str
-    """The objects, in words."""
+    """Description of the objects for the user."""
     error: TidegateError
     """Why the input is missing."""
 
@@ -61,7 +61,7 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
     undecrypted: tuple[TidegateError, ...] = ()
     """What no key decrypts: placeholders are in its place."""
     mac_errors: tuple[TidegateError, ...] = ()
-    """Encrypted files that were changed by hand."""
+    """Encrypted files that were modified after encryption."""
     missing_inputs: tuple[MissingInput, ...] = ()
     """Inputs that are missing, so that objects are."""
     notes: tuple[TidegateError, ...] = ()
@@ -122,10 +122,10 @@ class RenderFailure(msgspec.Struct, frozen=True):
 
 
 def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -> None:
-    """Raise for a result that may be previewed and must not be applied to a real cluster.
+    """Raise for a result that may be previewed but not applied to a real cluster.
 
-    That is one with placeholders, with missing objects, or from an encrypted file that was changed
-    by hand. With `ignore_sops_mac` the last is accepted, as Flux does.
+    Such a result has placeholders, missing objects, or an encrypted file that was modified after
+    encryption. With `ignore_sops_mac` the last one is accepted, like Flux does.
     """
     mac_errors = () if ignore_sops_mac else result.mac_errors
     raise_all(

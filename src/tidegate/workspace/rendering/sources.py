@@ -60,7 +60,7 @@ def decode_data(body: dict[str, Json]) -> dict[str, bytes]:
         try:
             decoded.setdefault(name, base64.b64decode(str(value), validate=True))
         except ValueError:
-            continue  # the server would refuse it
+            continue  # the API server would reject it
     return decoded
 
 
@@ -109,7 +109,7 @@ async def _fetch_declared(
     name = f"Secret {namespace}/{secret}"
     keyring = credentials_from_secret(entries, _origin(source), name=name) if entries else None
     if isinstance(source, BucketSource):
-        return await context.fetch(source, None, keyring)  # it knows itself what is left out
+        return await context.fetch(source, None, keyring)  # it applies its ignore rules itself
     if not parts and not declared.sparse_directories:
         return await context.fetch(source, declared.ignore, keyring)
     tree = await context.fetch(source, None, keyring)
@@ -209,10 +209,10 @@ class RemoteBase(msgspec.Struct, frozen=True):
 
 
 def parse_base(reference: str, *, submodules: bool = True) -> RemoteBase | None:
-    """Return the repository and the directory that a reference names; None if it names none.
+    """Return the repository and the directory of a reference; None if it has none.
 
-    References are parsed as by kustomize, which fetches `submodules` unless the reference says
-    otherwise.
+    References are parsed like kustomize does, which fetches `submodules` unless the reference
+    disables it.
     """
     address, _, query = reference.partition("?")
     match = _HOST.fullmatch(address)
@@ -254,9 +254,7 @@ async def _fetch_manifest(
     try:
         tree = await fetch_file(url, options)
         if not is_file:
-            read_documents(
-                (tree.root / FILE_NAME).read_bytes(), ""
-            )  # a page for people is no manifest
+            read_documents((tree.root / FILE_NAME).read_bytes(), "")  # raises for a web page
     except (SourceError, DocumentError):
         if is_file:
             raise

@@ -89,7 +89,7 @@ def from_plugin(body: JsonObject, context: GeneratorContext) -> Procedure[list[P
 
 
 def from_decisions(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
-    """Return parameters per decision about a registered cluster; `values` are no templates."""
+    """Return the parameters of each decision about a cluster; `values` are not templates."""
     yield from ()
     servers = {cluster.name: cluster.server for cluster in context.inputs.clusters}
     values = get_mapping(body, "values")

@@ -148,7 +148,7 @@ def relocate_to_template(finding: Finding) -> Finding:
 def uses_clusters(appset: ApplicationSet) -> bool:
     """Return whether a generator, at any depth, depends on the clusters registered in Argo CD."""
     pending = [*get_list(appset.body, "spec", "generators")]
-    for entry in pending:  # it grows meanwhile
+    for entry in pending:  # the list grows during the loop
         if "clusters" in get_mapping(entry) or "clusterDecisionResource" in get_mapping(entry):
             return True
         pending += [

@@ -138,7 +138,7 @@ def _step_numbers(
         for expression_index, expression in enumerate(get_mappings(step, "matchExpressions")):
             path = (*STEPS_PATH, step_number - 1, "matchExpressions", expression_index, "operator")
             _report_operator(get_text(expression, "operator"), path, collector)
-    if applications:  # where nothing is generated, that is what is told
+    if applications:  # an empty ApplicationSet has its own finding
         _report_empty_steps(
             [step_number for step_number in range(1, len(steps) + 1) if step_number not in counts],
             collector,

@@ -30,7 +30,7 @@ class UnclosedParameter(Exception):  # noqa: N818 - it becomes a Fault where its
 
 
 def fill_text(text: str, params: Params) -> str:
-    """Fill the parameters of a text; missing ones and those that are no strings are kept."""
+    """Fill the parameters of a string; missing parameters and non-strings are kept."""
     if not _TEMPLATED.search(text):
         return text
     result, opening, remainder = text.partition(OPENS)

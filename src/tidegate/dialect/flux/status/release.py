@@ -104,7 +104,7 @@ def helm_release_status(
     else:
         events = _set_failed(progress, release_spec, conditions, records)
         status |= _failure_counts(progress, release_spec)
-        # Nothing more comes of it by itself; who waits for it is to see that.
+        # Stalled: the controller does not retry, so the generation counts as observed.
         status |= (
             _observed_generation(unit_resource)
             if progress.is_valid and conditions.has(STALLED, "True")

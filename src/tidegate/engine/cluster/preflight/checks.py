@@ -179,7 +179,7 @@ class PreflightChecker(msgspec.Struct):
     def _dry_run_call(self, candidate: DryRunCandidate) -> ApiCall:
         """Return the dry run of a candidate.
 
-        With violations, unknown fields are rejected as well.
+        With violations, unknown fields are also rejected.
         """
         step, item, compared = candidate.compared_item
         unit = self.units[step.unit]

@@ -186,7 +186,7 @@ class _WebhookProbe(msgspec.Struct):
         if has_matching_rule(self.webhook, served, "UPDATE" if exists else "CREATE"):
             return build_write(item, unit, WritePayload(item.body), None, dry_run=True)
         if exists and has_matching_rule(self.webhook, served, "CREATE"):
-            # That it is there already is said after all webhooks have been asked.
+            # The API server reports AlreadyExists only after it called all webhooks.
             return Write(verb=Verb.CREATE, ref=item.ref, body=item.body, dry_run=True)
         return None
 
