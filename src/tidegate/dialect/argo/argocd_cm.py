@@ -2,6 +2,9 @@
 
 Ignored differences, excluded kinds, the delay between waves, self-heal backoff and resource
 tracking. Health rules are read in `health`.
+
+Like `GetResourceOverrides` in `util/settings/settings.go` and `IsExcludedResource` in
+`util/settings/resources_filter.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations

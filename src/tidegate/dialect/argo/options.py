@@ -1,4 +1,7 @@
-"""Argo CD's sync options: comma-separated lists in annotations, and the list of a unit."""
+"""Argo CD's sync options: comma-separated lists in annotations, and the list of a unit.
+
+Like `HasAnnotationOption` in `gitops-engine/pkg/sync/resource/annotations.go` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Permissions of AppProjects, decided like Argo CD; each refusal names its rule and location."""
+"""Permissions of AppProjects, decided like Argo CD; each refusal names its rule and location.
+
+Like `IsSourcePermitted`, `IsDestinationPermitted` and `IsGroupKindNamePermitted` in
+`pkg/apis/application/v1alpha1/app_project_types.go`, and `DeriveServiceAccountToImpersonate` in
+`util/settings/impersonation.go` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ def _retry(sync: JsonObject, collector: FindingCollector) -> Retry | None:
     """Read the retry settings; None: those of the semantics apply.
 
     Argo CD counts an attempt before it computes the backoff, so the first delay is already
-    multiplied by the factor.
+    multiplied by the factor. Like `NextRetryAt` in `pkg/apis/application/v1alpha1/types.go` of
+    Argo CD 3.6.
     """
     retry, path = get_value(sync, "retry"), (*SYNC_POLICY_PATH, "retry")
     if not isinstance(retry, dict):

@@ -2,6 +2,8 @@
 
 A wave in Git must be an integer: an error is better than a silently changed order. A wave of a
 live object is read like Argo CD does: anything else than an integer is ignored.
+
+Like `Wave` in `gitops-engine/pkg/sync/syncwaves/waves.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations

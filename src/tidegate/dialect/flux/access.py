@@ -1,4 +1,7 @@
-"""Access of units that flags of the Flux controllers deny."""
+"""Access of units that flags of the Flux controllers deny.
+
+Like `getSource` in `internal/controller/kustomization_controller.go` of kustomize-controller 1.9.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """Flux ArtifactGenerators: artifacts that are composed of files of other sources.
 
 Each artifact is an ExternalArtifact in the namespace of the generator.
+
+The checks are those of `artifactgenerator_validation.go` and `artifactgenerator_pathpattern.go` in
+`internal/controller` of source-watcher 2.2.
 """
 
 from __future__ import annotations

@@ -127,7 +127,10 @@ def _report_apply_options(spec: FieldReader) -> None:
 
 
 def release_name(spec: FieldReader, name: str) -> str:
-    """Return the Helm release name; a name that is too long is cut and gets a digest."""
+    """Return the Helm release name; a name that is too long is cut and gets a digest.
+
+    Like `ShortenName` in `internal/release/name.go` of helm-controller 1.6.
+    """
     target = spec.text("targetNamespace")
     full_name = spec.text("releaseName") or (f"{target}-{name}" if target else name)
     if len(spec.text("releaseName")) > MAX_NAME_LENGTH:

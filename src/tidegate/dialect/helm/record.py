@@ -4,6 +4,8 @@
     data.release  ──  base64 of base64 of gzip of JSON
 
 The whole JSON is kept: unknown fields of a newer Helm survive a change of the status.
+
+Like `encodeRelease` and `decodeRelease` in `pkg/storage/driver/util.go` of Helm 4.
 """
 
 from __future__ import annotations

@@ -403,6 +403,7 @@ def _handle_vanished(context: DecisionContext, run: ItemRun) -> None:
         context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
         settle_item(context, run, ItemState.PASSED)
         return
+    # The message of `gitops-engine/pkg/sync/sync_context.go` in Argo CD 3.6.
     _reapply(context, run, messages.Failure("Missing", "is missing, it might have been deleted"))
 
 

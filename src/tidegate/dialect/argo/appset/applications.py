@@ -1,4 +1,9 @@
-"""Applications of an ApplicationSet: its template, filled with each set of parameters."""
+"""Applications of an ApplicationSet: its template, filled with each set of parameters.
+
+Like `GenerateApplications` in `applicationset/controllers/template/template.go` and
+`validateGeneratedApplications` in `applicationset/controllers/applicationset_controller.go` of Argo
+CD 3.6.
+"""
 
 from __future__ import annotations
 

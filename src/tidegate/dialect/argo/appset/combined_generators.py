@@ -1,4 +1,7 @@
-"""Dispatch of generators, and the generators that combine others: matrix and merge."""
+"""Dispatch of generators, and the generators that combine others: matrix and merge.
+
+Like `matrix.go` and `merge.go` in `applicationset/generators` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 

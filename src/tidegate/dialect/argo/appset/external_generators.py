@@ -1,6 +1,9 @@
 """Generators that query external services; the user provides their results.
 
 Derived parameters of Argo CD are added: short commit hashes and normalized branch names.
+
+Like `scm_provider.go`, `pull_request.go`, `plugin.go` and `duck_type.go` in
+`applicationset/generators` of Argo CD 3.6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Parameters like Argo CD handles them: formatted by Go, flattened, merged, selected."""
+"""Parameters like Argo CD handles them: formatted by Go, flattened, merged, selected.
+
+Like `generator_spec_processor.go` in `applicationset/generators`, and `map.go` and `selector.go` in
+`applicationset/utils` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Path patterns of Git generators, like Argo CD and Git read them."""
+"""Path patterns of Git generators, like Argo CD and Git read them.
+
+Like `filterApps` and `generateParamsForGitFiles` in `applicationset/generators/git.go` of Argo CD
+3.6.
+"""
 
 from __future__ import annotations
 

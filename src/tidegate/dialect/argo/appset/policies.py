@@ -1,6 +1,8 @@
 """Policy of an ApplicationSet: whether Applications are updated and deleted, and ignored fields.
 
 The policy of Argo CD's controller wins, unless the controller lets ApplicationSets override it.
+
+Like `DefaultPolicy` in `applicationset/utils/policy.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations

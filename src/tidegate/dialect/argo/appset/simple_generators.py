@@ -1,4 +1,7 @@
-"""List, Git and cluster generators."""
+"""List, Git and cluster generators.
+
+Like `list.go`, `git.go` and `cluster.go` in `applicationset/generators` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Templates of both languages: `{{name}}`, and Go templates, which a query renders."""
+"""Templates of both languages: `{{name}}`, and Go templates, which a query renders.
+
+Like `Replace` in `applicationset/utils/utils.go` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """`operationState` of an Application: the requested sync, its progress and the result per object.
 
 Also the history entry and the Events of the operation.
+
+Messages are those of `gitops-engine/pkg/sync/sync_context.go` in Argo CD 3.6.
 """
 
 from __future__ import annotations

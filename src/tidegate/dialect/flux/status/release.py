@@ -1,6 +1,7 @@
 """Status of a HelmRelease: its conditions, failure counters and release history.
 
-Reasons and messages are those of helm-controller. The history is built from the release records.
+Reasons and messages are those of `internal/reconcile/atomic_release.go` in helm-controller 1.6 and
+of the actions next to it. The history is built from the release records.
 Digests are not computed like Flux does: when Flux takes over, it sees a change and upgrades once.
 """
 
