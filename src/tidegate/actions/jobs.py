@@ -63,7 +63,7 @@ async def list_jobs(session: Session, workspace: Workspace) -> list[JobRow]:
 def _job_row(step: Step, item: PlanItem, live: dict[str, Json] | None) -> JobRow:
     row = JobRow(unit=step.unit, step=step_name(step), ref=item.ref, is_hook=item.hook is not None)
     if live is None or item.ref.kind.name != "Job":
-        return row if live is None else replace(row, status="there")
+        return row if live is None else replace(row, status="Exists")
     conditions = {
         get_text(condition, "type"): condition
         for condition in get_mappings(live, "status", "conditions")

@@ -92,11 +92,11 @@ def find_drift(
 def _last_writer(live: JsonObject, manager: str) -> str:
     """Return the field manager of the latest write that is not ours and not of the status."""
     writers = [
-        (get_text(entry, "time"), get_text(entry, "manager", default="somebody"))
+        (get_text(entry, "time"), get_text(entry, "manager", default="another client"))
         for entry in get_mappings(live, "metadata", "managedFields")
         if get_text(entry, "subresource") != "status" and get_text(entry, "manager") != manager
     ]
-    return max(writers, default=("", "somebody"))[1]
+    return max(writers, default=("", "another client"))[1]
 
 
 def is_replaced(item: PlanItem, live: JsonObject | None) -> bool:

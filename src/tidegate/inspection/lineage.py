@@ -119,7 +119,7 @@ class Lineage(msgspec.Struct, frozen=True):
             ("Object", f"{ref.kind.name}/{ref.name}"),
             ("Namespace", ref.namespace),
             ("Status", f"Managed by {CONTROLLER_NAMES.get(unit.kind, 'Flux')}"),
-            ("Turn", managed.note),
+            ("Order", managed.note),
             ("File", self._file_path(managed)),
         ]
         return [tuple(head), *self.trace_unit(unit)]

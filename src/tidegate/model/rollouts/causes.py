@@ -54,7 +54,7 @@ def _missing_message(progress: RolloutProgress, missing: MissingRef) -> str:
     )
     if producer.ref != missing.ref and producer.relation is StepRelation.BEFORE:
         producer_text = f"{producer.ref} has not created it"
-    return f"{missing.ref} not found; {producer_text}, {_producer_location(progress, producer)}"
+    return f"{missing.ref} not found; {producer_text} {_producer_location(progress, producer)}"
 
 
 def _producer_location(progress: RolloutProgress, producer: ProducerRef) -> str:

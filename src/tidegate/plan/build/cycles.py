@@ -155,7 +155,7 @@ def _cycle_error(cycle: Iterable[UnitId], locations: Sequence[Location] = ()) ->
     if unit_problem:
         problem = f"{units[0]} {unit_problem}"
     else:
-        chain = sanitize(" waits for ".join([*units, units[0]]))
+        chain = sanitize(" → ".join([*units, units[0]]))
         problem = f"units wait for each other: {chain}"
     hint = "remove one of these dependencies"
     if len(locations) > 1:

@@ -132,7 +132,7 @@ def _assume_repository(
         severity=Severity.NOTE,
         message=f"`{redact_password(url)}` is assumed to be this directory",
         location=Location("."),
-        reason=f"{hits} of {total} paths that units use from it exist here",
+        reason=f"{hits} of {total} paths of its units found in this directory",
         fix="set another directory with `--repo-map URL=PATH`",
     )
     register_display_root(repository_scan.root)

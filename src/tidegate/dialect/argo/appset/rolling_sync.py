@@ -230,6 +230,6 @@ def _report_unmatched(numbers: dict[str, int], collector: FindingCollector) -> N
         more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""  # noqa: PLR2004 - a few names
         names = ", ".join(f"`{name}`" for name in unmatched[:3])
         message = f"no step matches {names}{more}"
-        why = "Argo CD never syncs them automatically; sync them manually"
+        why = "Argo CD does not sync an Application without a step; sync it manually"
         fix = "add a step, or a label that a step matches"
         collector.warn("appset.unmatched", STEPS_PATH, message, why, fix)
