@@ -37,7 +37,7 @@ async def open_world(
 ) -> AsyncIterator[World]:
     """Open a World of real clusters, by cluster name.
 
-    Each cluster must answer `/version`. Raises ClusterError where one does not.
+    Each cluster must answer `/version`. Raises ClusterError if one does not.
     `watch_timeout`: how long the servers are asked to keep a watch open.
     """
     from tidegate.kube.world import KubeWorld

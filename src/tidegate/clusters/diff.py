@@ -76,7 +76,7 @@ def describe_overwritten_fields(
 def find_drift(
     unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq
 ) -> ObjectDrift | None:
-    """Return what others changed in an object of a unit; None where no field differs."""
+    """Return what others changed in an object of a unit; None if no field differs."""
     if live is None:
         return ObjectDrift("was deleted", is_deleted=True)
     fields = find_difference(unit, item, live, jq).fields

@@ -26,7 +26,7 @@ from tidegate.world.requests import List, Selection, Verb, View, Write
 
 
 class StoredJournal(msgspec.Struct, frozen=True):
-    """The journal of a unit and the Secrets that store it; no Secrets where there is none."""
+    """The journal of a unit and the Secrets that store it; no Secrets if there is none."""
 
     unit: PlannedUnit
     journal: Journal

@@ -76,7 +76,7 @@ async def list_argocd_objects(
 ) -> dict[str, dict[str, Json]] | None:
     """Return bodies by name of AppProjects, Applications or cluster Secrets in a namespace.
 
-    None where they may not be listed, or the cluster does not answer.
+    None if they may not be listed, or the cluster does not answer.
     """
     listed_kind, labels = LIST_QUERIES[kind]
     (outcome,) = await send_requests(

@@ -280,7 +280,7 @@ def as_sandbox(world: World) -> Sandbox | None:
 def explain_unserved(world: World | None, kind: Kind, catalogue: KindCatalog) -> str:
     """Explain why no operator serves a custom kind in a simulated cluster, with a fix.
 
-    Empty where the kind is served. Empty for real clusters: their operators are not known.
+    Empty if the kind is served. Empty for real clusters: their operators are not known.
     """
     from tidegate.sandbox.operators import availability
     from tidegate.sandbox.world import Sandbox

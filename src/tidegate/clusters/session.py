@@ -219,7 +219,7 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Open a session on the targets.
 
-    Raises ClusterError where a cluster does not answer; the hint suggests `--sandbox`.
+    Raises ClusterError if a cluster does not answer; the hint suggests `--sandbox`.
     """
     async with AsyncExitStack() as stack:
         scripts, workers = NO_LUA_RULES, dict[str, Worker]()

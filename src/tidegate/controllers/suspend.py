@@ -34,7 +34,7 @@ class SuspensionResult(msgspec.Struct, frozen=True):
 
     resource: SelectedResource
     live_resource: LiveUnitResource | None
-    """The unit resource as it was; None where only a Tidegate record exists."""
+    """The unit resource as it was; None if only a Tidegate record exists."""
     is_suspended_in_git: bool
     """Whether Git suspends it, so that the next rollout does so again."""
 

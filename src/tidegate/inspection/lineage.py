@@ -66,7 +66,7 @@ class ManagedManifest(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """Phase and wave of the object in its unit, where they are not the default."""
+        """Phase and wave of the object in its unit, if they are not the default."""
         event = PHASE_NAMES.get(self.manifest.phase, "")
         parts = [event or "hook"] if self.manifest.hook_policies is not None else []
         parts += [f"wave {self.manifest.wave}"] if self.manifest.wave else []

@@ -58,7 +58,7 @@ async def _shared_errors(unit: PlannedUnit, plan: Plan, world: Dispatcher) -> li
 def _ownership_conflict(body: JsonObject, unit: PlannedUnit) -> tuple[str, str] | None:
     """Return why a unit may not take over an object, and a fix; for releases, in Helm's terms.
 
-    None where it may.
+    None if it may.
     """
     owner, release = other_owner(body, unit), unit.policy.release
     if owner is not None:

@@ -137,7 +137,7 @@ def _read_for_action(
 def parse_release(
     planned: PlannedUnit, release: ReleaseSpec, manifest: str, is_namespaced: ScopeLookup
 ) -> Manifests | None:
-    """Return the manifests in a release manifest; None where a part of it cannot be read."""
+    """Return the manifests in a release manifest; None if a part of it cannot be read."""
     policy = with_action(planned.policy, release)
     policy = msgspec.structs.replace(policy, create_namespace=False)
     destination = Destination(planned.cluster, release.namespace)

@@ -179,7 +179,7 @@ def _unit_origin(unit_id: UnitId, body: JsonObject, parent: UnitId) -> UnitOrigi
 def installed_release(unit_resource: JsonObject) -> tuple[str, str, str] | None:
     """Return storage namespace, name and namespace of the release in a HelmRelease's status.
 
-    None where the status has no history.
+    None if the status has no history.
     """
     storage, history = (
         get_text(unit_resource, "status", "storageNamespace"),
@@ -225,7 +225,7 @@ async def remaining_resources(
 ) -> tuple[PruneCandidate, ...]:
     """Return what is deleted after the uninstall: the HelmRelease, and the HelmChart it created.
 
-    Empty where the parent's journal contains the HelmRelease: the parent prunes it.
+    Empty if the parent's journal contains the HelmRelease: the parent prunes it.
     """
     if origin.unit.kind != HELM_RELEASE or parent is None:
         return ()

@@ -68,7 +68,7 @@ class GateExplainer(BackgroundObserver):
         return [(step, ref) for _, step, ref in sorted(waits, key=lambda entry: entry[0])]
 
     def _next_query(self, queried: list[tuple[StepProgress, Ref]]) -> Ms | None:
-        """Return when to query again; None where nothing waits: the next waiting gate wakes us."""
+        """Return when to query again; None if nothing waits: the next waiting gate wakes us."""
         now = self.world.now()
         waits = [
             wait.since for step in self._progress.active.values() for wait in step.waits.values()

@@ -1,6 +1,6 @@
 """The run record of a rollout: a head with the plan, then every event.
 
-    recorder = open_record(path)      # raises where the file cannot be written
+    recorder = open_record(path)      # raises if the file cannot be written
     recorder.write_head(plan, now)
     recorder.add(event)               # one line of JSON each, written at once
     recorder.close()

@@ -225,7 +225,7 @@ class LookupRecheck(msgspec.Struct):
 
 
 Replan = Callable[[], Awaitable[PlanResult]]
-"""Returns the current plan. Raises where the current state cannot be rolled out."""
+"""Returns the current plan. Raises if the current state cannot be rolled out."""
 
 
 class Replanner(msgspec.Struct):

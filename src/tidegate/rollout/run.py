@@ -61,7 +61,7 @@ class RolloutOptions(msgspec.Struct, frozen=True, kw_only=True):
     stream_logs: bool = False
     """Whether the logs of hooks and Jobs are streamed as events."""
     replan: Replan | None = None
-    """Plans the current state again; None where it cannot have changed."""
+    """Plans the current state again; None if it cannot have changed."""
 
 
 class RolloutObserver(Protocol):

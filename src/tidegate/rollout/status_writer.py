@@ -4,7 +4,7 @@
        │
     status ── dialect     how its kind expresses that
        │
-    patch                 only the differences; none where nothing changed
+    patch                 only the differences; none if nothing changed
 
 A second run without changes writes nothing: a new timestamp alone is not a change.
 """
@@ -123,7 +123,7 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         return unit in self.resources and STATUS_FORMATS[unit.kind].follows_children
 
     def build_patch(self, progress: UnitProgress, unit_resource: JsonObject) -> StatusPatch | None:
-        """Return the patch that updates a status; None where the status is up to date."""
+        """Return the patch that updates a status; None if the status is up to date."""
         if progress.is_valid and progress.unit not in self.source_revisions:
             return None  # the unit is unavailable and its objects are assumed
         status_format, previous = (
@@ -180,7 +180,7 @@ def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
 async def build_statuses(
     plan_result: PlanResult, session: Session, fault_findings: Mapping[UnitId, Finding] = NO_FAULTS
 ) -> UnitStatuses | None:
-    """Return the statuses of a plan's units; None where no cluster serves their kinds.
+    """Return the statuses of a plan's units; None if no cluster serves their kinds.
 
     `fault_findings`: by unit, the error that keeps it from starting.
     """

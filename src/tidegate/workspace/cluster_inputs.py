@@ -210,7 +210,7 @@ class ClusterReleaseReader:
         self._first = first
 
     async def __call__(self, unit: Unit) -> KnownRelease | None:
-        """Return the last revision of the release of a unit; None where there is none."""
+        """Return the last revision of the release of a unit; None if there is none."""
         spec = unit.policy.release
         if spec is None:
             return None

@@ -40,7 +40,7 @@ def locate_in_template_patch(
 ) -> Location | None:
     """Return the line of a template field in the patch of an ApplicationSet.
 
-    None where the patch does not set the field.
+    None if the patch does not set the field.
     """
     patch = get_value(document.body, *TEMPLATE_PATCH_PATH)
     if get_text(document.body, "kind") != "ApplicationSet" or not isinstance(patch, str):
@@ -108,7 +108,7 @@ NAME_LINE = lazy_regex(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the tree; empty where it cannot be read."""
+    """A file of the tree; empty if it cannot be read."""
 
     name: str
     content: bytes
@@ -318,7 +318,7 @@ class FieldLocator(msgspec.Struct):
         return (documents[0], path) if path else None
 
     def locate_errors(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
-        """Yield the errors, each at the line of its field where that is known."""
+        """Yield the errors, each at the line of its field if that is known."""
         for error in errors:
             if error.location is not None and error.location.field and error.location.line:
                 error.location = self.locate_field(error.location, error.location.field)

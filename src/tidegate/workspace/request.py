@@ -203,7 +203,7 @@ def unit_for_path(
 
 
 def check_path_exists(request: LoadRequest) -> None:
-    """Raise RenderError where the request names neither an existing path nor an address."""
+    """Raise RenderError if the request names neither an existing path nor an address."""
     if not Path(request.path_or_url).is_file():
         _locate(request.path_or_url, request.render_flags)
 

@@ -28,7 +28,7 @@ from tidegate.workspace.rendering.result import RenderFailure, RenderResult
 def unit_rows(unit_trees: Iterable[UnitTree], *, counts: bool = False) -> list[UnitRow]:
     """Return the root units, each followed by its descendants, by their waves.
 
-    With `counts`, with the number of their objects. Raises where PATH itself was not rendered.
+    With `counts`, with the number of their objects. Raises if PATH itself was not rendered.
     """
     unit_trees = tuple(unit_trees)
     require_rendered(member for unit_tree in unit_trees for member in unit_tree.members)
@@ -225,7 +225,7 @@ def select_resources(
 ) -> list[SelectedResource]:
     """Return the resources of these kinds that have the names, or the labels.
 
-    `namespace`: theirs; empty for any. Raises UsageError where none matches.
+    `namespace`: theirs; empty for any. Raises UsageError if none matches.
     """
     return select_units(list_resources(unit_trees), kinds, names, labels, namespace)
 
@@ -263,7 +263,7 @@ def units_using_sources(
 ) -> tuple[str, ...]:
     """Return the IDs of the Flux units that use one of these sources.
 
-    Raises UsageError where there is none, as an empty selection would mean all units.
+    Raises UsageError if there is none, as an empty selection would mean all units.
     """
     keys = {(source.kind, source.namespace, source.name) for source in sources}
     resources = list_resources(unit_trees)

@@ -73,7 +73,7 @@ class Workspace(msgspec.Struct, frozen=True):
     ) -> Workspace:
         """Return the workspace of a discovery.
 
-        `scripts`: all health rules that are used. Raises UsageError where a flag for plain units is
+        `scripts`: all health rules that are used. Raises UsageError if a flag for plain units is
         given for a repository.
         """
         if discovery.is_repository and request.plain_unit_flags:
@@ -183,7 +183,7 @@ class Workspace(msgspec.Struct, frozen=True):
         ]
 
     def require_no_errors(self, more_findings: tuple[Finding, ...], *, keep_going: bool) -> None:
-        """Raise PlanError where a unit has an error, unless the other units are to continue."""
+        """Raise PlanError if a unit has an error, unless the other units are to continue."""
         errors = [
             finding
             for finding in (*self.findings, *more_findings)
@@ -228,7 +228,7 @@ async def open_workspace(
     """Open a session for a target, and yield it with the workspace loaded for it.
 
     Units may be for a cluster that the target does not name: a simulated one is added, and the
-    context of a real one is in the configuration. Raises PlanError where it is not.
+    context of a real one is in the configuration. Raises PlanError if it is not.
     """
     expressions = await asyncio.to_thread(_health_expressions, Path(request.path_or_url))
     target = replace(target, expressions=expressions)
@@ -303,7 +303,7 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
 def _contexts_for(
     missing: list[str], request: LoadRequest, target: ClusterTargets
 ) -> list[tuple[str, str | None]]:
-    """Return the contexts of clusters from the configuration. Raises PlanError where it has none.
+    """Return the contexts of clusters from the configuration. Raises PlanError if it has none.
 
     The cluster without a name has the context of the target.
     """
@@ -362,12 +362,12 @@ def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
 
 
 def require_known_clusters(workspace: Workspace, session: Session) -> None:
-    """Raise PlanError where units are for a cluster that the session does not have."""
+    """Raise PlanError if units are for a cluster that the session does not have."""
     require_clusters(destination_clusters(workspace.unit_trees), session)
 
 
 def require_clusters(names: Iterable[str], session: Session) -> None:
-    """Raise PlanError where the session does not have a cluster of such a name."""
+    """Raise PlanError if the session does not have a cluster of such a name."""
     missing = [name for name in dict.fromkeys(names) if name not in session.targets.contexts]
     if missing:
         raise _unknown_clusters_error(missing)

@@ -156,7 +156,7 @@ CRASH_LOOP = "CrashLoopBackOff"
 
 
 def find_cause(evidence: Evidence) -> str:
-    """Return the most likely cause why an object is not ready; empty where none is known."""
+    """Return the most likely cause why an object is not ready; empty if none is known."""
     return next(_causes(evidence), "")
 
 

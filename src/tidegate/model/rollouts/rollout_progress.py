@@ -56,7 +56,7 @@ class GateWait(msgspec.Struct, frozen=True, gc=False):
     deadline: Ms
     """When the gate times out; 0 if unknown."""
     cause: str = ""
-    """Why the object is not ready, where known."""
+    """Why the object is not ready, if known."""
     log_lines: tuple[str, ...] = ()
     """Last log lines of the pods of the object."""
 
@@ -181,7 +181,7 @@ class RolloutProgress:
                 existing.refs = _step_refs(step)
 
     def step_title(self, step: StepProgress) -> str:
-        """Return the name of a step, with its unit where there are several."""
+        """Return the name of a step, with its unit if there are several."""
         unit = self.unit_name(step.unit)
         return f"{unit} {step.name}" if unit else step.name
 

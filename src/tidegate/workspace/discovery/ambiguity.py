@@ -87,7 +87,7 @@ def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) ->
 def require_single_target(
     path_or_url: str, scan: RepositoryScan, repositories: Iterable[str] = ()
 ) -> None:
-    """Raise RenderError where PATH contains several things to render."""
+    """Raise RenderError if PATH contains several things to render."""
     candidates = find_nested(scan, repositories)
     if not candidates:
         return

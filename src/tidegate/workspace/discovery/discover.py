@@ -154,7 +154,7 @@ async def discover(
     get_capabilities: GetCapabilities,
     list_live: ListLive = list_nothing,
 ) -> DiscoveryResult:
-    """Find the units of a request. Raises where there is nothing to find."""
+    """Find the units of a request. Raises if there is nothing to find."""
     result = await _discover(request, settings, get_capabilities, list_live)
     return replace(result, findings=FieldLocator(result.scan.root).locate_findings(result.findings))
 

@@ -87,7 +87,7 @@ def _document_findings(member: RenderedUnit, scan: RepositoryScan) -> Iterator[F
 
 
 def _finding_keys(finding: Finding) -> Iterator[tuple[str, int, str]]:
-    """Yield the file, line and unit of a finding; the unit is empty where it names none."""
+    """Yield the file, line and unit of a finding; the unit is empty if it names none."""
     name, line = (finding.location.name, finding.location.line) if finding.location else ("", 0)
     yield from ((name, line, unit) for unit in finding.unit_names or ("",))
 

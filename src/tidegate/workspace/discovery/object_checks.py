@@ -19,7 +19,7 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
 
 ReadFile = Callable[[str], bytes]
-"""Returns the content of a file that a location names. Raises OSError where there is none."""
+"""Returns the content of a file that a location names. Raises OSError if there is none."""
 
 
 def check_objects(
@@ -92,7 +92,7 @@ _LoadedFile = tuple[bytes, tuple[Document, ...]]
 
 
 def _load_file(name: str, read_file: ReadFile) -> _LoadedFile:
-    """Return the content of a file and its documents; nothing where it cannot be read."""
+    """Return the content of a file and its documents; nothing if it cannot be read."""
     try:
         content = read_file(name)
         return content, read_documents(content, name)

@@ -348,7 +348,7 @@ def _is_project(document: Document) -> bool:
 
 
 def _global_project_entries(setting: ControllerSetting | None) -> list[dict[str, Json]]:
-    """Return the entries of `globalProjects`; none where the setting is invalid."""
+    """Return the entries of `globalProjects`; none if the setting is invalid."""
     try:
         value = read_first_value(str(setting.value), setting.location.name) if setting else None
     except DocumentError:

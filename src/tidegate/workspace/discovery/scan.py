@@ -40,7 +40,7 @@ VALUES_FILE = lazy_regex(r"(?:.*/)?values[^/]*\.ya?ml")
 BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
 DATA_OBJECT_KINDS = ("ConfigMap", "Secret")
 DataKey: TypeAlias = tuple[str, str, str]
-"""Kind, namespace and name; the namespace is empty where none is set."""
+"""Kind, namespace and name; the namespace is empty if none is set."""
 _UNIT_API_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
 _UNIT_API_VERSION = lazy_regex(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
@@ -268,7 +268,7 @@ class RepositoryScan:
         return RootedFiles(self.root)
 
     def _content(self, name: str) -> bytes:
-        """Return the content of a file; empty where it cannot be read."""
+        """Return the content of a file; empty if it cannot be read."""
         try:
             with self._rooted_files.open(name) as file:
                 return file.read(MAX_FILE_SIZE)

@@ -397,7 +397,7 @@ def overlay_units(units: Iterable[Unit], scan: RepositoryScan) -> list[Unit]:
 def directory_units(
     unit_trees: Iterable[UnitTree], scan: RepositoryScan
 ) -> Iterator[tuple[Unit, list[UnitTree]]]:
-    """Yield a parent for the root units of one directory, where there are several, and their trees.
+    """Yield a parent for the root units of one directory, if there are several, and their trees.
 
     Trees with the same units are alternatives, and have no common parent.
     """

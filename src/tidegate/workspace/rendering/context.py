@@ -141,7 +141,7 @@ class RenderContext:
         return await compose_artifact(base, copies, await self.fetch_options(None))
 
     async def optional_helm_workers(self) -> Workers | None:
-        """Return the Helm workers; None where the Helm SDK is not installed."""
+        """Return the Helm workers; None if the Helm SDK is not installed."""
         return await self.worker_pool.helm() if has_helm_sdk() else None
 
     async def fetch_options(self, directory: Path | None) -> FetchOptions:

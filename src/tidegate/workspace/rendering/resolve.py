@@ -113,7 +113,7 @@ async def resolve_source(
 
 
 def _list_directory(path: str, files: RootedFiles) -> list[str] | None:
-    """Return the names in a directory of a tree; none for a file, and None where nothing exists."""
+    """Return the names in a directory of a tree; none for a file, and None if nothing exists."""
     try:
         return files.list_directory(path or ".")
     except NotADirectoryError:

@@ -65,7 +65,7 @@ def decode_data(body: dict[str, Json]) -> dict[str, bytes]:
 
 
 def decrypted_data(entries: Data | None) -> Data | None:
-    """Return the entries; None where no key decrypted them."""
+    """Return the entries; None if no key decrypted them."""
     placeholder = PLACEHOLDER.encode()
     is_undecrypted = entries is not None and any(placeholder in value for value in entries.values())
     return None if is_undecrypted else entries
@@ -170,7 +170,7 @@ def _undeclared_error(problem: str, location: Location | None) -> SourceError:
 
 
 def _origin(source: SourceRef) -> str:
-    """Return the server of a source: scheme, host, and port where it is not the default."""
+    """Return the server of a source: scheme, host, and port if it is not the default."""
     match source:
         case GitSource(url):
             return read_git_url(url).origin
