@@ -135,7 +135,9 @@ def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None
             for finding in findings
             if finding.severity is Severity.ERROR
         ]
-        problem = f"not deleting: the objects of `{plan_result.unknown_units[0]}` are unknown"
+        problem = (
+            f"nothing was deleted: the objects of `{plan_result.unknown_units[0]}` are unknown"
+        )
         raise ExceptionGroup("not read", [*errors, PlanError("plan.faults", problem)])
 
 

@@ -35,7 +35,9 @@ def find_rows(query: str, knowledge: Knowledge) -> list[tuple[str, KindRow]]:
         return matches
     similar = sorted({kind for row in knowledge.rows for kind in row.kinds if name in kind.lower()})
     problem = f"unknown kind `{sanitize(query)}`"
-    default_hint = "a simulation assumes that objects of unknown kinds become healthy at once"
+    default_hint = (
+        "a simulation assumes that objects of unknown kinds are healthy shortly after creation"
+    )
     hint = (
         f"did you mean {', '.join(f'`{similar_kind}`' for similar_kind in similar[:5])}?"
         if similar

@@ -147,7 +147,7 @@ class _ChangedUnit(msgspec.Struct):
     def not_synced_reason(self) -> str:
         rollout = self.unit.rolling_sync_step
         if not self.unit.policy.semantics.refresh_interval:
-            return "its next rollout has not started"
+            return "it is deployed with the next rollout"
         if rollout is None:
             return "" if self.unit.policy.auto_sync else "the unit has no automated sync"
         if not rollout.number:

@@ -191,7 +191,7 @@ class Workspace(msgspec.Struct, frozen=True):
         ]
         if errors and not keep_going:
             count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
-            problem = f"not deploying: {count} reported above"
+            problem = f"nothing was written: {count} reported above"
             hint = "skip units with errors and their dependents with `--skip-broken`"
             raise PlanError("plan.faults", problem, hint=hint)
 

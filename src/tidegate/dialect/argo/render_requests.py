@@ -128,7 +128,7 @@ def report_unsupported(source: JsonObject, path: FieldPath, collector: FindingCo
         if isinstance(replica.get("count"), str) and not COUNT_PATTERN.fullmatch(
             get_text(replica, "count")
         ):
-            message = f"replicas of `{sanitize(get_text(replica, 'name'))}` is not a number"
+            message = f"replica count of `{sanitize(get_text(replica, 'name'))}` is not a number"
             count_path = (*path, "kustomize", "replicas", index, "count")
             why = "Argo CD rejects the source"
             collector.error("argo.replicas", count_path, message, why)

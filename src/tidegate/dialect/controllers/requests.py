@@ -67,7 +67,9 @@ def reconcile_patch(requested_at: str) -> JsonObject:
 def flux_response(resource: JsonObject, requested_at: str) -> ControllerResponse:
     """Return the response to a request: done once it was handled and the object is current."""
     if get_text(resource, "status", "lastHandledReconcileAt") != requested_at:
-        return ControllerResponse(RequestState.PENDING, "waiting for the controller to start")
+        return ControllerResponse(
+            RequestState.PENDING, "waiting for the controller to handle the request"
+        )
     return _reconcile_response(resource)
 
 

@@ -176,7 +176,7 @@ def _chart(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
 def _bucket(declared: DeclaredSource, spec: FieldReader) -> DeclaredSource:
     endpoint, name = spec.text("endpoint", required=True), spec.text("bucketName", required=True)
     if not endpoint or not name:
-        return replace(declared, problem="the Bucket has no `endpoint` or no `bucketName`")
+        return replace(declared, problem="the Bucket has no `endpoint` or `bucketName`")
     cloud = spec.text("provider", choices=("generic", "aws", *NON_S3_CLOUDS), default="generic")
     source = BucketSource(
         endpoint,

@@ -250,7 +250,7 @@ async def _fetch_dependency(dependency: ChartDependency, options: FetchOptions) 
 def _check_repository(dependency: ChartDependency, request: ChartRequest) -> None:
     if not dependency.repository.startswith(REPOSITORY_SCHEMES):
         problem = (
-            f"the chart needs `{sanitize(dependency.name)}` from"
+            f"chart dependency `{sanitize(dependency.name)}` has an unsupported repository"
             f" `{sanitize(dependency.repository)}`"
         )
         hint = "write a repository URL that starts with " + ", ".join(
