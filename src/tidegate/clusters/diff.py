@@ -100,12 +100,12 @@ def _last_writer(live: JsonObject, manager: str) -> str:
 
 
 def is_replaced(item: PlanItem, live: JsonObject | None) -> bool:
-    """Whether an object is replaced instead of applied."""
+    """Return whether an object is replaced instead of applied."""
     return item.options.replace or (live is not None and has_sync_option(live, REPLACE))
 
 
 def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
-    """Whether an object may be deleted and created again where that helps."""
+    """Return whether an object may be deleted and created again where that helps."""
     is_requested = (
         metadata.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
     )
@@ -113,7 +113,7 @@ def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
 
 
 def is_unmanaged(unit: PlannedUnit, live: JsonObject) -> bool:
-    """Whether the live object opts out of management, by annotations that its unit respects."""
+    """Return whether the live object opts out of management with annotations of its dialect."""
     return _uses_flux_annotations(unit) and metadata.is_ignored(live)
 
 

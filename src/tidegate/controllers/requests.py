@@ -103,7 +103,7 @@ class ControllerAnswer(msgspec.Struct, frozen=True):
 
 
 async def are_controllers_running(resources: Sequence[SelectedResource], session: Session) -> bool:
-    """Whether the controllers of all resources are running. Raises if only some are."""
+    """Return whether the controllers of all resources are running. Raises if only some are."""
     by_cluster_kind = {(resource.id.cluster, resource.id.kind): resource for resource in resources}
     reachable = [
         cluster_kind

@@ -31,7 +31,7 @@ from tidegate.model.views.tree import TreeNode
 
 
 class LiveTreeBuilder(msgspec.Struct, frozen=True):
-    """Builds trees of live objects, with notes on their hooks, waves and absence from Git."""
+    """Builder of trees of live objects, with notes on hooks, waves and absence from Git."""
 
     lineage: Lineage
     session: Session

@@ -27,7 +27,7 @@ OwnerKey = tuple[str, str, str]
 
 
 class LogFollower:
-    """Follows the logs of the pods that these objects own."""
+    """Follower of the logs of the pods that these objects own."""
 
     def __init__(self, pod_owners: PodOwners, session: Session, tail: int) -> None:
         self._workloads = pod_owners.workloads

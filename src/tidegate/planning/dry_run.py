@@ -108,7 +108,7 @@ def _downgrade_forbidden(finding: Finding) -> Finding:
 
 
 def _is_missing_dependency(event: Event) -> bool:
-    """Whether only a namespace or an operator of the object is missing."""
+    """Return whether only a namespace or an operator of the object is missing."""
     is_custom = event.ref is not None and can_be_custom(event.ref.kind)
     return event.reason == "NoNamespace" or (event.reason == "NotServed" and is_custom)
 

@@ -142,7 +142,7 @@ def _ignored_dependency_finding(unit: Unit, dependency: Dependency) -> Finding:
 
 
 def _is_manual(unit: Unit) -> bool:
-    """Whether Argo CD does not sync a unit by itself.
+    """Return whether Argo CD does not sync a unit by itself.
 
     With RollingSync the ApplicationSet controller syncs the units that match a step, and no
     others.
@@ -347,7 +347,7 @@ def with_drift_detection(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]
 
 
 def is_deployed_release(member: RenderedUnit) -> bool:
-    """Whether a unit is a release that is deployed as desired."""
+    """Return whether a unit is a release that is deployed as desired."""
     return isinstance(member.result, RenderResult) and member.result.is_deployed
 
 

@@ -376,7 +376,7 @@ def _is_unserved_unit(
     parents: dict[tuple[str, str, str], UnitId | None],
     kinds: dict[Kind, None],
 ) -> bool:
-    """Whether the ref is the unit resource of a unit of another parent, of an unserved kind."""
+    """Return whether a ref is the resource of a unit with another parent and an unserved kind."""
     name = (ref.kind.name, ref.namespace, ref.name)
     is_unit = is_dialect_kind(ref.kind) and name in parents
     return is_unit and parents[name] != unit.id and ref.kind not in kinds

@@ -147,7 +147,7 @@ class _UnitOrder:
 
 
 def _may_find_more(answer: LookupResult) -> bool:
-    """Whether a later lookup may find more: the result is empty or a list."""
+    """Return whether a later lookup may find more: the result is empty or a list."""
     return is_empty_response(answer) or "items" in msgspec.json.decode(answer.body)
 
 

@@ -131,7 +131,7 @@ def _sort_key(dependency: MissingDependency) -> tuple[str, int, str, str, str, s
 
 
 class _MissingFinder(msgspec.Struct):
-    """Finds missing dependencies in one cluster."""
+    """Search for missing dependencies in one cluster."""
 
     cluster: str
     catalog: KindCatalog

@@ -51,7 +51,7 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
 
 
 async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> bool:
-    """Whether an object is created only if missing, and exists: its project is not checked then."""
+    """Return whether an object is only created if missing, and exists; it needs no project check."""
     if manifest.action is not ItemAction.CREATE:
         return False
     return bool(await get_objects(session.world, [manifest.ref], cluster=unit.destination.cluster))
@@ -202,7 +202,7 @@ async def _list_namespace(destination: tuple[str, str], session: Session) -> lis
 
 
 def _is_service_endpoints(ref: Ref, services: set[str]) -> bool:
-    """Whether the object is the Endpoints of a Service, which has no owner reference."""
+    """Return whether the object is the Endpoints of a Service, which has no owner reference."""
     return ref.kind.name == "Endpoints" and ref.name in services
 
 

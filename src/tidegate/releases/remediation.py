@@ -152,7 +152,7 @@ def parse_release(
 
 
 def _is_applicable(manifest: Manifest, is_namespaced: ScopeLookup) -> bool:
-    """Whether the object can be written: a unit resource only where its kind is served."""
+    """Return whether the object can be written: a unit resource only where its kind is served."""
     return not is_dialect_kind(manifest.ref.kind) or is_namespaced(manifest.ref.kind) is not None
 
 

@@ -364,7 +364,7 @@ def _wave_edges(removals: Mapping[UnitId, _Removal]) -> Iterator[Edge]:
 
 
 def _deletes_unit(step: Step, unit: UnitId) -> bool:
-    """Whether a step deletes the unit resource of a unit."""
+    """Return whether a step deletes the unit resource of a unit."""
     key = (unit.kind, unit.namespace, unit.name)
     refs = (item.ref for item in step_items(step))
     return any((ref.kind.name, ref.namespace, ref.name) == key for ref in refs)

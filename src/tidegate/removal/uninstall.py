@@ -112,7 +112,7 @@ def with_final_step(plan: Plan) -> Plan:
 
 
 async def is_installed(unit: Unit, session: Session) -> bool:
-    """Whether a unit is a release that Helm lists as installed or being uninstalled."""
+    """Return whether a unit is a release that Helm lists as installed or being uninstalled."""
     release = unit.policy.release
     if release is None:
         return False
@@ -153,7 +153,7 @@ def _is_release(ref: Ref) -> bool:
 
 
 def _can_prune(body: JsonObject, parent: PlannedUnit) -> bool:
-    """Whether the parent unit would prune the object."""
+    """Return whether the parent unit would prune the object."""
     candidate = prune_candidate(body, parent)
     return candidate is not None and candidate.options.prune is not Permission.NO
 

@@ -340,7 +340,7 @@ def _owned(bodies: Iterable[JsonObject], owners: set[str]) -> list[JsonObject]:
 
 
 def _is_healthy(pod: JsonObject, *, completes: bool) -> bool:
-    """Whether a pod is healthy; one that `completes` is so when it has succeeded."""
+    """Return whether a pod is healthy; one that `completes` is so when it has succeeded."""
     return get_text(pod, "status", "phase") == "Succeeded" or not (
         completes or _not_ready_reason(pod)
     )
@@ -409,7 +409,7 @@ def _pod_ref(pod: JsonObject) -> Ref:
 
 
 def _has_logs(status: JsonObject) -> bool:
-    """Whether a container may have printed something, and has not just succeeded."""
+    """Return whether a container may have printed something, and has not just succeeded."""
     terminated = get_mapping(status, "state", "terminated")
     has_succeeded = bool(terminated) and not get_int(terminated, "exitCode")
     return not has_succeeded and (

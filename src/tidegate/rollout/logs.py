@@ -58,7 +58,7 @@ class _LogPosition(msgspec.Struct):
 
 
 class LogReader:
-    """Reads containers again and again, and returns each line once."""
+    """Reader of containers that returns each line once."""
 
     def __init__(self, world: Dispatcher, tail: int = 0) -> None:
         self._world = world
@@ -101,7 +101,7 @@ def container_statuses(pod: JsonObject) -> list[JsonObject]:
 
 
 class LogStreamer(BackgroundObserver):
-    """Reads the logs of running pods, and emits each line once."""
+    """Observer of the logs of running pods that emits each line once."""
 
     def __init__(
         self, world: Dispatcher, progress: RolloutProgress, emit: Callable[[Event], None]

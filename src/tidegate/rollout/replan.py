@@ -51,7 +51,7 @@ ClusterNamespace = tuple[str, str]
 
 
 def regenerates_during_rollout(plan: Plan) -> bool:
-    """Whether ApplicationSets of a plan may generate other units during the rollout."""
+    """Return whether ApplicationSets of a plan may generate other units during the rollout."""
     return any(unit.policy.regenerates_during_rollout for unit in plan.units)
 
 
@@ -84,7 +84,7 @@ class NewClusters(msgspec.Struct):
         }
 
     async def has_changed(self) -> bool:
-        """Whether other clusters are registered now than the sets were generated from."""
+        """Return whether other clusters are registered now than the sets were generated from."""
         for cluster, namespace in dict.fromkeys(self.appsets.values()):
             secrets = await list_argocd_objects(
                 self.session.world, "Secret", namespace, cluster=cluster
@@ -158,7 +158,7 @@ def _secret_ref(body: dict[str, Json]) -> Ref | None:
 
 
 class ClusterSecretWatcher(BackgroundObserver):
-    """Watches cluster Secrets during a rollout."""
+    """Watcher of cluster Secrets during a rollout."""
 
     def __init__(
         self, world: Dispatcher, new_clusters: NewClusters, on_change: Callable[[], None]
@@ -198,7 +198,7 @@ class LookupRecheck(msgspec.Struct):
     """Releases that were checked already."""
 
     def is_release_start(self, request: Refresh | None) -> bool:
-        """Whether a release with lookups is about to start."""
+        """Return whether a release with lookups is about to start."""
         return (
             request is not None
             and request.failure is None
@@ -206,7 +206,7 @@ class LookupRecheck(msgspec.Struct):
         )
 
     async def has_changed(self, unit: UnitId) -> bool:
-        """Whether a lookup finds something else now; checked once for each release."""
+        """Return whether a lookup finds something else now; checked once for each release."""
         if unit in self.checked:
             return False
         self.checked.add(unit)
@@ -229,7 +229,7 @@ Replan = Callable[[], Awaitable[PlanResult]]
 
 
 class Replanner(msgspec.Struct):
-    """Makes a new plan when the engine requests one."""
+    """Planner of a new plan when the engine requests one."""
 
     replan: Replan
     on_new_plan: Callable[[PlanResult], Awaitable[None]]
@@ -329,7 +329,7 @@ class Replanner(msgspec.Struct):
         return digest
 
     async def _have_clusters_changed(self, refresh: Refresh | None) -> bool:
-        """Whether ApplicationSets would generate other units now, or soon in a simulation."""
+        """Return whether ApplicationSets would generate other units, in a simulation also soon."""
         new_clusters = self.new_clusters
         if new_clusters is None or await new_clusters.has_changed():
             return new_clusters is not None

@@ -141,7 +141,7 @@ def _apply_request(
 
 
 class _TimelineRecorder:
-    """Applies objects, watches kinds and records the changes."""
+    """Recorder of changes: applies objects and watches their kinds."""
 
     def __init__(self, world: Dispatcher, writes: Iterable[Write], redactor: Redactor) -> None:
         self._world = world

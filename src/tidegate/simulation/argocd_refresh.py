@@ -39,7 +39,7 @@ from tidegate.world.dispatcher import Dispatcher
 
 
 class DoubleSync(msgspec.Struct):
-    """Observes a rollout and runs the repeated syncs."""
+    """Observer of a rollout that runs the repeated syncs."""
 
     sync: RunSync
     plan: Callable[[], Plan]

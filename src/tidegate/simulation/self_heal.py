@@ -72,7 +72,7 @@ class _HealedUnit(msgspec.Struct):
 
 
 class SelfHeal(msgspec.Struct):
-    """Observes the objects of a rollout until a time, and syncs those that drift."""
+    """Observer of the objects of a rollout until a time; syncs those that drift."""
 
     plan: Plan
     session: Session

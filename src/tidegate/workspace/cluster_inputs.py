@@ -46,7 +46,7 @@ from tidegate.world.requests import Discover, Get, List, Selection, View
 
 
 class ClusterDataReader:
-    """Reads ConfigMaps and Secrets of the cluster in which Flux has them, each once."""
+    """Reader of ConfigMaps and Secrets in the cluster of Flux; each is read once."""
 
     def __init__(self, world: Dispatcher, cluster: str) -> None:
         self._world = world
@@ -85,7 +85,7 @@ class LookupPath(msgspec.Struct, frozen=True):
 
 
 class ClusterLookups:
-    """Answers lookups of charts from the clusters of a session, with the identity of the unit."""
+    """Chart lookups in the clusters of a session, with the identity of the unit."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -199,7 +199,7 @@ _SOURCE_COMMENT = lazy_regex(r"(?m)^---\n# Source: [^/\n]+/(.+)\n")
 
 
 class ClusterReleaseReader:
-    """Reads the last revisions of releases.
+    """Reader of the last revisions of releases.
 
     `clusters`: the known clusters; for all others, `first` is read.
     """

@@ -132,7 +132,7 @@ def _check_address(text: str, field: FieldPath) -> Iterator[FileProblem]:
 
 
 def _has_password(address: str) -> bool:
-    """Whether an address contains a secret. A user alone is a token, except for ssh."""
+    """Return whether an address contains a secret. A user alone is a token, except for ssh."""
     if redact_urls(address) == address:
         return False
     user, _, _ = address.partition("://")[2].rpartition("@")

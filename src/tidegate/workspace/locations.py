@@ -188,7 +188,7 @@ def _kind_and_name(document: Document) -> tuple[str, str]:
 
 
 class FieldLocator(msgspec.Struct):
-    """Finds the lines of fields in the files of a tree, each read once.
+    """Locator of the lines of fields in the files of a tree; each file is read once.
 
     Files outside the tree count as empty.
     """

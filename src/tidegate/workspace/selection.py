@@ -69,7 +69,7 @@ def _rows(unit_tree: UnitTree, *, counts: bool) -> list[UnitRow]:
 
 
 def _has_content(unit: Unit) -> bool:
-    """Whether a unit has a source. An ApplicationSet needs none: it generates what it deploys."""
+    """Return whether a unit has a source, or is an ApplicationSet, which needs none."""
     return bool(unit.sources) or unit.id.kind == APPLICATION_SET
 
 

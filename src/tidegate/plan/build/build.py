@@ -1,4 +1,4 @@
-"""Build a plan from units and their manifests."""
+"""Building of a plan from units and their manifests."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ async def list_nothing(
 
 @dataclass
 class AppSetExpander:
-    """Expands the ApplicationSets of one run, each once."""
+    """Expansion of the ApplicationSets of one run, each once."""
 
     context: RenderContext
     scan: RepositoryScan

@@ -198,7 +198,7 @@ def _exclusion_finding(
 
 
 def is_rolling_sync_off(settings: Mapping[str, ControllerSetting]) -> bool:
-    """Whether progressive syncs are off.
+    """Return whether progressive syncs are off.
 
     Without the setting they are assumed to be on: steps are written to be used.
     """

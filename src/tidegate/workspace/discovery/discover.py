@@ -523,7 +523,7 @@ def _select_units(unit_tree: UnitTree, names: Sequence[str]) -> UnitTree:
 
 
 def matches_name(unit: Unit, *names: str) -> bool:
-    """Whether a unit has one of these names, or is in a directory of that name."""
+    """Return whether a unit has one of these names, or is in a directory of that name."""
     file = unit.location.name if unit.location else ""
     return any(
         name in _unit_names(unit) or file.startswith(f"{name.rstrip('/').removeprefix('./')}/")

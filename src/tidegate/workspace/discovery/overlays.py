@@ -50,7 +50,7 @@ class OverlayIndex(msgspec.Struct, frozen=True):
         return cls(overlays, frozenset(inputs))
 
     def is_input(self, path: str) -> bool:
-        """Whether overlays use the path as a patch or the like, and none includes it."""
+        """Return whether overlays use the path as a patch or the like, and none includes it."""
         return path in self.inputs and path not in self.overlays
 
     def including(self, path: str) -> list[str]:

@@ -81,7 +81,7 @@ class RepositoryScan:
         return RepositoryScan(self.root / folder, files, search_path)
 
     def is_searched(self, path: str) -> bool:
-        """Whether a path is the search path or below it."""
+        """Return whether a path is the search path or below it."""
         return self.search_path in {".", path} or path.startswith(f"{self.search_path}/")
 
     @cached_property
@@ -287,7 +287,7 @@ class RepositoryScan:
             return ()
 
     def _is_hidden(self, name: str) -> bool:
-        """Whether a file is below a dot-directory, a template of a chart, or its values."""
+        """Return whether a file is below a dot-directory, a template of a chart, or its values."""
         folder = _parent(name)
         if folder in self.charts and VALUES_FILE.fullmatch(name):
             return True
@@ -318,7 +318,7 @@ def _contains_unit_kinds(content: bytes) -> bool:
 
 
 def is_bootstrap_source(source: SourceObject) -> bool:
-    """Whether the Flux operator creates the source, for the repository that it syncs."""
+    """Return whether the Flux operator creates the source, for the repository that it syncs."""
     return source.kind in BOOTSTRAP_KINDS and source.name == FLUX_NAMESPACE
 
 

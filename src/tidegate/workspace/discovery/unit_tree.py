@@ -101,7 +101,7 @@ class _Node(msgspec.Struct):
 
 
 class UnitTreeBuilder:
-    """Builds unit trees: renders each unit, and then the units that it creates.
+    """Builder of unit trees: renders each unit, and then the units that it creates.
 
     The same unit in two places is rendered once, unless it uses data of the objects around it.
     """
@@ -157,7 +157,7 @@ class UnitTreeBuilder:
         return [tasks[index].result() for index in range(len(units))]
 
     def _may_create_units(self, unit: Unit) -> bool:
-        """Whether files with units are below one of its paths."""
+        """Return whether files with units are below one of its paths."""
         return any(source.path in self._scan.unit_directories for source in unit.sources)
 
     async def _build_node(
@@ -370,12 +370,12 @@ def _descendants(node: _Node) -> Iterator[RenderedUnit]:
 
 
 def is_included(unit: Unit, scan: RepositoryScan) -> bool:
-    """Whether an overlay includes the file of a unit."""
+    """Return whether an overlay includes the file of a unit."""
     return unit.location is not None and bool(scan.overlay_index.including(unit.location.name))
 
 
 def renders_itself(unit: Unit) -> bool:
-    """Whether the file of a unit is in a directory that it renders."""
+    """Return whether the file of a unit is in a directory that it renders."""
     name = unit.location.name if unit.location else ""
     paths = [source.path for source in unit.sources if source.request is not None]
     return any(path == "." or name.startswith(f"{path}/") for path in paths)

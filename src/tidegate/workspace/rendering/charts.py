@@ -268,7 +268,7 @@ MAX_ROUNDS = 20
 
 
 class LookupRenderer:
-    """Renders the chart of a unit with the objects that its templates look up.
+    """Renderer of the chart of a unit with the objects that its templates look up.
 
     A worker renders, and reports what its templates look up. That is read from the cluster, and the
     worker renders again with the responses, until nothing new is looked up. Without a cluster
@@ -319,7 +319,7 @@ class LookupRenderer:
 
 
 def is_empty_response(response: LookupResult) -> bool:
-    """Whether a lookup found nothing."""
+    """Return whether a lookup found nothing."""
     if response.status == LOOKUP_NOT_FOUND.status:
         return True
     body: dict[str, Json] = msgspec.json.decode(response.body)

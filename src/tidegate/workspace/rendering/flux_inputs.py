@@ -132,7 +132,7 @@ class FluxInputs:
         )
 
     def may_add(self, pattern: SearchPattern) -> bool:
-        """Whether a matching text could be added after the build."""
+        """Return whether a matching text could be added after the build."""
         encoded = msgspec.json.encode((self._details.post_renderers, self._variables.values))
         return bool(pattern.search(encoded))
 
@@ -201,5 +201,5 @@ def _decode_entries(entries: Data) -> dict[str, str]:
 
 
 def is_helm_hook(document: Document) -> bool:
-    """Whether an object is a hook of a chart."""
+    """Return whether an object is a hook of a chart."""
     return bool(get_text(document.body, "metadata", "annotations", HOOK_ANNOTATION))
