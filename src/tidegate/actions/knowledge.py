@@ -1,4 +1,4 @@
-"""Knowledge about kinds: all of it, or that of named kinds."""
+"""Knowledge about all kinds, or about named kinds."""
 
 from __future__ import annotations
 

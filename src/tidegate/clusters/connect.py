@@ -38,7 +38,7 @@ async def open_world(
     """Open a World of real clusters, by cluster name.
 
     Each cluster must answer `/version`. Raises ClusterError if one does not.
-    `watch_timeout`: how long the servers are asked to keep a watch open.
+    `watch_timeout`: the requested duration of a watch.
     """
     from tidegate.kube.world import KubeWorld
 

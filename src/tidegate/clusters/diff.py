@@ -34,7 +34,7 @@ MAX_LISTED = 3
 def find_difference(
     unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str = ""
 ) -> Difference:
-    """Return what happens to an object; `fingerprint` is that of the last write of this text."""
+    """Return what happens to an object; `fingerprint` is that of its last write."""
     if item.action in AWAIT_ACTIONS | {ItemAction.IGNORE} or (
         live is not None and is_unmanaged(unit, live)
     ):

@@ -1,7 +1,7 @@
 """Running controllers of Argo CD and Flux that manage the same units.
 
-    refuse        a controller is running, and its units are not paused
-    take over     each unit is paused first, and stays so
+    reject        a controller is running, and its units are not paused
+    take over     each unit is paused first, and stays paused
     hand back     after a successful rollout, each unit that is paused by us is resumed
 
 The same applies to deletion: a running controller would create the objects again.

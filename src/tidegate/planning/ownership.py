@@ -56,7 +56,7 @@ async def _shared_errors(unit: PlannedUnit, plan: Plan, world: Dispatcher) -> li
 
 
 def _ownership_conflict(body: JsonObject, unit: PlannedUnit) -> tuple[str, str] | None:
-    """Return why a unit may not take over an object, and a fix; for releases, in Helm's terms.
+    """Return why a unit may not adopt an object, and a fix; for releases, with Helm's message.
 
     None if it may.
     """

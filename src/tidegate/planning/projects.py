@@ -51,7 +51,7 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
 
 
 async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> bool:
-    """Return whether an object is only created if missing, and exists; it needs no project check."""
+    """Return whether an object is only created if missing, and exists; no project check then."""
     if manifest.action is not ItemAction.CREATE:
         return False
     return bool(await get_objects(session.world, [manifest.ref], cluster=unit.destination.cluster))

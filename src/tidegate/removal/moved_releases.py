@@ -1,7 +1,7 @@
 """Previous releases of units: another name, namespace, storage namespace or chart.
 
 helm-controller uninstalls the previous release before it installs the new one. Here that is a
-unit of its own, between the dependencies of its successor and the successor:
+separate unit, between the dependencies of its successor and the successor:
 
     dependencies ──▶ uninstall of the previous release ──▶ install ──▶ dependents
 

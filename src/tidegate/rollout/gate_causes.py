@@ -22,7 +22,7 @@ from tidegate.rollout.observers import BackgroundObserver
 from tidegate.world.dispatcher import Dispatcher
 
 MIN_INTERVAL, MAX_INTERVAL = Ms(2 * SECOND), Ms(5 * SECOND)
-"""How often it is asked: often at first, and less so of what waits for long."""
+"""Delays between queries: short at first, and longer for a long wait."""
 MAX_OBJECTS = 3
 """Objects per query round: as many as are displayed."""
 

@@ -64,7 +64,7 @@ class LogReader:
         self._world = world
         self._positions: dict[tuple[str, str], _LogPosition] = {}
         self.tail = tail
-        """Lines to return of what a container printed before the first read; 0: all."""
+        """Number of lines to return that a container printed before the first read; 0: all."""
         self.errors: dict[str, str] = {}
         """By pod and container, why its log could not be read."""
 

@@ -185,10 +185,10 @@ class ClusterSecretWatcher(BackgroundObserver):
 
 
 class LookupRecheck(msgspec.Struct):
-    """Repeats the lookups of a release when it is due.
+    """Repetition of the lookups of a release when it starts.
 
-    Helm renders a chart when it releases it, and so sees what was deployed before. Each release
-    is checked once.
+    Helm renders a chart when it releases it, so it finds objects that were deployed before. Each
+    release is checked once.
     """
 
     session: Session
@@ -316,7 +316,7 @@ class Replanner(msgspec.Struct):
     async def _handle_lookup(
         self, driver: Driver, digest: str, unit: UnitId, lookups: LookupRecheck
     ) -> str:
-        """Let a release start with what its templates see now. Return the plan's digest."""
+        """Let a release start with the current results of its lookups. Return the plan's digest."""
         newer, problem = None, ""
         if await lookups.has_changed(unit):
             newer, problem = await self._make_newest()

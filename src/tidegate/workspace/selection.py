@@ -74,9 +74,9 @@ def _has_content(unit: Unit) -> bool:
 
 
 def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
-    """Return the unit resource of each unit that has one, as Git has it.
+    """Return the desired unit resource of each unit that has one.
 
-    Unit resources do not name their cluster: those of one name are found for each cluster.
+    Unit resources do not contain their cluster: one of a name is found for each cluster.
     """
     bodies: dict[UnitId, JsonObject] = {}
     for unit_tree in unit_trees:

@@ -1,6 +1,6 @@
-"""Access reviews: whether we may write and delete what a plan asks for.
+"""Access reviews: whether we may write and delete the objects of a plan.
 
-Asked before the first write, if the cluster supports it: one SelfSubjectAccessReview for each
+Requested before the first write, if the cluster supports it: one SelfSubjectAccessReview for each
 kind, namespace and verb of the planned changes. If a kind is denied, its objects are reviewed
 by name, because a role may list names.
 """

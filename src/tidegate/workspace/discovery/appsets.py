@@ -63,7 +63,7 @@ from tidegate.workspace.rendering.sources import decode_data
 CLUSTER_LABEL = ("argocd.argoproj.io/secret-type", "cluster")
 """Label of a Secret that registers a cluster."""
 CLUSTER_SECRET_MARKER, ARGOCD_CM_MARKER = b"argocd.argoproj.io/secret-type", b"argocd-cm"
-"""What is in the text of files with clusters, and with settings."""
+"""Patterns in files with clusters, and with settings."""
 GLOBBING_SETTING = "applicationsetcontroller.enable.new.git.file.globbing"
 PROGRESSIVE_SYNCS_SETTING = "applicationsetcontroller.enable.progressive.syncs"
 HEAD_REVISIONS = frozenset({"", "HEAD"})

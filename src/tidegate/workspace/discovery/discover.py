@@ -85,7 +85,7 @@ from tidegate.workspace.request import LoadRequest, repository_root, unit_for_pa
 
 GetCapabilities: TypeAlias = Callable[[str], Awaitable[Capabilities]]
 CONCURRENT_UNITS = 16
-"""Number of units that are rendered at a time; what they wait for has limits of its own."""
+"""Number of units that are rendered at a time; workers and fetches have their own limits."""
 
 
 class DiscoveryContext(msgspec.Struct, frozen=True):

@@ -151,7 +151,7 @@ def _overwritten_units(unit_trees: Iterable[UnitTree], scan: RepositoryScan) -> 
 
 
 def _merge_by_field(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Merge the findings about one field of many Applications that one template makes."""
+    """Merge the findings about one field of many Applications of one template."""
     grouped: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(
@@ -236,7 +236,7 @@ NOTE_CODES = frozenset({"render.lookup", UNDECRYPTED_DATA})
 
 
 def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
-    """Yield what is uncertain about a unit that was rendered."""
+    """Yield the findings about uncertain results of a rendered unit."""
     if isinstance(member.result, RenderResult) and member.unit.id.kind:
         for error in render_notes(member.result):
             yield Finding(

@@ -111,7 +111,7 @@ class EncryptedObjects(msgspec.Struct, frozen=True):
 
     documents: tuple[Document, ...]
     missing_inputs: tuple[MissingInput, ...] = ()
-    """Inputs that are missing, so that objects are."""
+    """Missing inputs; the objects that they would add are missing, too."""
     is_skipped: bool = False
     """Whether nothing was rendered, as it cannot contain the searched text."""
     remote_bases: tuple[str, ...] = ()

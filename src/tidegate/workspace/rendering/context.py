@@ -54,7 +54,7 @@ class RenderContext:
         self.render_cache = RenderCache(settings.cache.renders, LocalKey(settings.environment))
         self.cache_keys = KeyCache()
         self.prescan_inputs = CacheInputs()
-        """Files that were read to see what they may contain: shared, as most are side by side."""
+        """Files that were searched; shared between units, as many use the same directory."""
         self.worker_pool = settings.worker_pool or WorkerPool(
             settings.cores, offline=settings.offline
         )

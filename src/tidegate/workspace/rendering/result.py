@@ -59,13 +59,13 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
     secret_fields: tuple[tuple[FieldPath, ...], ...]
     """For each object, the fields that were encrypted."""
     undecrypted: tuple[TidegateError, ...] = ()
-    """What no key decrypts: placeholders are in its place."""
+    """Errors of values that no key decrypts; placeholders replace these values."""
     mac_errors: tuple[TidegateError, ...] = ()
     """Encrypted files that were modified after encryption."""
     missing_inputs: tuple[MissingInput, ...] = ()
-    """Inputs that are missing, so that objects are."""
+    """Missing inputs; the objects that they would add are missing, too."""
     notes: tuple[TidegateError, ...] = ()
-    """What else to know about the result."""
+    """Notes about the result."""
     is_skipped: bool = False
     """Whether it was not rendered, as it cannot contain the searched text."""
     sources: tuple[RenderedSource, ...] = ()
@@ -92,7 +92,7 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_miss_objects(self) -> bool:
-        """Whether objects may be missing, and not only values in those that are here."""
+        """Whether objects may be missing, and not only values of objects."""
         return bool(self.missing_inputs) or any(
             error.code != UNDECRYPTED_DATA for error in self.undecrypted
         )
@@ -138,7 +138,7 @@ def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -
 
 
 def render_notes(result: RenderResult) -> tuple[TidegateError, ...]:
-    """Return what is uncertain about a preview."""
+    """Return the notes about an uncertain preview."""
     missing = (missing_input.error for missing_input in result.missing_inputs)
     return (*result.undecrypted, *result.mac_errors, *missing, *result.notes)
 

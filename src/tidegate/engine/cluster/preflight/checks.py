@@ -260,7 +260,7 @@ class PreflightChecker(msgspec.Struct):
         return candidate
 
     def _server_checked_key(self, compared_item: ComparedItem) -> bytes:
-        """Return the key of what only the server can check of an object without violations."""
+        """Return the key of the part of an object that only the server can check."""
         _, item, compared = compared_item
         live = self.admission.live_cache.objects.get(compared.object_ref)
         if live is None or compared.result is CompareResult.RECREATE:

@@ -1,9 +1,9 @@
-"""Probes of what an object promises: the kinds of a CRD, the answers of a webhook.
+"""Probes of what an object provides: the kinds of a CRD, the responses of a webhook.
 
 A webhook is probed with a dry run of an object that it matches: it is not ready while the
-server reports `failed calling webhook`. A denial is an answer. If no dry run is conclusive, its
-endpoints must be ready and its CA bundle must be set. A webhook with failure policy `Ignore` is
-not probed.
+server reports `failed calling webhook`. A denial is a response, too. If no dry run is conclusive,
+its endpoints must be ready and its CA bundle must be set. A webhook with failure policy `Ignore`
+is not probed.
 """
 
 from __future__ import annotations
