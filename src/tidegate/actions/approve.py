@@ -64,10 +64,8 @@ async def approve_units(
 async def _read_records(cluster: str, world: Dispatcher) -> list[_RecordedUnit]:
     heads = await run_procedure(list_heads(cluster, TIDEGATE_NAMESPACE), world)
     if heads is None:
-        problem = (
-            f"what is rolled out cannot be seen: nothing can be listed in `{TIDEGATE_NAMESPACE}`"
-        )
-        hint = "reading Secrets there takes a right"
+        problem = f"cannot list rollouts: listing Secrets in `{TIDEGATE_NAMESPACE}` is forbidden"
+        hint = f"grant `list` on Secrets in namespace `{TIDEGATE_NAMESPACE}`"
         raise ClusterError("cluster.records", problem, location=Location(cluster), hint=hint)
     return [_RecordedUnit(name, cluster, read_head(live)) for name, live in heads.items()]
 
@@ -95,14 +93,15 @@ def _find_by_name(name: str, recorded: Sequence[_RecordedUnit]) -> list[_Recorde
         ]
         closest = get_close_matches(name, units, n=1)
         hint = (
-            f"did you mean `{closest[0]}`?" if closest else "write it as `tidegate units` shows it"
+            f"did you mean `{closest[0]}`?"
+            if closest
+            else "use an identifier from `tidegate units`"
         )
-        raise PlanError("plan.named", f"no rollout of a unit `{name}` was ever begun", hint=hint)
+        raise PlanError("plan.named", f"no rollout of unit `{name}` found", hint=hint)
     if len({match.unit for match in matches}) > 1:
         ambiguous = ", ".join(f"`{match.unit}`" for match in matches)
-        raise PlanError(
-            "plan.named", f"`{name}` may be {ambiguous}", hint="write the whole identity"
-        )
+        hint = "use the full identifier"
+        raise PlanError("plan.named", f"`{name}` is ambiguous: {ambiguous}", hint=hint)
     return matches
 
 
@@ -116,8 +115,8 @@ def _marker(recorded_unit: _RecordedUnit, name: str) -> str:
 
 def _refuse_finished(recorded_unit: _RecordedUnit) -> None:
     if recorded_unit.head.text in ("", recorded_unit.head.done):
-        problem = f"nothing of `{recorded_unit.unit}` waits: what was last rolled out has passed"
-        hint = "approve it when a rollout of the next text has begun"
+        problem = f"`{recorded_unit.unit}` is not waiting for approval: its last rollout passed"
+        hint = "approve it after its next rollout has started"
         raise PlanError(
             "plan.approval", problem, location=Location(recorded_unit.cluster), hint=hint
         )

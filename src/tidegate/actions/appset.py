@@ -28,8 +28,8 @@ async def generate_appsets(
     """Generate the ApplicationSets in a file or directory. Raises PlanError if there are none."""
     generated_sets, findings = await find_appsets(request, render_settings)
     if not generated_sets and not findings:
-        hint = "what a chart or an overlay brings is shown by `tidegate units`"
-        problem = "there is no ApplicationSet"
+        hint = "list ApplicationSets of charts and overlays with `tidegate units`"
+        problem = "no ApplicationSet found"
         raise PlanError("plan.sets", problem, location=Location(request.path_or_url), hint=hint)
     return GeneratedAppSets(
         tuple(row for generated_set in generated_sets for row in _set_rows(generated_set)), findings

@@ -136,7 +136,7 @@ def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None
             if finding.severity is Severity.ERROR
         ]
         problem = (
-            f"nothing is deleted: it is not known what `{plan_result.unknown_units[0]}` has brought"
+            f"nothing was deleted: the objects of `{plan_result.unknown_units[0]}` are unknown"
         )
         raise ExceptionGroup("not read", [*errors, PlanError("plan.faults", problem)])
 
@@ -144,7 +144,7 @@ def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None
 async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Deletion:
     """Plan the deletion of a unit: the tracked objects in its journal or in Git.
 
-    If the policy of the unit confirms, objects that require a confirmation are deleted as well.
+    If the policy of the unit confirms, objects that require a confirmation are also deleted.
     """
     manifests, unit = unit_manifests.manifests, unit_manifests.manifests.unit
     confirmed = unit.policy.confirmed

@@ -24,7 +24,7 @@ from tidegate.render.kustomize import find_tool
 VERSION_LIMITS = Limits(time=Ms(10 * SECOND))
 
 
-# kubectl says its own version before that of its kustomize.
+# kubectl prints its own version before that of Kustomize.
 _VERSION = lazy_regex(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
 
 
@@ -58,13 +58,13 @@ PROGRAMS = (
     RequiredTool(
         "sops", "--version", "files encrypted for PGP, cloud services or Vault", "install sops"
     ),
-    RequiredTool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
+    RequiredTool("gpg", "--version", "sops with PGP keys from your keyring", "install gnupg"),
 )
 LIBRARIES = (
     ("helm-python-sdk", "Helm charts", "install tidegate[helm]"),
     ("pyrage", "files encrypted for age recipients", "install tidegate[sops]"),
     ("cryptography", "files encrypted for age recipients", "install tidegate[sops]"),
-    ("gojsonnet", "Jsonnet in directories", "install tidegate[jsonnet]"),
+    ("gojsonnet", "Jsonnet files", "install tidegate[jsonnet]"),
     ("cel-expr-python", "health expressions in CEL", "install tidegate[cel]"),
     ("lupa", "health rules in Lua", "install tidegate[lua]"),
     ("jq", "jq expressions of ignored differences", "install tidegate[jq]"),
@@ -110,7 +110,7 @@ async def _check_program(tool: RequiredTool) -> ToolCheck:
 
 async def _read_version(program: str, *arguments: str) -> str:
     """Return the version that a program prints, or ""."""
-    # Not a word to the network: some programs look for a newer one of themselves.
+    # Disable network access: sops looks for a newer version of itself.
     environment = {"SOPS_DISABLE_VERSION_CHECK": "1"}
     try:
         result = await run(

@@ -90,7 +90,7 @@ class FileJudge(msgspec.Struct, frozen=True):
     cel: ScriptWorkers | None
 
     async def evaluate(self, document: Document, ref: Ref) -> FileVerdict:
-        """Judge an object: CEL expressions first, then scripts and built-in checks as in Argo CD.
+        """Evaluate an object: CEL expressions first, then scripts and built-in checks like Argo CD.
 
         A script wins over everything except a pending deletion.
         """
@@ -136,15 +136,15 @@ async def judge_files(
     open_libs: bool = False,
     dialect: str = ARGO,
 ) -> list[FileVerdict]:
-    """Judge every object of every file, in order; `-` is standard input.
+    """Evaluate the health of every object of every file, in order; `-` is standard input.
 
-    `script` judges all of them; with `open_libs` it may use all Lua libraries. Raises
+    `script` evaluates all of them; with `open_libs` it may use all Lua libraries. Raises
     DocumentError if there is no object.
     """
     documents = [document for name in files for document in _read_documents(name)]
     if not documents:
-        problem = "there is no object to judge"
-        hint = "name files with objects as they live, from `kubectl get -o yaml`"
+        problem = "no objects found"
+        hint = "set files with live objects, such as the output of `kubectl get -o yaml`"
         raise DocumentError("documents.empty", problem, location=Location(files[0]), hint=hint)
     scripts = NO_LUA_RULES
     if health_rules is not None:
@@ -156,7 +156,7 @@ async def judge_files(
         )
     expressions = {_display_name(name): _repository_expressions(name) for name in files}
     if any(cel_rules.expressions for cel_rules in expressions.values()) and not is_cel_installed():
-        problem = "the expressions of `tidegate.yaml` cannot be used: CEL is not installed"
+        problem = "cannot evaluate the expressions of `tidegate.yaml`: CEL is not installed"
         raise KnowledgeError("health.cel.missing", problem, hint="install `tidegate[cel]`")
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
@@ -208,7 +208,7 @@ def _read_stdin() -> bytes:
     try:
         return read_bounded(sys.stdin.buffer)
     except OSError as error:
-        problem = f"standard input cannot be read: {error.strerror}"
+        problem = f"cannot read standard input: {error.strerror}"
         raise DocumentError(
             "documents.file", problem, location=Location("standard input")
         ) from None
@@ -218,7 +218,7 @@ def read_content(name: str) -> bytes:
     try:
         return read_regular_file(name)
     except OSError as error:
-        problem = f"this file cannot be read: {error.strerror}"
+        problem = f"cannot read the file: {error.strerror}"
         raise DocumentError("documents.file", problem, location=Location(name)) from None
 
 
@@ -227,13 +227,13 @@ def _object_ref(document: Document) -> Ref:
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     name = get_value(body, "metadata", "name")
     if not kind.name or not kind.version or not isinstance(name, str):
-        problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+        problem = "not a Kubernetes object: apiVersion, kind or metadata.name is missing"
         raise DocumentError("documents.incomplete", problem, location=document.location)
     return Ref(kind, get_text(body, "metadata", "namespace"), name)
 
 
 def current_time() -> Ms:
-    """Return the current time by the file system clock: there is no World to ask."""
+    """Return the current time of this machine: there is no World with a clock."""
     with tempfile.TemporaryFile() as file:
         return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS_PER_MS)
 
@@ -267,7 +267,7 @@ class _HealthTest(NamedTuple):
 async def run_tests(folder: Path) -> list[ScriptTest]:
     """Run every test below a directory, in the order of their names."""
     tests = _find_tests(folder)
-    # A body is for the script of its own kind, wherever the test stands, as in Argo CD.
+    # The script of the object's kind is used, wherever the test is, like in Argo CD.
     rules = LuaRules.from_scripts((_rule_key(test), test.script) for test in tests)
     async with lua_workers() as lua:
         return [await _run_test(lua, test, rules) for test in tests]
@@ -276,14 +276,14 @@ async def run_tests(folder: Path) -> list[ScriptTest]:
 def _find_tests(folder: Path) -> list[_HealthTest]:
     files = sorted(folder.rglob(TESTS_FILE))
     if not files:
-        problem = f"there is no {TESTS_FILE} in it"
-        hint = f"a folder holds {SCRIPT_FILE}, {TESTS_FILE} and the bodies that it names"
+        problem = f"the directory contains no {TESTS_FILE}"
+        hint = f"create a directory with {SCRIPT_FILE}, {TESTS_FILE} and the objects to test"
         raise DocumentError("documents.empty", problem, location=Location(str(folder)), hint=hint)
     return [test for file in files for test in _read_tests(file.resolve(), shown=file)]
 
 
 def _rule_key(test: _HealthTest) -> str:
-    """Return `group/kind` from the names of the directories; a leading `_` stands for any text."""
+    """Return `group/kind` from the names of the directories; a leading `_` means any text."""
     *_, group, kind = Path(test.script.location.name if test.script.location else "").parent.parts
     return "/".join("*" + name[1:] if name.startswith("_") else name for name in (group, kind))
 
@@ -308,7 +308,7 @@ def _with_lower_keys(test: dict[str, Json]) -> dict[str, Json]:
 
 
 def _incomplete_error(document: Document) -> DocumentError:
-    problem = "a test needs inputPath: the body that it is about"
+    problem = "the test has no inputPath: set the file with the object to test"
     return DocumentError("documents.incomplete", problem, location=document.location)
 
 
@@ -316,7 +316,8 @@ async def _run_test(lua: ScriptWorkers, test: _HealthTest, rules: LuaRules) -> S
     path, expected = str(test.body), test.expected
     documents = read_documents(read_content(path), path)
     if not documents:
-        raise DocumentError("documents.empty", "there is no object in it", location=Location(path))
+        problem = "the file contains no object"
+        raise DocumentError("documents.empty", problem, location=Location(path))
     body = documents[0].body
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     script = rules.find(kind.group, kind.name) or test.script

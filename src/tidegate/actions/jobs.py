@@ -63,7 +63,7 @@ async def list_jobs(session: Session, workspace: Workspace) -> list[JobRow]:
 def _job_row(step: Step, item: PlanItem, live: dict[str, Json] | None) -> JobRow:
     row = JobRow(unit=step.unit, step=step_name(step), ref=item.ref, is_hook=item.hook is not None)
     if live is None or item.ref.kind.name != "Job":
-        return row if live is None else replace(row, status="there")
+        return row if live is None else replace(row, status="Exists")
     conditions = {
         get_text(condition, "type"): condition
         for condition in get_mappings(live, "status", "conditions")
@@ -111,11 +111,12 @@ def _find_job(plan: Plan, name: str) -> tuple[Step, PlanItem]:
     if not matches:
         closest = get_close_matches(name, [item.ref.name for _, item in runs], n=1)
         guess = f"did you mean `{closest[0]}`? " if closest else ""
-        problem = f"there is no Job and no hook `{sanitize(name)}` here"
-        raise UsageError("usage.job", problem, hint=f"{guess}`tidegate jobs list` shows all")
+        problem = f"no Job or hook `{sanitize(name)}` found"
+        hint = f"{guess}list all with `tidegate jobs list`"
+        raise UsageError("usage.job", problem, hint=hint)
     if len(matches) > 1:
         names = ", ".join(f"{item.ref} of `{step.unit}`" for step, item in matches)
-        problem = f"several are called `{sanitize(name)}`: {names}"
-        hint = "write it as `Job NAMESPACE/NAME`, or choose a unit with `--unit`"
+        problem = f"name `{sanitize(name)}` is ambiguous: {names}"
+        hint = "use `Job NAMESPACE/NAME`, or select a unit with `--unit`"
         raise UsageError("usage.job", problem, hint=hint)
     return matches[0]

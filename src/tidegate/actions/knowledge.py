@@ -1,4 +1,4 @@
-"""Knowledge about kinds: all of it, or that of named kinds."""
+"""Knowledge about all kinds, or about named kinds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ def find_rows(query: str, knowledge: Knowledge) -> list[tuple[str, KindRow]]:
     if matches:
         return matches
     similar = sorted({kind for row in knowledge.rows for kind in row.kinds if name in kind.lower()})
-    problem = f"nothing is known of `{sanitize(query)}`"
-    default_hint = "a simulation takes its objects to be well a moment after they are made"
+    problem = f"unknown kind `{sanitize(query)}`"
+    default_hint = (
+        "a simulation assumes that objects of unknown kinds are healthy shortly after creation"
+    )
     hint = (
         f"did you mean {', '.join(f'`{similar_kind}`' for similar_kind in similar[:5])}?"
         if similar

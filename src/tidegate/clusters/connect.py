@@ -37,8 +37,8 @@ async def open_world(
 ) -> AsyncIterator[World]:
     """Open a World of real clusters, by cluster name.
 
-    Each cluster must answer `/version`. Raises ClusterError where one does not.
-    `watch_timeout`: how long the servers are asked to keep a watch open.
+    Each cluster must answer `/version`. Raises ClusterError if one does not.
+    `watch_timeout`: the requested duration of a watch.
     """
     from tidegate.kube.world import KubeWorld
 
@@ -70,10 +70,10 @@ def context_names(kubeconfig: str | None) -> list[str]:
 
 
 def _check_version(outcome: Outcome, *, server: str, location: Location) -> None:
-    """Raise ClusterError if the server cannot be reached or is no Kubernetes API server."""
+    """Raise ClusterError if the server cannot be reached or is not a Kubernetes API server."""
     if is_error(outcome) and not isinstance(outcome, NotServed):
         raise error_from_outcome(outcome, f"connecting to `{server}`", location=location)
     if not (isinstance(outcome, RawResponse) and read_kube_version(outcome.body)):
-        problem = f"what answers at `{server}` is not a Kubernetes API server"
-        hint = "check `server` of this cluster"
+        problem = f"`{server}` is not a Kubernetes API server"
+        hint = "check `server` of this cluster in the kubeconfig"
         raise ClusterError("cluster.foreign", problem, location=location, hint=hint)

@@ -34,7 +34,7 @@ MAX_LISTED = 3
 def find_difference(
     unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str = ""
 ) -> Difference:
-    """Return what happens to an object; `fingerprint` is that of the last write of this text."""
+    """Return what happens to an object; `fingerprint` is that of its last write."""
     if item.action in AWAIT_ACTIONS | {ItemAction.IGNORE} or (
         live is not None and is_unmanaged(unit, live)
     ):
@@ -63,11 +63,11 @@ def find_difference(
 def describe_overwritten_fields(
     unit: PlannedUnit, item: PlanItem, live: JsonObject, jq: Jq, fingerprint: str
 ) -> str:
-    """Say which field manager changed which of the unit's fields; empty if there is no change."""
+    """Describe which field manager changed which fields of the unit; empty without a change."""
     difference = find_difference(unit, item, live, jq, fingerprint)
     if difference.action is DiffAction.KEEP:
         return ""
-    paths = [field.path for field in difference.fields] or ["fields of it"]
+    paths = [field.path for field in difference.fields] or ["some fields"]
     names = ", ".join(f"`{path}`" for path in paths[:MAX_LISTED])
     more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
     return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}{more}"
@@ -76,7 +76,7 @@ def describe_overwritten_fields(
 def find_drift(
     unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq
 ) -> ObjectDrift | None:
-    """Return what others changed in an object of a unit; None where no field differs."""
+    """Return what others changed in an object of a unit; None if no field differs."""
     if live is None:
         return ObjectDrift("was deleted", is_deleted=True)
     fields = find_difference(unit, item, live, jq).fields
@@ -92,20 +92,20 @@ def find_drift(
 def _last_writer(live: JsonObject, manager: str) -> str:
     """Return the field manager of the latest write that is not ours and not of the status."""
     writers = [
-        (get_text(entry, "time"), get_text(entry, "manager", default="somebody"))
+        (get_text(entry, "time"), get_text(entry, "manager", default="another client"))
         for entry in get_mappings(live, "metadata", "managedFields")
         if get_text(entry, "subresource") != "status" and get_text(entry, "manager") != manager
     ]
-    return max(writers, default=("", "somebody"))[1]
+    return max(writers, default=("", "another client"))[1]
 
 
 def is_replaced(item: PlanItem, live: JsonObject | None) -> bool:
-    """Whether an object is replaced instead of applied."""
+    """Return whether an object is replaced instead of applied."""
     return item.options.replace or (live is not None and has_sync_option(live, REPLACE))
 
 
 def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
-    """Whether an object may be deleted and created again where that helps."""
+    """Return whether an object may be deleted and created again where that helps."""
     is_requested = (
         metadata.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
     )
@@ -113,7 +113,7 @@ def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
 
 
 def is_unmanaged(unit: PlannedUnit, live: JsonObject) -> bool:
-    """Whether the live object opts out of management, by annotations that its unit respects."""
+    """Return whether the live object opts out of management with annotations of its dialect."""
     return _uses_flux_annotations(unit) and metadata.is_ignored(live)
 
 

@@ -1,4 +1,4 @@
-"""The evaluator that the engine uses to judge, compare and validate objects."""
+"""The evaluator of the engine: health, comparison and validation of objects."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
     """The label by which Argo CD tracks its objects; empty if it uses the annotation."""
 
     def health_script(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> RunWorker | None:
-        """Return the script that judges an object: the unit's CEL, the repository's CEL, then Lua.
+        """Return the health script of an object: CEL of the unit or the repository, else Lua.
 
-        None where no script applies. Flux judges Jobs by its built-in rule first, unless the
+        None if no script applies. Flux checks Jobs with its built-in rule first, unless the
         unit impersonates an account or targets a remote cluster.
         """
         policy = unit.policy
@@ -87,7 +87,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         if isinstance(outcome, RawResponse):
             parse = read_cel_verdict if script.name == CEL_WORKER else read_lua_verdict
             return parse(outcome.body, body)
-        why = outcome.message if is_error(outcome) else "no answer came"
+        why = outcome.message if is_error(outcome) else "the script returned no result"
         return Verdict(Health.UNKNOWN, "ScriptError", why)
 
     def evaluate_health(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> Verdict:

@@ -26,7 +26,7 @@ from tidegate.world.requests import List, Selection, Verb, View, Write
 
 
 class StoredJournal(msgspec.Struct, frozen=True):
-    """The journal of a unit and the Secrets that store it; no Secrets where there is none."""
+    """The journal of a unit and the Secrets that store it; no Secrets if there is none."""
 
     unit: PlannedUnit
     journal: Journal
@@ -63,7 +63,7 @@ async def read_journal(unit: PlannedUnit, world: Dispatcher) -> StoredJournal:
 async def delete_record(unit: PlannedUnit, world: Dispatcher) -> bool:
     """Delete the record of a unit. False: a rollout is running and needs it.
 
-    A holder without a heartbeat is dead. A Secret that changes meanwhile is kept: another
+    A holder without a heartbeat is dead. A Secret that changes in between is kept: another
     process uses it.
     """
     stored = await read_journal(unit, world)
@@ -78,7 +78,7 @@ async def delete_record(unit: PlannedUnit, world: Dispatcher) -> bool:
             return False
         if is_error(outcome) and not isinstance(outcome, NotFound):
             location = Location(f"unit {unit.id}")
-            raise error_from_outcome(outcome, "removing the journal", location=location)
+            raise error_from_outcome(outcome, "deleting the journal", location=location)
     return True
 
 
@@ -101,7 +101,7 @@ async def rebuild_journal(unit: PlannedUnit, session: Session) -> RebuiltJournal
     for live in old:
         (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
         if is_error(outcome) and not isinstance(outcome, NotFound):
-            raise error_from_outcome(outcome, "removing the journal", location=location)
+            raise error_from_outcome(outcome, "deleting the journal", location=location)
     if unit.parent is not None:
         record.origin = UnitOrigin.from_policy(unit.id, unit.parent, unit.policy)
     record.register_objects("", refs, digest="", source=unit.source, now=world.now())
@@ -129,10 +129,10 @@ async def _reject_active_rollout(
         try:
             holder = read_head(live).holder
         except ClusterError:
-            continue  # it is what is to be mended
+            continue  # the damaged record to be rebuilt
         if holder and await get_objects(world, (lease_ref(holder),), cluster=unit.cluster):
-            problem = f"`{holder}` rolls the unit out, and keeps its journal"
-            hint = "wait until it has ended, or stop it"
+            problem = f"`{holder}` is rolling out the unit and uses its journal"
+            hint = "wait until the rollout has finished, or stop it"
             raise ClusterError(
                 "journal.held", problem, location=Location(f"unit {unit.id}"), hint=hint
             )

@@ -40,8 +40,8 @@ async def get_objects(
 ) -> list[LiveObject]:
     """Return the live ones of these objects, in the same order. Raises ClusterError.
 
-    An object is the same in all versions of its kind: one whose version is no longer served is
-    read in a version that is.
+    An object is the same in all versions of its kind: if its version is not served any more, it is
+    read in a served version.
     """
     (catalogue,) = await send_requests(world, Discover(MAX_DISCOVERY_AGE), cluster=cluster)
     kinds = catalogue.kinds if isinstance(catalogue, ApiResources) else ()
@@ -53,7 +53,8 @@ async def get_objects(
         if isinstance(outcome, Success) and outcome.live is not None:
             objects.append(outcome.live)
         elif is_error(outcome) and not isinstance(outcome, ABSENT):
-            raise error_from_outcome(outcome, "looking at the cluster", location=Location(str(ref)))
+            location = Location(str(ref))
+            raise error_from_outcome(outcome, "reading the object", location=location)
     return objects
 
 
@@ -69,7 +70,7 @@ async def list_objects(
             objects += outcome.items
         elif is_error(outcome) and not isinstance(outcome, NotServed):
             location = Location(selection.kind.name)
-            raise error_from_outcome(outcome, "looking at the cluster", location=location)
+            raise error_from_outcome(outcome, "listing objects", location=location)
     return objects
 
 
@@ -78,7 +79,7 @@ async def list_argocd_objects(
 ) -> dict[str, dict[str, Json]] | None:
     """Return bodies by name of AppProjects, Applications or cluster Secrets in a namespace.
 
-    None where they may not be listed, or the cluster does not answer.
+    None if they may not be listed, or the cluster does not answer.
     """
     listed_kind, labels = LIST_QUERIES[kind]
     (outcome,) = await send_requests(

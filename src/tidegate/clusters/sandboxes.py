@@ -280,7 +280,7 @@ def as_sandbox(world: World) -> Sandbox | None:
 def explain_unserved(world: World | None, kind: Kind, catalogue: KindCatalog) -> str:
     """Explain why no operator serves a custom kind in a simulated cluster, with a fix.
 
-    Empty where the kind is served. Empty for real clusters: their operators are not known.
+    Empty if the kind is served. Empty for real clusters: their operators are not known.
     """
     from tidegate.sandbox.operators import availability
     from tidegate.sandbox.world import Sandbox
@@ -291,7 +291,7 @@ def explain_unserved(world: World | None, kind: Kind, catalogue: KindCatalog) ->
     for cluster in world.clusters.values():
         if not availability.is_served(catalogue, cluster.reader, kind):
             why = availability.unserved_reason(catalogue, cluster.reader, kind)
-            hint = f"; a scenario has it with `given: {{operators: [{row.operator}]}}`"
+            hint = f"; add it with `given: {{operators: [{row.operator}]}}` in a scenario"
             return why + (hint if row.operator else "")
     return ""
 
@@ -370,5 +370,5 @@ def kubeconfig_hint(environ: Mapping[str, str]) -> str:
     """Return the hint that makes the context known to kubectl."""
     kubeconfig = sandbox_directory(environ) / KUBECONFIG
     if kubeconfig.exists():
-        return f"`export KUBECONFIG={kubeconfig}`, or `--kubeconfig {kubeconfig}`"
-    return "`tidegate sandbox up` starts it, and says where its kubeconfig is"
+        return f"run `export KUBECONFIG={kubeconfig}`, or use `--kubeconfig {kubeconfig}`"
+    return "run `tidegate sandbox up`, which prints the path of its kubeconfig"

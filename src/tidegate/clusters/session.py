@@ -222,7 +222,7 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Open a session on the targets.
 
-    Raises ClusterError where a cluster does not answer; the hint suggests `--sandbox`.
+    Raises ClusterError if a cluster does not answer; the hint suggests `--sandbox`.
     """
     async with AsyncExitStack() as stack:
         scripts, workers = NO_LUA_RULES, dict[str, Worker]()
@@ -241,7 +241,7 @@ async def open_session(
                 evaluator, expressions=CelRules.from_expressions(targets.expressions)
             )
         stack.callback(evaluator.jq.close)
-        if render_settings.worker_pool is None:  # what is rendered once more finds its workers warm
+        if render_settings.worker_pool is None:  # later renders reuse warm workers
             worker_pool = WorkerPool(render_settings.cores, offline=render_settings.offline)
             render_settings = replace(
                 render_settings, worker_pool=await stack.enter_async_context(worker_pool)
@@ -267,7 +267,7 @@ def _suggest_sandbox() -> Iterator[None]:
         yield
     except (ClusterError, ConfigError) as error:
         if error.code in UNREACHABLE_CODES:
-            suggestion = "`tidegate sync --sandbox` needs no cluster"
+            suggestion = "use a simulated cluster with `tidegate sync --sandbox`"
             error.hint = f"{error.hint}; {suggestion}" if error.hint else suggestion
         if isinstance(error, ConfigError) and error.missing_context == CONTEXT:
             error.hint = kubeconfig_hint(os.environ)

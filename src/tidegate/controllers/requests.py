@@ -103,7 +103,7 @@ class ControllerAnswer(msgspec.Struct, frozen=True):
 
 
 async def are_controllers_running(resources: Sequence[SelectedResource], session: Session) -> bool:
-    """Whether the controllers of all resources are running. Raises where only some are."""
+    """Return whether the controllers of all resources are running. Raises if only some are."""
     by_cluster_kind = {(resource.id.cluster, resource.id.kind): resource for resource in resources}
     reachable = [
         cluster_kind
@@ -119,8 +119,8 @@ async def are_controllers_running(resources: Sequence[SelectedResource], session
     if not running or not absent:
         return bool(running)
     titles = " and ".join(dict.fromkeys(CONTROLLERS[kind].title for _, kind in running))
-    problem = f"{titles} is alive, and nobody is for `{absent[0].id}`"
-    hint = "name those of one controller alone; or `--take-over` rolls out from here"
+    problem = f"{titles} is running, but no controller is running for `{absent[0].id}`"
+    hint = "select units of one controller, or roll out from here with `--take-over`"
     raise ClusterError("cluster.controller-active", problem, hint=hint)
 
 
@@ -134,8 +134,8 @@ async def get_live_resources(
             session.world, (resource.cluster_ref.ref,), cluster=resource.id.cluster
         )
         if not live_objects:
-            problem = f"`{resource.id}` is not in the cluster, whose controller would bring it up"
-            hint = "ask for the unit that brings it; `tidegate units` shows which that is"
+            problem = f"`{resource.id}` not found in the cluster"
+            hint = "select its parent unit; list parents with `tidegate units`"
             raise ClusterError("cluster.unit", problem, location=resource.location, hint=hint)
         live_resources.append(LiveUnitResource(resource.id, live_objects[0]))
     for live_resource in live_resources:
@@ -145,8 +145,8 @@ async def get_live_resources(
 
 
 def suspended_error(unit_id: UnitId) -> ClusterError:
-    problem = f"`{unit_id}` is suspended: nothing is done to it"
-    hint = f"`tidegate resume {unit_id.kind.lower()} {unit_id.name}` has it taken up again"
+    problem = f"`{unit_id}` is suspended"
+    hint = f"resume it with `tidegate resume {unit_id.kind.lower()} {unit_id.name}`"
     return ClusterError("cluster.suspended", problem, hint=hint)
 
 
@@ -213,7 +213,7 @@ async def await_resumed(
 
 
 def _print_result(response: ControllerResponse, message: str, print_line: PrintLine) -> None:
-    """Print the last line: the result, in the controller's words."""
+    """Print the last line: the result that the controller reports."""
     is_done = response.state is RequestState.DONE
     print_line(f"✔ {sanitize(message)}" if is_done else f"✗ {sanitize(response.message)}")
 
@@ -230,12 +230,12 @@ async def get_live_sources(
     sources = []
     for key in (source_key for source_key in keys if source_key is not None):
         if key not in by_key:
-            problem = f"the source {'/'.join(key)} is not in this repository"
-            hint = "ask for the unit without `--with-source`"
+            problem = f"source {'/'.join(key)} not found in this repository"
+            hint = "run the command without `--with-source`"
             raise ClusterError("cluster.unit", problem, hint=hint)
         sources.append(by_key[key])
     if sources and not await are_controllers_running(sources, session):
-        problem = "no source-controller of Flux's is alive, which would fetch the source"
+        problem = "cannot fetch the source: Flux's source-controller is not running"
         raise ClusterError("cluster.unit", problem, location=Location(str(sources[0].id)))
     return await get_live_resources(sources, session)
 
@@ -257,10 +257,8 @@ def _parse_resource(value: str) -> tuple[str, str, str, str]:
     """Return group, kind, namespace and name of a resource; patterns are not allowed."""
     parts = value.split(":")
     if len(parts) != RESOURCE_PARTS or "*" in value or value.startswith("!"):
-        problem = (
-            f"Argo CD syncs resources that are named one by one, and `{sanitize(value)}` is none"
-        )
-        hint = "write GROUP:KIND:[NAMESPACE/]NAME; or `--take-over` rolls out from here"
+        problem = f"`{sanitize(value)}` is not a single resource; Argo CD does not accept patterns"
+        hint = "use GROUP:KIND:[NAMESPACE/]NAME, or roll out from here with `--take-over`"
         raise UsageError("usage.resource", problem, hint=hint)
     group, kind, name = parts
     namespace, _, base_name = name.rpartition("/")
@@ -275,7 +273,7 @@ async def refresh(
 
     def read_response(body: JsonObject) -> ControllerResponse:
         state = RequestState.DONE if is_refreshed(body) else RequestState.PENDING
-        return ControllerResponse(state, "it has not looked again")
+        return ControllerResponse(state, "waiting for the refresh")
 
     await _await_response(application, read_response, session, lambda _: None, timeout)
 
@@ -291,7 +289,7 @@ async def sync_with_argocd(
 
     Without `timeout` the wait is unlimited, like that of `argocd app sync`.
     """
-    print_line(f"► asking Argo CD to sync {application.id.namespace}/{application.id.name}")
+    print_line(f"► requesting sync of {application.id.namespace}/{application.id.name}")
     await refresh(application, session, hard=False, timeout=timeout or REQUEST_TIMEOUT)
     (live,) = await get_objects(
         session.world, (application.live.ref,), cluster=application.id.cluster
@@ -299,7 +297,7 @@ async def sync_with_argocd(
     application = replace(application, live=live)
     if application.body.get("operation") is not None:
         problem = f"another operation of `{application.id}` is already in progress"
-        raise ClusterError("cluster.controller-busy", problem, hint="wait until it has ended")
+        raise ClusterError("cluster.controller-busy", problem, hint="wait until it has finished")
     await patch_object(application.cluster_ref, sync_patch(application.body, request), session)
     print_line(f"◎ waiting for the operation of {application.id.namespace}/{application.id.name}")
     before = application.body
@@ -326,7 +324,8 @@ async def _await_response(
     async with aclosing(watch_object(resource.cluster_ref, session, timeout)) as states:
         async for body in states:
             if body is None:
-                raise ClusterError("cluster.unit", f"`{resource.id}` was deleted meanwhile")
+                problem = f"`{resource.id}` was deleted while waiting for it"
+                raise ClusterError("cluster.unit", problem)
             response = read_response(body)
             if response.state is not RequestState.PENDING:
                 return response
@@ -335,10 +334,9 @@ async def _await_response(
                 print_line(f"◎ {sanitize(last_message)}")
     print_line("✗ context deadline exceeded")
     problem = (
-        f"`{resource.id}` did not come up within {format_duration(timeout or Ms(0))}:"
-        f" {last_message}"
+        f"`{resource.id}` was not ready within {format_duration(timeout or Ms(0))}: {last_message}"
     )
-    hint = f"`tidegate events --for {resource.id.kind}/{resource.id.name}` shows its Events"
+    hint = f"show its Events with `tidegate events --for {resource.id.kind}/{resource.id.name}`"
     raise WaitTimeoutError("cluster.wait-timeout", problem, hint=hint)
 
 
@@ -367,7 +365,8 @@ async def watch_object(
 
 def _raise_for_error(outcome: Outcome, cluster_ref: ClusterRef) -> None:
     if is_error(outcome):
-        raise error_from_outcome(outcome, "watching it", location=Location(str(cluster_ref.ref)))
+        location = Location(str(cluster_ref.ref))
+        raise error_from_outcome(outcome, "watching the object", location=location)
 
 
 async def patch_object(
@@ -384,6 +383,8 @@ async def patch_object(
     (outcome,) = await send_requests(session.world, write, cluster=cluster_ref.cluster)
     if is_error(outcome):
         raise error_from_outcome(
-            outcome, "asking its controller", location=Location(str(cluster_ref.ref))
+            outcome,
+            "sending the request to the controller",
+            location=Location(str(cluster_ref.ref)),
         )
     return outcome.live if isinstance(outcome, Success) else None

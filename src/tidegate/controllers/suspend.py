@@ -1,7 +1,7 @@
-"""Suspends and resumes units and sources in their cluster.
+"""Suspension and resumption of units and sources in their cluster.
 
 unit resource     where the cluster has it: with the fields of its dialect
-record            else: a ConfigMap of Tidegate beside the unit's journal
+record            else: a ConfigMap of Tidegate next to the journal of the unit
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SuspensionResult(msgspec.Struct, frozen=True):
 
     resource: SelectedResource
     live_resource: LiveUnitResource | None
-    """The unit resource as it was; None where only a Tidegate record exists."""
+    """The unit resource as it was; None if only a Tidegate record exists."""
     is_suspended_in_git: bool
     """Whether Git suspends it, so that the next rollout does so again."""
 

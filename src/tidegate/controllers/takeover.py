@@ -1,7 +1,7 @@
 """Running controllers of Argo CD and Flux that manage the same units.
 
-    refuse        a controller is running, and its units are not paused
-    take over     each unit is paused first, and stays so
+    reject        a controller is running, and its units are not paused
+    take over     each unit is paused first, and stays paused
     hand back     after a successful rollout, each unit that is paused by us is resumed
 
 The same applies to deletion: a running controller would create the objects again.
@@ -54,8 +54,8 @@ POD_LIMIT = 10
 """Pods of a controller that are read."""
 MAX_ATTEMPTS = 3
 MAX_LISTED = 3
-TAKE_OVER_HINT = "`--take-over` holds it there first"
-NO_CONTROLLER_NOTE = "`--take-over`: no controller of these units is alive, and nobody is held"
+TAKE_OVER_HINT = "pause it for these units with `--take-over`"
+NO_CONTROLLER_NOTE = "`--take-over`: no controller is running for these units, nothing to pause"
 
 
 class TakeoverResult(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class TakeoverResult(msgspec.Struct, frozen=True):
     def paused_message(self) -> str:
         units = [*self.paused]
         return (
-            f"{_controller_titles(units)} stays held for {len(units)}"
+            f"{_controller_titles(units)} is still paused for {len(units)}"
             f" unit{'s' if len(units) != 1 else ''}"
         )
 
@@ -108,7 +108,9 @@ async def take_over(
     unpaused = [unit_id for unit_id in managed if unit_id in live_objects and unit_id not in paused]
     if (unpaused or not paused) and managed and not takes_over and not (hands_back and paused):
         raise _controller_running_error(
-            unpaused or [*managed], running, f"{TAKE_OVER_HINT}, and `--hand-back` lets it go again"
+            unpaused or [*managed],
+            running,
+            f"{TAKE_OVER_HINT}, and resume it afterwards with `--hand-back`",
         )
     notes += await _pause(
         {unit_id: (relevant[unit_id], live_objects[unit_id]) for unit_id in unpaused}, session
@@ -178,7 +180,7 @@ async def _pause(
     for resource, live in unpaused.values():
         await _set_paused(resource, live, session, is_paused=True)
     units = [*unpaused]
-    note = f"{_count_units(units)} held: {_controller_titles(units)} leaves them alone for now"
+    note = f"paused {_controller_titles(units)} for {_count_units(units)}"
     return (note,) if units else ()
 
 
@@ -194,14 +196,14 @@ async def resume_controllers(takeover: TakeoverResult, session: Session) -> tupl
     for unit_id in paused:
         await _set_paused(resources[unit_id], live_objects[unit_id], session, is_paused=False)
     if not paused:
-        return ("`--hand-back`: none of these units is held",)
-    return (f"{_count_units(paused)} handed back to {_controller_titles(paused)}",)
+        return ("`--hand-back`: none of these units is paused",)
+    return (f"resumed {_controller_titles(paused)} for {_count_units(paused)}",)
 
 
 async def find_running_controllers(
     cluster_kinds: Iterable[tuple[str, str]], session: Session
 ) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
-    """Return the clusters and kinds whose controller has pods, and notes on what is not visible."""
+    """Return clusters and kinds whose controller has pods, and notes about forbidden reads."""
     running: set[tuple[str, str]] = set()
     notes: list[str] = []
     for cluster, kind in dict.fromkeys(cluster_kinds):
@@ -217,11 +219,12 @@ async def find_running_controllers(
                 running.add((cluster, kind))
             elif isinstance(outcome, Forbidden):
                 notes.append(
-                    f"whether {controller.title} is alive cannot be seen: pods are not shown"
+                    f"cannot determine whether {controller.title} is running:"
+                    " listing pods is forbidden"
                 )
             elif is_error(outcome):
                 raise error_from_outcome(
-                    outcome, f"looking for {controller.title}", location=Location("pods")
+                    outcome, f"listing the pods of {controller.title}", location=Location("pods")
                 )
     return frozenset(running), tuple(dict.fromkeys(notes))
 
@@ -242,7 +245,7 @@ async def _get_live_resources(
                 live_objects[unit_id] = outcome.live
             elif is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
                 raise error_from_outcome(
-                    outcome, "looking at units", location=Location(str(unit_id))
+                    outcome, "reading unit resources", location=Location(str(unit_id))
                 )
     return {unit_id: live_objects[unit_id] for unit_id in resources if unit_id in live_objects}
 
@@ -265,7 +268,7 @@ async def _set_paused(
                 continue
             outcome = read_outcome
         if is_error(outcome) and not isinstance(outcome, NotFound):
-            action = "holding its controller" if is_paused else "letting its controller go"
+            action = "pausing its controller" if is_paused else "resuming its controller"
             raise error_from_outcome(outcome, action, location=Location(str(cluster_ref.ref)))
         return
 
@@ -314,8 +317,8 @@ def _pause_in_step(step: Step, refs: set[ClusterRef]) -> Step:
 
 def _reject_busy(busy: list[UnitId]) -> None:
     if busy:
-        problem = f"{_controller_titles(busy)} is in the middle of {_join_units(busy)}"
-        hint = "wait until it is done there, and run this command again"
+        problem = f"{_controller_titles(busy)} is syncing {_join_units(busy)}"
+        hint = "wait until the sync has finished, then run this command again"
         raise ClusterError(
             "cluster.controller-busy", problem, location=Location(str(busy[0])), hint=hint
         )
@@ -324,9 +327,9 @@ def _reject_busy(busy: list[UnitId]) -> None:
 def _controller_running_error(
     units: list[UnitId], running: Iterable[tuple[str, str]], remedy: str
 ) -> ClusterError:
-    problem = f"{_controller_titles(units)} is alive, and brings {_join_units(units)} itself"
+    problem = f"{_controller_titles(units)} is running and manages {_join_units(units)}"
     workloads = sorted({CONTROLLERS[kind].workload for _, kind in running})
-    hint = f"{remedy}; or stop it: `kubectl scale {workloads[0]} --replicas=0` in its namespace"
+    hint = f"{remedy}; or stop it with `kubectl scale {workloads[0]} --replicas=0` in its namespace"
     return ClusterError(
         "cluster.controller-active", problem, location=Location(str(units[0])), hint=hint
     )
@@ -345,4 +348,4 @@ def _join_units(units: list[UnitId]) -> str:
 
 
 def _count_units(units: list[UnitId]) -> str:
-    return f"{len(units)} unit{'s are' if len(units) != 1 else ' is'}"
+    return f"{len(units)} unit{'s' if len(units) != 1 else ''}"

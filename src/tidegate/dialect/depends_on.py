@@ -88,7 +88,8 @@ def _invalid_entry_finding(entry: str, location: Location) -> Finding:
         severity=Severity.ERROR,
         message=f"`{sanitize(entry)}` is neither a unit nor an object",
         location=location,
-        fix="write `Application/argocd/base`, or `apps/v1/Deployment/shop/db`",
+        fix="write a unit such as `Application/argocd/base`,"
+        " or an object such as `apps/v1/Deployment/shop/db`",
     )
 
 
@@ -99,7 +100,7 @@ def _self_dependency_finding(unit: UnitId, location: Location) -> Finding:
         severity=Severity.ERROR,
         message=f"`{unit}` {problem}",
         location=location,
-        reason="it waits until it is ready itself, which never happens",
+        reason="the unit waits for itself and never starts",
         fix="remove the entry",
         unit=unit,
         unit_problem=problem,

@@ -50,7 +50,7 @@ def parse_all_manifests(
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup("several objects cannot be read", errors)
+        raise ExceptionGroup("several objects are invalid", errors)
     return manifests
 
 
@@ -216,20 +216,19 @@ class _ManifestParser:
         name = get_text(body, "metadata", "name")
         name_prefix = get_text(body, "metadata", "generateName")
         if not kind.name or not kind.version or not (name or name_prefix):
-            problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+            problem = "not a Kubernetes object: apiVersion, kind or metadata.name is missing"
             raise DialectError("dialect.incomplete", problem, location=location)
         if not name and hook is None:
-            problem = f"{kind.name} `{name_prefix}` has only the beginning of a name"
-            hint = "write metadata.name; only hooks may have generateName alone"
+            problem = f"{kind.name} `{name_prefix}` has only a `generateName`"
+            hint = "set metadata.name; only hooks may use generateName alone"
             raise DialectError("dialect.nameless", problem, location=location, hint=hint)
         namespace = get_text(body, "metadata", "namespace") or self._unit.destination.namespace
         is_namespaced = self._is_namespaced(kind)
         if is_namespaced and not namespace:
             problem = (
-                f"{kind.name} `{name or name_prefix}` has no namespace, nor does its unit give"
-                " it one"
+                f"{kind.name} `{name or name_prefix}` has no namespace, and its unit sets none"
             )
-            hint = "write metadata.namespace, or a namespace for all objects of the unit"
+            hint = "set metadata.namespace, or a namespace for all objects of the unit"
             raise DialectError("dialect.namespace", problem, location=location, hint=hint)
         ref = Ref(kind, "" if is_namespaced is False else namespace, name or name_prefix)
         if name:
@@ -240,9 +239,9 @@ class _ManifestParser:
         """Raise a DialectError if an object is defined twice, in any version of its kind."""
         first = self._seen.get(versionless_key(ref))
         if first is not None:
-            hint = f"the first one is at {first}; remove one of them, or give it another name"
+            hint = f"remove or rename one of the two; the first is at {first}"
             raise DialectError(
-                "dialect.duplicate", f"{ref} is there twice", location=location, hint=hint
+                "dialect.duplicate", f"{ref} is defined twice", location=location, hint=hint
             )
         self._seen[versionless_key(ref)] = location
 

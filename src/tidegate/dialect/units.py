@@ -27,7 +27,7 @@ FLUX_GROUP_SUFFIX = ".fluxcd.io"
 RESOURCE_HINT = lazy_regex(rb"(?<!argocd\.)argoproj|fluxcd|secret-type|ENC\[AES256_GCM|\\[xuU]")
 """Pattern in every file with a resource of Argo CD or Flux, or with a cluster Secret.
 
-Encrypted or escaped text may contain anything, so it matches as well.
+Encrypted or escaped text may contain anything, so it matches, too.
 """
 NO_DECLARATIONS = Declarations()
 Reader = Callable[[Document, str], Declarations]
@@ -97,11 +97,11 @@ class UnitFinder:
 
     def _read(self, document: Document, namespace: str) -> Declarations:
         if get_text(document.body, "metadata", "namespace"):
-            namespace = ""  # it has its own, and nobody asks for another
+            namespace = ""  # unused, so one cache entry is enough
         key = (id(document), namespace)
         if key not in self._cache:
             declared = _read_document(document, namespace)
             if declared is NO_DECLARATIONS:
                 return declared
-            self._cache[key] = (document, declared)  # held, so that nothing else gets its number
+            self._cache[key] = (document, declared)  # the reference keeps id() unique
         return self._cache[key][1]

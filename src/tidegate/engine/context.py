@@ -330,4 +330,4 @@ def _planned_identities(steps: Iterable[Step]) -> set[tuple[object, ...]]:
 def raise_for_error(error: ErrorOutcome | None, context: RolloutContext) -> None:
     """Raise an error outcome that prevents reading the cluster; do nothing for None."""
     if error is not None:
-        raise error_from_outcome(error, "looking at the cluster", location=context.location)
+        raise error_from_outcome(error, "reading the cluster", location=context.location)

@@ -268,7 +268,7 @@ class Driver:
         """Start nothing of a plan that failed preflight."""
         now = self.world.now()
         if self._started:
-            self._inbox.append(messages.StopRequested("the newer plan is refused"))
+            self._inbox.append(messages.StopRequested("the newer plan failed preflight"))
         else:
             self._finish_now(Event(now, EventType.ROLLOUT_FINISHED, reason="invalid"))
 
@@ -310,7 +310,7 @@ class Driver:
 
     def _on_lease_lost(self, unit: UnitId, reason: str) -> None:
         self.is_superseded = True
-        if self._started:  # before that, what was lost is told behind the beginning
+        if self._started:  # before the start, lost units are reported afterwards
             self._inbox.append(messages.StopRequested(reason, unit))
 
     def _emit_unit_event(self, event_type: EventType, unit: UnitId, message: str) -> None:
@@ -323,7 +323,7 @@ class Driver:
             self._inbox.append(messages.ApprovalGranted(unit=approved))
         object_ref = self._context.live_cache.apply_watch_event(cluster, event)
         if object_ref is None or not self._started or object_ref not in self._context.owners:
-            return  # what is about to be pruned is looked at before it has a step
+            return  # prune candidates are watched before they have a step
         self._procedures.run(
             self._context.evaluate_health(object_ref, event.live), self._inbox.append
         )
@@ -337,7 +337,7 @@ class Driver:
             self._wake_at = decision.wake_at
             for command in decision.commands:
                 self._executor.execute(command)
-            # The end is told here: the journal must know by then which gates opened last.
+            # Events are emitted after the commands: the journal must have the last open gates.
             for event in decision.events:
                 self._emit_event(event)
 
@@ -375,7 +375,9 @@ class Driver:
         )
         failure = yield from self._context.histories.finish(name, outcome, remediation_outcome, now)
         if failure is not None:
-            self._status_writer.unreported[name] = f"its ledger is not closed: {failure.message}"
+            self._status_writer.unreported[name] = (
+                f"the release record was not completed: {failure.message}"
+            )
 
     def _on_unit_released(self, _: None) -> None:
         self._ending_units -= 1
@@ -415,5 +417,5 @@ async def drive(driver: Driver, *, until: Ms | None = None) -> str:
         if until is not None and driver.world.now() >= until:
             until = None
             driver.is_timed_out = not driver.result
-            driver.stop("its time is up")
+            driver.stop("timed out")
     return driver.result

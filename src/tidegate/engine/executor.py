@@ -54,10 +54,10 @@ from tidegate.world.messages import (
 from tidegate.world.requests import Get
 
 LEASE_CHANGED = NoResponse(
-    Delivery.NOT_SENT, LossReason.CANCELLED, "another rollout of the unit came between"
+    Delivery.NOT_SENT, LossReason.CANCELLED, "another rollout acquired the unit in between"
 )
 """Outcome of a write decided before another rollout changed the unit; its step restarts."""
-LEASE_LOST = messages.Failure("Overtaken", "another rollout has the unit now")
+LEASE_LOST = messages.Failure("Overtaken", "another rollout holds the unit now")
 SCHEMA_TIMEOUT = Ms(3_000)
 SCHEMA_RETRY_INTERVAL = Ms(200)
 """Retry interval while a server loads a changed CRD."""
@@ -161,7 +161,7 @@ class CommandExecutor:
     def _refresh(self, command: messages.Refresh, failure: messages.Failure | None) -> None:
         request_refresh, unit = self._context.settings.request_refresh, command.unit
         if failure is not None:
-            reason = f"its ledger is not closed: {failure.message}"
+            reason = f"the release record was not completed: {failure.message}"
             self._send_input(messages.StopRequested(reason, unit))
         elif request_refresh is None:
             self._send_input(messages.RefreshFinished(unit))
@@ -190,7 +190,7 @@ class CommandExecutor:
                 break
         self._acquiring.discard(name)
         if not context.leases.has(name):
-            return None  # it was let go of meanwhile, and that was told
+            return None  # released in between, which was reported
         if preparation is None:
             return messages.LeaseAcquired(name)
         for object_failure in preparation.failures:
@@ -514,7 +514,7 @@ class CommandExecutor:
         if command.hooks:
             self._procedures.run(self._save_hook_verdicts(command), self._send_input)
         elif any(item.expires for item in step_items(context.steps[command.step])):
-            # Soon the journal is all that is left of them.
+            # These objects expire soon, and then only the journal has their result.
             lease = context.leases[context.steps[command.step].unit]
             self._procedures.run(lease.flush(context.world.now), lambda _: None)
 

@@ -1,6 +1,6 @@
 """Fences: does a health verdict refer to what was applied? Pure checks of one object.
 
-One table says how each kind shows that its status is current. Other kinds are checked by their
+One table lists how each kind shows that its status is current. Other kinds are checked by their
 `observedGeneration`, if they have one. Without it, built-in Kubernetes kinds have no status
 that lags behind, and custom resources get some time to write one.
 """
@@ -20,10 +20,10 @@ class FreshnessCheck(StrEnum):
     """How a kind shows that its status refers to the current spec."""
 
     OBSERVED_GENERATION = "observedGeneration"
-    CONDITION_GENERATION = "the condition's observedGeneration"
+    CONDITION_GENERATION = "observedGeneration of the condition"
     STATUS_CHANGED = "a newer status"
-    UID = "its uid"
-    NONE = "nothing to prove"
+    UID = "the uid"
+    NONE = "no check"
 
 
 _CHECKS_BY_GROUP: dict[str, dict[FreshnessCheck, tuple[str, ...]]] = {
@@ -37,7 +37,7 @@ _CHECKS_BY_GROUP: dict[str, dict[FreshnessCheck, tuple[str, ...]]] = {
     },
     "batch": {FreshnessCheck.UID: ("Job",)},
     "policy": {FreshnessCheck.OBSERVED_GENERATION: ("PodDisruptionBudget",)},
-    # Released autoscalers have no generation, and tell of none that they have seen.
+    # Released HorizontalPodAutoscalers have no generation and report no observed one.
     "autoscaling": {FreshnessCheck.STATUS_CHANGED: ("HorizontalPodAutoscaler",)},
     "networking.k8s.io": {FreshnessCheck.STATUS_CHANGED: ("Ingress",)},
     "apiregistration.k8s.io": {FreshnessCheck.STATUS_CHANGED: ("APIService",)},
@@ -104,9 +104,9 @@ def check_fence(
     `accept_after` is the time from which kinds that cannot show it are accepted.
     """
     if health.uid != written.uid:
-        return FenceReason("AnotherObject", "what is there is not the object that was applied")
+        return FenceReason("AnotherObject", "the live object is not the one that was applied")
     if health.generation < written.generation or is_older(health.version, written.version):
-        return FenceReason("OlderState", "only a state from before the write is known")
+        return FenceReason("OlderState", "only the state before the write is known")
     observed = health.verdict.observed_generation
     if observed:
         return (
@@ -142,16 +142,14 @@ def _check_status_changed(
 ) -> FenceReason | None:
     if written.trusted or health.status_digest != written.status_digest:
         return None
-    return FenceReason(
-        "NoNewerStatus", "its status has not changed since the write", until=accept_after
-    )
+    return FenceReason("NoNewerStatus", "status not updated since apply", until=accept_after)
 
 
 def _not_observed(observed: int, expected: int) -> FenceReason:
     if not observed:
-        return FenceReason("NotObserved", "its controller has not looked at it yet")
+        return FenceReason("NotObserved", "its controller has not observed it yet")
     return FenceReason(
-        "NotObserved", f"its controller has seen generation {observed}, and not yet {expected}"
+        "NotObserved", f"its controller observed generation {observed}, but {expected} is current"
     )
 
 

@@ -184,7 +184,7 @@ class ReleaseHistories:
 
     def _start_revision(self, history: _OpenHistory, now: Ms) -> Procedure[Failure | None]:
         for name in history.backend.preceding_units(history.unit.id):
-            # All of its steps have passed; that it is let go of comes later, and by itself.
+            # All its steps have passed; its lease is released later.
             failure = yield from self.finish(name, PASSED, PASSED, now)
             if failure is not None:
                 return failure
@@ -215,7 +215,7 @@ class ReleaseHistories:
             write_failure = yield from impersonate(
                 _identity(history), self._record_outcome(history, outcome, now)
             )
-        history.pending = PendingRevision(ReleaseAction.UNCHANGED)  # until it is looked at again
+        history.pending = PendingRevision(ReleaseAction.UNCHANGED)  # until the next read
         history.is_started, history.is_finished, history.is_testing, history.is_remediation = (
             False,
             False,
@@ -238,7 +238,7 @@ class ReleaseHistories:
             return None
         outcome = remediated_outcome if history.is_remediation else outcome
         if not (history.is_started or history.pending.is_resumed or outcome.passed):
-            return None  # nothing of it was begun
+            return None  # no revision was started
         return (
             yield from impersonate(_identity(history), self._record_outcome(history, outcome, now))
         )
@@ -274,7 +274,7 @@ class ReleaseHistories:
                 expected.action,
                 expected.number,
             ):
-                message = "somebody else has released it meanwhile"
+                message = "the release was changed by another client"
                 return Failure("Released", message, final=True)
         return failure
 

@@ -29,10 +29,10 @@ def check_unit_names(context: RolloutContext, plan: Plan) -> None:
         if recorded_source in {"", unit.source} or not unit.source or may_move:
             continue
         problem = (
-            f"`{unit.id}` was rolled out from `{sanitize(recorded_source)}`, and this is"
+            f"`{unit.id}` was rolled out from `{sanitize(recorded_source)}`, but its source is now"
             f" `{unit.source}`"
         )
-        hint = "give it another name with `--name`; if it has moved, say so with `--force-owner`"
+        hint = "rename it with `--name`, or confirm the new source with `--force-owner`"
         raise PlanError("plan.name", problem, location=Location(unit.source), hint=hint)
 
 
@@ -45,7 +45,7 @@ def find_adopted(
         live = context.live_cache.objects.get(compared.object_ref)
         owner = "" if live is None else context.evaluator.find_owner(object_body(live))
         if owner not in {"", step.unit.tracking_id}:
-            message = f"it belongs to the unit `{sanitize(owner)}`, which loses it"
+            message = f"belongs to unit `{sanitize(owner)}`, which loses it"
             adopted.append((step, item.ref, Failure("Taken", message)))
     return adopted
 
@@ -53,7 +53,7 @@ def find_adopted(
 def find_shared(context: RolloutContext, compared_items: list[ComparedItem]) -> list[ObjectFailure]:
     """Return the objects that two units of the rollout write. CRDs may be shared."""
     return [
-        (step, item.ref, Failure("Shared", f"the unit `{other}` writes it, too", final=True))
+        (step, item.ref, Failure("Shared", f"unit `{other}` also writes it", final=True))
         for step, item, compared in compared_items
         if item.action is ItemAction.APPLY and item.ref.kind != CRD
         for other in sorted(context.writers[compared.object_ref] - {step.unit})

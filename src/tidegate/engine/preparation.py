@@ -78,7 +78,7 @@ def prepare_rollout(context: RolloutContext, requested: Plan) -> Procedure[Prepa
         return preparation
     yield from context.leases.ensure_heartbeats(preparation.due_units)
     if epochs_before != [context.leases[unit.id].compared_epoch for unit in requested.units]:
-        # A unit for which an earlier plan had waited was taken meanwhile.
+        # The lease of a unit that an earlier plan waited for was acquired in between.
         return (yield from prepare_rollout(context, requested))
     return preparation
 
@@ -157,9 +157,7 @@ def prepare_unit_again(context: RolloutContext, unit: UnitId) -> Procedure[Prepa
             break
     record = context.leases[unit].record
     if preparation.due_units and record.is_completed(requested.units[0].digest):
-        remove_hook_entries(
-            context, preparation.plan.steps
-        )  # they ran for another rollout, which has ended
+        remove_hook_entries(context, preparation.plan.steps)  # left over from a finished rollout
     return preparation
 
 

@@ -248,5 +248,5 @@ def _page_items(page: Outcome, kind: Kind) -> tuple[LiveObject, ...]:
     Raises the error of the list request: an object that cannot be read is not a missing object.
     """
     if is_error(page) and not isinstance(page, NotServed):
-        raise error_from_outcome(page, "looking at what lives", location=Location(str(kind)))
+        raise error_from_outcome(page, "listing live objects", location=Location(str(kind)))
     return page.items if isinstance(page, ListPage) else ()

@@ -110,11 +110,11 @@ def find_node(graph: Graph, name: str) -> int:
     if not best:
         known_names = {node_name for node in graph.nodes for node_name in _node_names(node)}
         close = get_close_matches(query, known_names, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else "write a unit, or `Kind/namespace/name`"
-        raise UsageError("usage.node", f"nothing here is called `{sanitize(query)}`", hint=hint)
+        hint = f"did you mean `{close[0]}`?" if close else "use a unit, or `Kind/namespace/name`"
+        raise UsageError("usage.node", f"`{sanitize(query)}` not found", hint=hint)
     names = ", ".join(f"`{node.name}`" for node in best[:MAX_LISTED])
-    problem = f"several are called `{sanitize(query)}`: {names}"
-    raise UsageError("usage.node", problem, hint="write `Kind/namespace/name`")
+    problem = f"name `{sanitize(query)}` is ambiguous: {names}"
+    raise UsageError("usage.node", problem, hint="use `Kind/namespace/name`")
 
 
 def _node_names(node: GraphNode) -> tuple[str, ...]:

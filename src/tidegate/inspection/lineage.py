@@ -66,7 +66,7 @@ class ManagedManifest(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """Phase and wave of the object in its unit, where they are not the default."""
+        """Phase and wave of the object in its unit, if they are not the default."""
         event = PHASE_NAMES.get(self.manifest.phase, "")
         parts = [event or "hook"] if self.manifest.hook_policies is not None else []
         parts += [f"wave {self.manifest.wave}"] if self.manifest.wave else []
@@ -119,7 +119,7 @@ class Lineage(msgspec.Struct, frozen=True):
             ("Object", f"{ref.kind.name}/{ref.name}"),
             ("Namespace", ref.namespace),
             ("Status", f"Managed by {CONTROLLER_NAMES.get(unit.kind, 'Flux')}"),
-            ("Turn", managed.note),
+            ("Order", managed.note),
             ("File", self._file_path(managed)),
         ]
         return [tuple(head), *self.trace_unit(unit)]
@@ -191,7 +191,7 @@ class Lineage(msgspec.Struct, frozen=True):
                 "File",
                 str(resource.location)
                 if resource and resource.location
-                else "it is not in this repository",
+                else "not in this repository",
             ),
         )
 
@@ -259,9 +259,8 @@ async def trace_object(
             problem = (
                 f"object not managed by Flux or Argo CD: `{live.ref.kind.name}/{sanitize(name)}`"
             )
-            raise UsageError(
-                "usage.unmanaged", problem, hint="nothing of its owners carries a mark"
-            )
+            hint = "neither the object nor its owners have tracking metadata"
+            raise UsageError("usage.unmanaged", problem, hint=hint)
     raise _unknown_object_error(lineages, kind, name)
 
 
@@ -278,8 +277,8 @@ def _find_manifest(
     ]
     if len({match.ref for match in matches}) > 1:
         namespaces = ", ".join(f"`{match.ref.namespace}`" for match in matches)
-        problem = f"several are called `{sanitize(name)}`: in {namespaces}"
-        raise UsageError("usage.unit", problem, hint="`-n NAMESPACE` says which one is meant")
+        problem = f"name `{sanitize(name)}` is ambiguous: found in {namespaces}"
+        raise UsageError("usage.unit", problem, hint="select one with `-n NAMESPACE`")
     return matches[0] if matches else None
 
 
@@ -351,8 +350,8 @@ def _unknown_object_error(lineages: Iterable[Lineage], kind: str, name: str) -> 
     kinds = {managed.ref.kind.name for managed in all_managed}
     kind_matches = get_close_matches(kind.lower(), [kind_name.lower() for kind_name in kinds], n=1)
     guess = name_matches or ([] if names else kind_matches)
-    hint = f"did you mean `{guess[0]}`?" if guess else "`tidegate tree` shows what units bring"
-    problem = f"no unit here brings a {sanitize(kind)} `{sanitize(name)}`"
+    hint = f"did you mean `{guess[0]}`?" if guess else "list objects of units with `tidegate tree`"
+    problem = f"no unit in this repository deploys {sanitize(kind)} `{sanitize(name)}`"
     return UsageError("usage.object", problem, hint=hint)
 
 

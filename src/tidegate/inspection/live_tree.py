@@ -31,7 +31,7 @@ from tidegate.model.views.tree import TreeNode
 
 
 class LiveTreeBuilder(msgspec.Struct, frozen=True):
-    """Builds trees of live objects, with notes on their hooks, waves and absence from Git."""
+    """Builder of trees of live objects, with notes on hooks, waves and absence from Git."""
 
     lineage: Lineage
     session: Session
@@ -46,8 +46,8 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         unit_resource = await self._read_unit_resource(name)
         refs = await self._deployed_refs(name, unit_resource)
         if refs is None:
-            problem = f"the cluster knows nothing of `{name}`: it was not rolled out there"
-            hint = "without a context, `tidegate tree` shows what Git says"
+            problem = f"the cluster has no record of `{name}`: it was not rolled out there"
+            hint = "run `tidegate tree` without a context to show the tree from Git"
             raise UsageError("usage.unit", problem, hint=hint)
         return await self._build_tree(name, unit_resource, refs, frozenset())
 
@@ -67,7 +67,7 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
                 children.append(TreeNode(flux_tree_name(ref), note))
             elif inner is not None and inner not in above:
                 children.append(await self._child_node(inner, note, above))
-        state = "it goes to another cluster" if targets_other_cluster(unit_resource) else ""
+        state = "deployed to another cluster" if targets_other_cluster(unit_resource) else ""
         return TreeNode(str(name), state, tuple(children))
 
     async def _child_node(self, name: UnitId, note: str, above: frozenset[UnitId]) -> TreeNode:
@@ -122,6 +122,6 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         cluster = name.cluster if unit is None else unit.destination.cluster
         stored = await read_journal(PlannedUnit(id=name, cluster=cluster), self.session.world)
         refs = [ref for ref, entry in stored.journal.entries.items() if not entry.hook]
-        # What was about to be written is in a journal, too.
+        # The journal also has objects that were planned but not written.
         live_objects = await get_objects(self.session.world, sorted(refs), cluster=cluster)
         return [live.ref for live in live_objects] if stored.secrets else None

@@ -27,7 +27,7 @@ OwnerKey = tuple[str, str, str]
 
 
 class LogFollower:
-    """Follows the logs of the pods that these objects own."""
+    """Follower of the logs of the pods that these objects own."""
 
     def __init__(self, pod_owners: PodOwners, session: Session, tail: int) -> None:
         self._workloads = pod_owners.workloads
@@ -49,7 +49,7 @@ class LogFollower:
         while True:
             pods = await self._find_pods()
             yield [line for cluster, pod in pods for line in await self._read(pod, cluster)]
-            # Who is here from now on is heard from the beginning.
+            # Pods that start from now on are read from their first line.
             self._reader.tail = 0
             has_pods = has_pods or bool(pods)
             if has_pods and await self._have_finished(pods):
@@ -100,7 +100,7 @@ class LogFollower:
                 for kind in (*INTERMEDIATE_OWNERS, POD)
             ]
             live_objects = await list_objects(self._session.world, selections, cluster=cluster)
-            for live in live_objects:  # makers come before pods, so that whose these are is known
+            for live in live_objects:  # owners come before pods, so the owner of a pod is known
                 key = _owner_key(live.ref)
                 if key in owners or owners & _owner_keys(live):
                     owners.add(key)

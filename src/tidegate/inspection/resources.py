@@ -74,7 +74,7 @@ class _HookHistory(msgspec.Struct, frozen=True):
         is_complete = self.journal.completed_digest == self.unit.digest and hook != SYNC_FAIL
         if has_run or (is_complete and bool(self.journal.completed_digest)):
             return replace(row, hook_result="Succeeded")
-        return replace(row, detail="it has not run")
+        return replace(row, detail="not run")
 
 
 def object_rows(status: UnitStatus) -> tuple[ResourceRow, ...]:

@@ -43,15 +43,15 @@ NOT_SAVED_FINDING = Finding(
     code="preflight.not-saved",
     severity=Severity.WARNING,
     message="the plan is not saved",
-    reason="nobody could run it: something is wrong with it",
-    fix="correct the errors shown beside this",
+    reason="the plan has errors and cannot be run",
+    fix="fix the reported errors",
 )
 LOOKUP_NOT_SAVED_FINDING = msgspec.structs.replace(
     NOT_SAVED_FINDING,
-    reason="what a release comes to is known when its turn comes, and a saved plan is run as it is",
-    fix="roll out what the release looks up, and make the plan again; or `sync` without one",
+    reason="a release can only be rendered during the rollout, but a saved plan runs unchanged",
+    fix="deploy the objects that the release looks up and save the plan again, or run `sync`",
 )
-REPLAN_HINT = "look at the plan again: `tidegate plan --save FILE`"
+REPLAN_HINT = "review the plan again: `tidegate plan --save FILE`"
 
 
 class _ObjectState(msgspec.Struct, frozen=True):
@@ -101,14 +101,14 @@ class SavedPlan:
             if saved_servers.get(name) != current_servers.get(name):
                 quoted_name = f" `{name}`" if name else ""
                 problem = (
-                    f"the plan was made for {_server_name(saved_servers.get(name))},"
-                    f" and the cluster{quoted_name} is {_server_name(current_servers.get(name))}"
+                    f"the plan was saved for {_server_name(saved_servers.get(name))},"
+                    f" but cluster{quoted_name} is {_server_name(current_servers.get(name))}"
                 )
-                hint = "choose the same cluster, or make the plan for this one"
+                hint = "select the same cluster, or save a plan for this one"
                 raise PlanError("plan.target", problem, location=self._location, hint=hint)
 
     def restore(self, fresh: Plan) -> Plan:
-        """Return the saved plan, with bodies taken from a freshly rendered plan.
+        """Return the saved plan, with bodies from a freshly rendered plan.
 
         Raises PlanError with the differences if the two plans are not equal.
         """
@@ -119,7 +119,7 @@ class SavedPlan:
         bodies = {item.ref: item.body for step in fresh.steps for item in step_items(step)}
         plan = from_json(text, name=self._location.name, bodies=bodies, key=self._key or b"")
         if plan.digest != fresh.digest:
-            raise self._changed_inputs_error(["the order, or what is said of its units"])
+            raise self._changed_inputs_error(["the order, or settings of units"])
         return plan
 
     def check_states(self, live_preview: LivePreview) -> None:
@@ -137,17 +137,14 @@ class SavedPlan:
             if saved_states.get(cluster_ref) != current_states.get(cluster_ref)
         ]
         if changes:
-            problem = f"the cluster has changed since the plan was made: {_join_limited(changes)}"
+            problem = f"the cluster changed after the plan was saved: {_join_limited(changes)}"
             hint = f"nothing was written; {REPLAN_HINT}"
             raise PlanError("plan.stale", problem, location=self._location, hint=hint)
 
     def _changed_inputs_error(self, changes: list[str]) -> PlanError:
-        problem = (
-            "what would be rolled out has changed since the plan was made:"
-            f" {_join_limited(changes)}"
-        )
+        problem = f"the inputs changed after the plan was saved: {_join_limited(changes)}"
         options = ", ".join(f"`{option}`" for option in self._document.words)
-        options_hint = f"give the same options ({options}), or " if options else ""
+        options_hint = f"use the same options ({options}), or " if options else ""
         hint = f"nothing was written; {options_hint}{REPLAN_HINT}"
         return PlanError("plan.inputs", problem, location=self._location, hint=hint)
 
@@ -180,7 +177,7 @@ def save_plan(path: Path, inputs: PlanInputs, live_preview: LivePreview, session
     try:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     except OSError as error:
-        problem = f"the plan cannot be written: {error.strerror}"
+        problem = f"cannot write the plan: {error.strerror}"
         raise FileError("file.plan", problem, location=Location(str(path))) from None
 
 
@@ -190,14 +187,14 @@ def read_plan(path: Path) -> SavedPlan:
     try:
         header = msgspec.json.decode(text, type=_SavedHeader)
         if header.kind == KIND and header.version != VERSION:
-            problem = f"this plan has version {header.version}, and {VERSION} is read here"
-            raise PlanError("plan.version", problem, location=location, hint="make the plan again")
+            problem = f"the plan has version {header.version}, but Tidegate reads {VERSION}"
+            raise PlanError("plan.version", problem, location=location, hint="save the plan again")
         if header.kind == KIND:
             return SavedPlan(msgspec.json.decode(text, type=_SavedDocument), str(path))
         reason = f"its kind is `{sanitize(header.kind)}`"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = sanitize(str(error))
-    raise PlanError("plan.document", f"this is not a saved plan: {reason}", location=location)
+    raise PlanError("plan.document", f"not a saved plan: {reason}", location=location)
 
 
 def _object_states(
@@ -246,9 +243,9 @@ def _describe_changes(saved_items: Mapping[Ref, PlanItem], fresh: Plan) -> Itera
     current_items = {item.ref: item for step in fresh.steps for item in step_items(step)}
     for ref in dict.fromkeys((*saved_items, *current_items)):
         if ref not in current_items:
-            yield f"{ref} is gone"
+            yield f"{ref} was removed"
         elif ref not in saved_items:
-            yield f"{ref} is new"
+            yield f"{ref} was added"
         elif saved_items[ref].digest not in ("", current_items[ref].digest):
             yield f"{ref} differs"
 
@@ -257,10 +254,11 @@ def _state_message(
     cluster_ref: ClusterRef, saved: _ObjectState | None, current: _ObjectState | None
 ) -> str:
     if saved is None or current is None:
-        return f"{cluster_ref.ref} {'is to go now' if saved is None else 'needs nothing any more'}"
+        change = "would be pruned" if saved is None else "has no changes any more"
+        return f"{cluster_ref.ref} {change}"
     if saved.fate is current.fate:
-        return f"{cluster_ref.ref} is not what it was"
-    return f"the plan was to {saved.fate} {cluster_ref.ref}, and would {current.fate} it now"
+        return f"{cluster_ref.ref} has changed"
+    return f"{cluster_ref.ref}: action changed from {saved.fate} to {current.fate}"
 
 
 def _server_name(server: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Status of units and their objects: compared with Git and judged for health."""
+"""Status of units and their objects: the difference to Git, and their health."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from tidegate.workspace.workspace import Workspace
 from tidegate.world.one_shot import send_requests
 from tidegate.world.requests import RunWorker
 
-MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
-NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
+MISSING = Verdict(Health.MISSING, "Missing", "not found")
+NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "no objects")
 HEALTH_ORDER = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
     *(Health.UNKNOWN, Health.MISSING, Health.DEGRADED),
@@ -129,7 +129,7 @@ def _judge_units(plan: Plan, verdicts: dict[ClusterRef, Verdict]) -> None:
     refs_by_unit: dict[UnitId, list[ClusterRef]] = {}
     for step in plan.steps:
         refs_by_unit.setdefault(step.unit, []).extend(_refs_without_hooks(step))
-    # What a unit brings is planned behind it, so that the last ones are known first.
+    # The objects of a unit come after its resource, so read the plan backwards.
     for step in reversed(plan.steps):
         for cluster_ref in _refs_without_hooks(step):
             ref = cluster_ref.ref
@@ -139,7 +139,7 @@ def _judge_units(plan: Plan, verdicts: dict[ClusterRef, Verdict]) -> None:
                     verdicts.get(inner, MISSING) for inner in refs_by_unit.get(name, ())
                 )
                 verdicts[cluster_ref] = msgspec.structs.replace(
-                    worst, message="what it brings is so"
+                    worst, message="worst health of its objects"
                 )
 
 

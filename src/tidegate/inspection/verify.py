@@ -72,7 +72,7 @@ async def verify_workspace(
 
 
 async def verify_run(session: Session, run: RunRecord) -> OrderVerification:
-    """Verify the order in a run record, using the cluster as well."""
+    """Verify the order in a run record, also with the cluster."""
     require_clusters((step.cluster for step in run.head.steps), session)
     return await _verify(session, _inputs_from_run(run, {}))
 

@@ -112,7 +112,7 @@ def _level_rows(units: Sequence[Unit]) -> Iterator[LevelRow]:
             known = [levels[other] for other in after[name] if other in levels]
             levels[name] = 1 + max(known, default=0)
         if not ready:
-            break  # those that are left depend on each other, and that is told elsewhere
+            break  # the rest is a cycle, which is reported elsewhere
         pending = [name for name in pending if name not in levels]
     for level in sorted(set(levels.values())):
         names = tuple(name for name, unit_level in levels.items() if unit_level == level)

@@ -50,7 +50,7 @@ def shorten_cause(cause: str) -> str:
 
 
 def shorten_wait_message(message: str) -> str:
-    """Return a message of a wait without its introductory words."""
+    """Return the message of a wait without its prefix."""
     for prefix in WAIT_PREFIXES:
         if message.startswith(prefix):
             message = message.removeprefix(prefix)

@@ -14,7 +14,7 @@ from tidegate.errors import Location, TidegateError
 from tidegate.model.text.lazy_regex import lazy_regex
 
 PathResolver: TypeAlias = Callable[[str], str | None]
-"""Returns a path of a tree as the user would write it; None if it is no file of the tree."""
+"""Returns a path of a tree as the user would write it; None if it is not a file of the tree."""
 _FILE_WITH_LINE = lazy_regex(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
 _RESOLVERS: dict[str, PathResolver] = {}
 
@@ -25,7 +25,7 @@ def add_root(root: str, resolve: PathResolver) -> None:
 
 
 def prefer_root(root: str) -> None:
-    """Give a registered tree priority over the others."""
+    """Prefer a registered tree to the others."""
     if root in _RESOLVERS:
         _RESOLVERS[root] = _RESOLVERS.pop(root)
 
@@ -36,7 +36,7 @@ def clear_roots() -> None:
 
 
 def display_path(name: str) -> str:
-    """Return a path of a tree as the user would write it; other texts unchanged."""
+    """Return a path of a tree as the user would write it; other strings unchanged."""
     candidates = (resolve(name) for resolve in reversed(_RESOLVERS.values()))
     return next((path for path in candidates if path is not None), name)
 

@@ -46,7 +46,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unit: UnitId | None = None
     """The unit that the message names."""
     unit_problem: str = ""
-    """What the status of `unit` says about it; empty if its status says nothing about it."""
+    """The message about it in the status of `unit`; empty if the status does not report it."""
     error_problem: str = ""
     """The problem of the error that it reports; empty if it reports none."""
     missing_dependency: UnitId | None = None

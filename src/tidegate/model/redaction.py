@@ -1,4 +1,4 @@
-"""Redaction of secret values in texts of applications and servers.
+"""Redaction of secret values in output of applications and servers.
 
 An application may log its password, a server may quote a rejected value. Values of Secrets in
 the plan and values that were encrypted in Git are replaced wherever they occur. Names of
@@ -21,11 +21,11 @@ from tidegate.model.plans.plan import Plan, PlanFragment, step_items
 from tidegate.model.rollouts.event import Event
 
 MIN_LENGTH = 5
-"""Shorter values occur in ordinary words by chance; redacting them would hide the words."""
+"""Shorter values occur in ordinary text by chance; redacting them would make it unreadable."""
 
 
 class Redactor:
-    """Redacts the secret values of a plan in texts and events."""
+    """Redaction of the secret values of a plan in strings and events."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._secrets: list[str] = []
@@ -35,7 +35,7 @@ class Redactor:
         self._add_values(values)
 
     def _add_values(self, values: Iterable[str]) -> None:
-        # The longest first: a value may be the beginning of another.
+        # Longest first: a value may be a prefix of another.
         secrets = {*self._secrets, *(text for text in values if len(text) >= MIN_LENGTH)}
         self._secrets = sorted(secrets, key=lambda value: (-len(value), value))
         self._redacted.clear()
@@ -75,7 +75,7 @@ class Redactor:
     def _redact_value(self, value: str, text: str) -> str:
         """Replace a value, except inside a name of an object."""
         if value not in self._names_by_secret:
-            # The longest first: a name may be the beginning of another.
+            # Longest first: a name may be a prefix of another.
             names_with_value = (name for name in self._names if value in name and value != name)
             self._names_by_secret[value] = sorted(
                 names_with_value, key=lambda name: (-len(name), name)

@@ -26,7 +26,7 @@ _UNITS = {
     "ns": Fraction(1, 1_000_000),
     "us": Fraction(1, 1_000),
     "\u00b5s": Fraction(1, 1_000),  # the micro sign, as Go prints it
-    "\u03bcs": Fraction(1, 1_000),  # the Greek letter, which Go reads as well
+    "\u03bcs": Fraction(1, 1_000),  # the Greek letter, which Go also accepts
     "ms": Fraction(1),
     "s": Fraction(SECOND),
     "m": Fraction(MINUTE),
@@ -50,7 +50,7 @@ def parse_duration(text: str) -> Ms:
     """
     duration = _parse_exact(text)
     if duration.denominator != 1:
-        raise ValueError("finer than a millisecond")
+        raise ValueError("more precise than a millisecond")
     return Ms(duration.numerator)
 
 

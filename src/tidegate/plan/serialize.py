@@ -1,9 +1,8 @@
 """Plans as JSON documents, without secret values.
 
 An object with a secret is replaced by a MAC with a key of the user, and every digest that covers it
-is encrypted with that key: nobody without the key can try out short values. To run a saved plan,
-the
-objects are rendered again and passed in; a difference is an error.
+is encrypted with that key, so that short values cannot be guessed without the key. To run a saved
+plan, the objects are rendered again and passed in; a difference is an error.
 """
 
 from __future__ import annotations
@@ -143,8 +142,8 @@ def from_json(text: bytes, *, name: str, bodies: dict[Ref, bytes], key: bytes) -
     if cipher.apply(document.veiled, "plan") not in ("", plan.digest) or (
         public_digest(plan) != document.digest
     ):
-        problem = "the plan was changed after it was made"
-        raise PlanError("plan.changed", problem, location=location, hint="make the plan again")
+        problem = "the plan file was modified after it was saved"
+        raise PlanError("plan.changed", problem, location=location, hint="save the plan again")
     return plan
 
 
@@ -165,14 +164,14 @@ def _read_document(text: bytes, location: Location) -> _PlanDocument:
     try:
         head = msgspec.json.decode(text, type=_PlanHead)
         if head.kind == DOCUMENT_KIND and head.version != PLAN_VERSION:
-            problem = f"this plan has version {head.version}, and {PLAN_VERSION} is read here"
-            raise PlanError("plan.version", problem, location=location, hint="make the plan again")
+            problem = f"the plan has version {head.version}, but Tidegate reads {PLAN_VERSION}"
+            raise PlanError("plan.version", problem, location=location, hint="save the plan again")
         if head.kind == DOCUMENT_KIND:
             return msgspec.json.decode(text, type=_PlanDocument)
         reason = f"its kind is `{sanitize(head.kind)}`"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = sanitize(str(error))
-    raise PlanError("plan.document", f"this is not a saved plan: {reason}", location=location)
+    raise PlanError("plan.document", f"not a saved plan: {reason}", location=location)
 
 
 def _write_step(step: Step, cipher: _DigestCipher) -> _StepDocument:
@@ -220,7 +219,7 @@ def _read_item(
         return msgspec.structs.replace(stored.item, body=body)
     rendered = bodies.get(stored.item.ref, b"")
     if stored.sealed in (NO_MAC, "") or cipher.mac(rendered) != stored.sealed:
-        problem = f"{stored.item.ref} is not what it was when the plan was made"
-        hint = "make the plan again, or run it with the revision and the key it was made with"
+        problem = f"{stored.item.ref} changed after the plan was saved"
+        hint = "save the plan again, or use the revision and the key that it was saved with"
         raise PlanError("plan.secret", problem, location=location, hint=hint)
     return msgspec.structs.replace(stored.item, body=rendered)

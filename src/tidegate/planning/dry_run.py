@@ -39,7 +39,7 @@ REFUSED_CODE = "preflight.refused"
 def preflight_findings(
     progress: RolloutProgress, evidence: Iterable[Evidence]
 ) -> tuple[Finding, ...]:
-    """Return the objects that a rollout found to be refused before its first write."""
+    """Return the objects that the cluster rejected before the first write of a rollout."""
     return refusal_findings(
         progress.preflight_refusals, {item.ref: item.not_served_reason for item in evidence}
     )
@@ -48,7 +48,7 @@ def preflight_findings(
 def refusal_findings(
     events: Iterable[Event], not_served_reasons: Mapping[Ref, str]
 ) -> tuple[Finding, ...]:
-    """Return a finding for each refused object.
+    """Return a finding for each rejected object.
 
     `not_served_reasons`: by object, why no API serves its kind.
     """
@@ -78,9 +78,9 @@ class DryRunResult(NamedTuple):
 
 
 async def dry_run_plan(plan: Plan, session: Session) -> DryRunResult:
-    """Return the problems that preflight finds; in a simulation, missing dependencies are none.
+    """Return the problems that preflight finds, without missing dependencies in a simulation.
 
-    If the user may not read the cluster, a finding says that the checks were skipped.
+    If the user may not read the cluster, return a finding about the skipped checks.
     """
     events: list[Event] = []
     settings = RolloutSettings(holder=holder_identity(), preflight_only=True)
@@ -108,7 +108,7 @@ def _downgrade_forbidden(finding: Finding) -> Finding:
 
 
 def _is_missing_dependency(event: Event) -> bool:
-    """Whether only a namespace or an operator of the object is missing."""
+    """Return whether only a namespace or an operator of the object is missing."""
     is_custom = event.ref is not None and can_be_custom(event.ref.kind)
     return event.reason == "NoNamespace" or (event.reason == "NotServed" and is_custom)
 
@@ -123,8 +123,8 @@ def _skipped_finding(error: ClusterError) -> Finding:
     return Finding(
         code="preflight.skipped",
         severity=Severity.WARNING,
-        message="it is not known whether the cluster would take this",
+        message="preflight checks could not run on the cluster",
         location=error.location,
         reason=error.problem,
-        fix="`sync` asks again before its first write",
+        fix="run `sync`; it repeats the checks before its first write",
     )

@@ -92,12 +92,16 @@ def _blocked_finding(
     return Finding(
         code="units.blocked",
         severity=Severity.WARNING,
-        message=f"`{unit.id}` never begins: it waits for `{dependency.unit if dependency else ''}`",
+        message=f"`{unit.id}` never starts: it waits for `{dependency.unit if dependency else ''}`",
         location=dependency.location if dependency else unit.location,
-        reason="nothing is done to that one, so that it does not become ready",
-        fix="remove `suspend` from it, or the entry from `dependsOn`"
+        reason=(
+            "the dependency is suspended, so it never becomes Ready"
+            if is_suspended
+            else "the dependency is not deployed, so it never becomes Ready"
+        ),
+        fix="remove `suspend` from the dependency, or the entry from `dependsOn`"
         if is_suspended
-        else "mend what keeps that one from beginning",
+        else "fix what blocks the dependency",
         semantics=(FLUX.name,),
     )
 
@@ -130,15 +134,15 @@ def _ignored_dependency_finding(unit: Unit, dependency: Dependency) -> Finding:
     return Finding(
         code="units.ignored-annotation",
         severity=Severity.NOTE,
-        message=f"`{unit.id}` does not wait for what `tidegate.dev/depends-on` names",
+        message=f"`{unit.id}` ignores `tidegate.dev/depends-on`",
         location=dependency.location,
-        reason=f"the rules of `{semantics}` do not know that annotation",
+        reason=f"`{semantics}` semantics do not support the annotation",
         semantics=(semantics,),
     )
 
 
 def _is_manual(unit: Unit) -> bool:
-    """Whether Argo CD does not sync a unit by itself.
+    """Return whether Argo CD does not sync a unit by itself.
 
     With RollingSync the ApplicationSet controller syncs the units that match a step, and no
     others.
@@ -153,33 +157,31 @@ def _is_manual(unit: Unit) -> bool:
 
 
 def _suspended_finding(unit: Unit) -> Finding:
-    why = "" if unit.is_suspended else f"`{unit.parent}`, which brings it, is left alone"
+    why = "" if unit.is_suspended else f"its parent `{unit.parent}` is suspended or skipped"
     return Finding(
         code="units.suspended",
         severity=Severity.NOTE,
-        message=f"nothing is done to `{unit.id}`",
+        message=f"`{unit.id}` is suspended" if unit.is_suspended else f"`{unit.id}` is skipped",
         location=unit.location,
-        reason=why or "somebody has suspended it",
-        fix="" if why else "remove `suspend` from it, or `tidegate resume` it, to go on",
+        reason=why,
+        fix="" if why else "remove `suspend` from the unit, or run `tidegate resume`",
     )
 
 
 def _manual_sync_finding(unit: Unit, parent: Unit | None) -> Finding:
     """Return the finding about a unit without automated sync; a root unit is planned anyway."""
-    consequence = "it is left out" if parent else "it is played as if somebody did"
+    consequence = "skipped" if parent else "simulated as if it were synced manually"
     if parent and parent.policy.semantics.child_gates is ChildGates.ALWAYS:
-        consequence = (
-            f"it is left out, though later waves of `{parent.id}` wait until somebody does"
-        )
+        consequence = f"skipped, but later waves of `{parent.id}` wait until it is synced manually"
     return Finding(
         code="argo.manual",
         severity=Severity.WARNING if parent else Severity.NOTE,
-        message=f"nobody syncs `{unit.id}`: {consequence}",
+        message=f"`{unit.id}` has no automated sync; {consequence}",
         location=unit.location,
-        reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        reason="`syncPolicy.automated` is not set, so Argo CD waits for a manual sync",
         unit_names=(unit.id.qualified_name,),
         unit=unit.id,
-        fix="add `automated: {}` to its syncPolicy",
+        fix="add `automated: {}` to `syncPolicy`",
         semantics=(ARGOCD.name,),
     )
 
@@ -192,7 +194,7 @@ def _unawaited_findings(unit: Unit, excluded: Collection[UnitId]) -> Iterator[Fi
                 severity=Severity.NOTE,
                 message=f"`{unit.id}` does not wait for `{dependency.unit}`",
                 location=dependency.location,
-                reason="nothing is done to that one now",
+                reason="the dependency is suspended or skipped",
             )
 
 
@@ -217,9 +219,10 @@ def unpruned_finding(unit: Unit) -> Finding:
     return Finding(
         code="units.unpruned",
         severity=Severity.WARNING,
-        message=f"nothing of `{unit.id}` is pruned",
+        message=f"`{unit.id}` is not pruned",
         location=unit.location,
-        reason="not all of its objects are known: what seems to have left Git may still be there",
+        reason="some of its objects are unknown, so an object that looks removed may still be"
+        " in Git",
     )
 
 
@@ -250,8 +253,8 @@ def _unlisted_finding(resource: str) -> Finding:
     return Finding(
         code="units.suspension-unknown",
         severity=Severity.NOTE,
-        message=f"whether units are suspended in the cluster cannot be seen: {resource}",
-        reason="what may not be listed there is taken for not suspended",
+        message=f"cannot read whether units are suspended in the cluster: {resource}",
+        reason="listing is forbidden; these units are assumed not to be suspended",
     )
 
 
@@ -328,8 +331,8 @@ def _is_suspended_by_user(unit_resource: JsonObject) -> bool:
 
 def _page_items(page: Outcome) -> tuple[LiveObject, ...]:
     if is_error(page) and not isinstance(page, Forbidden | NotFound | NotServed):
-        location = Location("units' own objects")
-        raise error_from_outcome(page, "looking for what is suspended", location=location)
+        location = Location("unit resources")
+        raise error_from_outcome(page, "listing suspended units", location=location)
     return page.items if isinstance(page, ListPage) else ()
 
 
@@ -344,7 +347,7 @@ def with_drift_detection(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]
 
 
 def is_deployed_release(member: RenderedUnit) -> bool:
-    """Whether a unit is a release that is deployed as desired."""
+    """Return whether a unit is a release that is deployed as desired."""
     return isinstance(member.result, RenderResult) and member.result.is_deployed
 
 

@@ -53,7 +53,7 @@ READY_STATUS: JsonObject = {
     "lastAttemptedRevision": REVISION,
 }
 EMPTY_STATUS: JsonObject = {"conditions": []}
-STALLED_REASON = "Flux stops at that, and tries again when the text is another"
+STALLED_REASON = "Flux stalls, and retries only after the expression changes"
 
 
 class ExpressionResults(msgspec.Struct):
@@ -84,7 +84,7 @@ async def check_expressions(
             if _has_expressions(member)
         ]
         missing += [
-            _cel_missing_finding("this repository", expression.location)
+            _cel_missing_finding("tidegate.yaml", expression.location)
             for expression in repository_expressions[:1]
         ]
         return ExpressionResults(members, missing)
@@ -163,9 +163,7 @@ class _ExpressionChecker:
             if isinstance(answer, CelCompileError):
                 findings.append(_invalid_finding(location, answer.problem))
             elif name == "current" and answer == CelMatch(-1):
-                findings.append(
-                    _never_true_finding(location, "it is false whatever the object says")
-                )
+                findings.append(_never_true_finding(location, "it is false for every object"))
         if not findings and "conditions" in rule.current:
             without_status: JsonObject = {
                 "metadata": {"generation": 1},
@@ -205,7 +203,7 @@ class _ExpressionChecker:
             case CelEvaluationError(_, problem):
                 return [_undecidable_finding(unit, dependency, location, problem)], True
             case _:
-                why = f"it is false though `{dependency.unit}` is ready"
+                why = f"it is false even if `{dependency.unit}` is ready"
                 return [_never_true_finding(location, why)], True
 
     async def _evaluate_readiness(
@@ -245,7 +243,7 @@ def _invalid_finding(location: Location | None, problem: str) -> Finding:
     return Finding(
         code="flux.expression",
         severity=Severity.ERROR,
-        message=f"{_field_name(location)} cannot be used: {sanitize(problem)}",
+        message=f"{_field_name(location)} is invalid: {sanitize(problem)}",
         location=location,
         reason=STALLED_REASON,
         fix="correct the expression",
@@ -258,7 +256,7 @@ def _never_true_finding(location: Location | None, why: str) -> Finding:
         severity=Severity.ERROR,
         message=f"{_field_name(location)} is never true",
         location=location,
-        reason=f"{why}: what waits for it waits for ever",
+        reason=f"{why}, so its dependents wait forever",
         fix="correct the expression",
     )
 
@@ -267,10 +265,10 @@ def _always_true_finding(location: Location | None) -> Finding:
     return Finding(
         code="flux.always-true",
         severity=Severity.WARNING,
-        message=f"{_field_name(location)} is true of an object that has no conditions yet",
+        message=f"{_field_name(location)} is true for an object without conditions",
         location=location,
-        reason="`all` over an empty list is true: the gate opens before anybody has said anything",
-        fix="ask with `exists` for the condition that must be there",
+        reason="`all` is true for an empty list, so the gate opens before a controller reports",
+        fix="require the condition with `exists`",
     )
 
 
@@ -280,8 +278,8 @@ def _no_wait_finding(unit: Unit, dependency: Dependency, location: Location | No
         severity=Severity.WARNING,
         message=f"`{unit.id}` does not wait until `{dependency.unit}` is ready",
         location=location,
-        reason="`readyExpr` is true before that one has begun, and Flux asks for nothing else",
-        fix="ask for its condition `Ready` in the expression as well",
+        reason="`readyExpr` is true before the dependency starts, and Flux checks nothing else",
+        fix="also require the condition `Ready` of the dependency in the expression",
         semantics=(FLUX.name,),
     )
 
@@ -293,10 +291,10 @@ def _undecidable_finding(
         code="flux.ready-expression",
         severity=Severity.WARNING,
         message=(
-            f"`{unit.id}` waits until `{dependency.unit}` is ready, whatever `readyExpr` says then"
+            f"`readyExpr` cannot be evaluated: `{unit.id}` waits until `{dependency.unit}` is ready"
         ),
         location=location,
-        reason=f"it asks for what only a live Flux tells: {sanitize(problem)}",
+        reason=f"only a live Flux can provide the value: {sanitize(problem)}",
     )
 
 
@@ -304,9 +302,9 @@ def _cel_missing_finding(owner: str, location: Location | None) -> Finding:
     return Finding(
         code="flux.unevaluated",
         severity=Severity.WARNING,
-        message=f"expressions of {owner} are not evaluated: CEL is not installed",
+        message=f"CEL expressions of {owner} are not evaluated: CEL is not installed",
         location=location,
-        reason="objects are judged by the rules of their kinds, and dependencies by readiness",
+        reason="the built-in health rules and dependency readiness are used instead",
         fix="install `tidegate[cel]`",
     )
 
@@ -323,7 +321,7 @@ async def resolve_health_checks(
 ) -> tuple[list[RenderedUnit], list[Finding]]:
     """Return the units with their health checks in served versions, and findings.
 
-    Flux looks up group and kind only, so that an old version works there as well.
+    Flux matches group and kind only, so an old version works there, too.
     """
     findings: list[Finding] = []
     resolved: list[RenderedUnit] = []
@@ -378,7 +376,7 @@ def _is_unserved_unit(
     parents: dict[tuple[str, str, str], UnitId | None],
     kinds: dict[Kind, None],
 ) -> bool:
-    """Whether the ref is the unit resource of a unit of another parent, of an unserved kind."""
+    """Return whether a ref is the resource of a unit with another parent and an unserved kind."""
     name = (ref.kind.name, ref.namespace, ref.name)
     is_unit = is_dialect_kind(ref.kind) and name in parents
     return is_unit and parents[name] != unit.id and ref.kind not in kinds
@@ -390,7 +388,7 @@ def _unchecked_finding(unit: Unit, ref: Ref) -> Finding:
         severity=Severity.WARNING,
         message=f"`{unit.id}` does not wait for {ref}",
         location=unit.location and unit.location.with_field("spec.healthChecks"),
-        reason="another unit brings it, and its kind is not served in this cluster",
+        reason="another unit deploys it, and the cluster does not serve its kind",
         fix="depend on that unit with `dependsOn`",
     )
 
@@ -400,9 +398,9 @@ def _version_finding(unit: Unit, index: int, old: Ref, new: Ref) -> Finding:
     return Finding(
         code="flux.check",
         severity=Severity.WARNING,
-        message=f"a health check names `{old.kind.api_version}` of {old.kind.name}, which is not"
+        message=f"a health check uses `{old.kind.api_version}` of {old.kind.name}, which is not"
         " served",
         location=location,
-        reason="Flux looks for the group and the kind alone, and finds it all the same",
-        fix=f"write `{new.kind.api_version}`",
+        reason="Flux matches group and kind only, so the check still works",
+        fix=f"set apiVersion `{new.kind.api_version}`",
     )

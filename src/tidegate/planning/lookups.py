@@ -1,9 +1,9 @@
 """Helm `lookup` calls for objects that the same rollout deploys.
 
-A template may find another object when its release is due than when it is planned. Where
-nothing was found, and a unit of the rollout deploys the object, a finding says so. A chart that
-cannot be rendered without the object is planned without its objects until then. If no unit
-deploys it, the release is faulty.
+A template may find other objects when its release starts than when it is planned. If it found
+nothing, and a unit of the rollout deploys the object, there is a finding. A chart that cannot be
+rendered without the object is planned without its objects until then. If no unit deploys the
+object, the release is faulty.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _postpone_unknown(
 ) -> Iterator[Finding]:
     """Remove units from `unknown` that wait for units whose objects are not known yet.
 
-    Those may deploy what is looked up.
+    These units may deploy the objects that are looked up.
     """
     order = _UnitOrder([member.unit for member in members])
     pending = {
@@ -104,7 +104,7 @@ def _postpone_unknown(
                 unit = unknown.pop(unit_id).manifests.unit
                 yield _postponed_finding(
                     unit,
-                    "what may come with "
+                    "objects that may be deployed by "
                     + ", ".join(f"`{predecessor}`" for predecessor in sorted(before)),
                 )
 
@@ -147,7 +147,7 @@ class _UnitOrder:
 
 
 def _may_find_more(answer: LookupResult) -> bool:
-    """Whether a later lookup may find more: the result is empty or a list."""
+    """Return whether a later lookup may find more: the result is empty or a list."""
     return is_empty_response(answer) or "items" in msgspec.json.decode(answer.body)
 
 
@@ -190,7 +190,7 @@ def _items(answer: LookupResult) -> list[dict[str, Json]]:
 
 
 def _matches(ref: Ref, lookup: LookupPath, plurals: dict[Kind, str]) -> bool:
-    if not lookup.plural:  # nobody serves the group: its definitions come first
+    if not lookup.plural:  # the group is not served; its CRDs come first
         group = lookup.api_version.rpartition("/")[0]
         defines = (ref.kind.group, ref.kind.name) == CRD
         return defines and ref.name.partition(".")[2] == group
@@ -207,17 +207,15 @@ def _join_objects(provided: list[_DeployedObject]) -> str:
         for deployed_object in provided[:MAX_LISTED]
     )
     more = f" and {len(provided) - MAX_LISTED} more" if len(provided) > MAX_LISTED else ""
-    return f"{names}{more}, which others bring"
+    return f"{names}{more}, deployed by other units"
 
 
 def _postponed_finding(unit: Unit, description: str) -> Finding:
     return Finding(
         code=LOOKUP_CODE,
         severity=Severity.NOTE,
-        message=(
-            f"what `{unit.id}` comes to is known when its turn comes: it looks up {description}"
-        ),
+        message=f"`{unit.id}` can only be rendered during the rollout: it looks up {description}",
         location=unit.location or Location(f"unit {unit.id}"),
-        reason="`sync` and `simulate` ask again then, and go on with what the chart comes to",
-        fix="have it wait for them, where it does not: what is not there yet is not found",
+        reason="`sync` and `simulate` render it again at that point",
+        fix="make it depend on these units; an object that does not exist yet is not found",
     )

@@ -74,13 +74,14 @@ def _duplicate_finding(manifest: Manifest, manifests: Manifests, duplicates: lis
     return Finding(
         code="units.duplicate-entries",
         severity=Severity.WARNING,
-        message=f"{manifest.ref} has entries of one key: {sanitize('; '.join(duplicates))}",
+        message=f"{manifest.ref} has list entries with the same key:"
+        f" {sanitize('; '.join(duplicates))}",
         location=manifests.unit.location or Location(manifest.origin),
         reason=(
-            f"the server does not apply such a list, at {manifest.origin}: the object is replaced"
-            " instead, and fields of others in it are not kept"
+            f"the API server rejects the list from {manifest.origin} in an apply; the object is"
+            " replaced instead, which drops fields of other managers"
         ),
-        fix="keep one of the entries",
+        fix="keep one entry for each key",
     )
 
 
@@ -203,8 +204,8 @@ class UnitManifests(msgspec.Struct, frozen=True):
         request, name, noun = sources[0].request, str(sources[0].source), "directory"
         if isinstance(request, Directory) and request.must_be_manifests:
             name, noun = request.files[0], "file"
-        problem = f"`{name}` has no objects"
-        hint = f"look whether it is the right {noun}"
+        problem = f"`{name}` contains no objects"
+        hint = f"check that it is the right {noun}"
         return (
             RenderError("render.nothing", problem, hint=hint),
             *_skipped_file_errors(sources[0]),
@@ -277,7 +278,7 @@ async def find_further_problems(manifest_set: ManifestSet, session: Session) -> 
         error_from_finding(finding) for finding in findings if finding.severity is Severity.ERROR
     ]
     located = [*FieldLocator(session.source_root).locate_errors(manifest_set.errors), *further]
-    raise located[0] if len(located) == 1 else ExceptionGroup("objects are at fault", located)
+    raise located[0] if len(located) == 1 else ExceptionGroup("invalid objects", located)
 
 
 def error_from_finding(finding: Finding) -> PlanError:
@@ -347,7 +348,7 @@ async def _add_unit(
     result.findings += duplicates
     rejections = await find_rejected_objects(manifests, session)
     if rejections:
-        result.rejected[member.unit.id] = "its project does not allow all of it"
+        result.rejected[member.unit.id] = "its project does not permit all of its objects"
         result.faulty[member.unit.id] = member
         result.findings += rejections
     else:
@@ -377,8 +378,8 @@ def _empty_prune_error(manifests: Manifests) -> PlanError | None:
     )
     if not is_guarded or manifests.manifests or not unit.sources:
         return None
-    unit_problem = "has no objects, and pruning would delete all that it has brought"
-    hint = "look whether it is the right directory; `--allow-empty` goes on"
+    unit_problem = "renders no objects; pruning would delete everything it manages"
+    hint = "check that it is the right directory, or allow it with `--allow-empty`"
     error = PlanError(
         "plan.empty", f"`{unit.id}` {unit_problem}", location=unit.location, hint=hint
     )
@@ -397,7 +398,7 @@ def _read_unit(
     manifests = tuple(unit_index.link_unit_resource(manifest, unit, kinds) for manifest in waiting)
     unit_manifests = UnitManifests(msgspec.structs.replace(parsed, manifests=manifests), rendered)
     errors: list[TidegateError] = [*_duplicate_key_errors(unit, rendered), *parse_errors]
-    # Of a release there may be hooks alone, and none of them for what is about to be done.
+    # A release may consist of hooks only, none of which runs in the next action.
     has_hooks = unit.policy.release is not None and bool(rendered.documents)
     is_valid = not errors and unit_manifests.is_complete and not has_hooks
     if is_valid and (empty_error := _empty_prune_error(unit_manifests.manifests)):

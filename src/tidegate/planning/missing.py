@@ -1,6 +1,6 @@
 """Missing dependencies of units: required objects that neither the repository nor the cluster has.
 
-The graph of the units tells what they require and do not provide; then the cluster is queried.
+The graph of the units shows what they require and do not provide; then the cluster is queried.
 Secrets, ConfigMaps, service accounts and claims belong to the application, keys and tokens are
 trust roots. Everything else belongs to the platform: operators with their CRDs, namespaces,
 classes, issuers, stores.
@@ -57,7 +57,7 @@ Kinds and operators are checked separately; units are reported where they are re
 SECRET_STORE_KINDS = frozenset(
     {"SecretStore", "ClusterSecretStore", "VaultAuth", "VaultConnection"}
 )
-"""Kinds that read other Secrets with the help of a Secret provided by hand."""
+"""Kinds that read other Secrets with the help of a manually created Secret."""
 KEY_SECRET_PREFIXES = ("sops-", "sealed-secrets-key", "age-key", "vault-unseal")
 """Name prefixes of Secrets that decrypt others."""
 DECRYPTION = "decryption"
@@ -65,7 +65,7 @@ APPLICATION_KINDS = frozenset(
     {(item.group, item.name) for item in (SECRET, CONFIG_MAP, SERVICE_ACCOUNT, VOLUME_CLAIM)}
 )
 CLUSTER_SCOPED_NAME = lazy_regex(r"^Cluster[A-Z]|Cluster(Issuer|Policy|Role|Store)$")
-"""Names of kinds that are taken for cluster-scoped if their scope is unknown."""
+"""Names of kinds that are assumed to be cluster-scoped if their scope is unknown."""
 NO_KIND = Kind("", "", "")
 MAX_WORKLOADS = 500
 
@@ -131,7 +131,7 @@ def _sort_key(dependency: MissingDependency) -> tuple[str, int, str, str, str, s
 
 
 class _MissingFinder(msgspec.Struct):
-    """Finds missing dependencies in one cluster."""
+    """Search for missing dependencies in one cluster."""
 
     cluster: str
     catalog: KindCatalog
@@ -266,9 +266,8 @@ class _MissingFinder(msgspec.Struct):
             (defined_kind.group, defined_kind.name) == kind
             for defined_kind in (*self.provided.defined_kinds, *WORKLOADS)
         ):
-            dependency_type = (
-                DependencyType.SETTING
-            )  # of a kind that comes with the plan nothing can be there before
+            # Objects of a kind from the plan cannot exist before it.
+            dependency_type = DependencyType.SETTING
         if self._is_trust_root(ref):
             dependency_type = DependencyType.TRUST_ROOT
         if kind == SERVICE and not any(can_be_custom(dependent.kind) for dependent in needed_by):

@@ -13,9 +13,9 @@ from tidegate.model.plans.plan import Plan, PlanItem, PlannedUnit, step_items
 from tidegate.world.dispatcher import Dispatcher
 
 SHARED_HINT = (
-    f"remove it from one of the two units; without `{FAIL_ON_SHARED}` this one takes it over"
+    f"remove the object from one of the two units, or remove `{FAIL_ON_SHARED}` to adopt it"
 )
-RELEASE_HINT = "remove one of the two; without `disableTakeOwnership` the release takes it over"
+RELEASE_HINT = "remove one of the two, or remove `disableTakeOwnership` to adopt the object"
 
 
 async def reject_shared(plan: Plan, session: Session) -> None:
@@ -56,14 +56,14 @@ async def _shared_errors(unit: PlannedUnit, plan: Plan, world: Dispatcher) -> li
 
 
 def _ownership_conflict(body: JsonObject, unit: PlannedUnit) -> tuple[str, str] | None:
-    """Return why a unit may not take over an object, and a fix; for releases, in Helm's terms.
+    """Return why a unit may not adopt an object, and a fix; for releases, with Helm's message.
 
-    None where it may.
+    None if it may.
     """
     owner, release = other_owner(body, unit), unit.policy.release
     if owner is not None:
-        return f"belongs to the unit `{sanitize(owner)}`", RELEASE_HINT if release else SHARED_HINT
+        return f"belongs to unit `{sanitize(owner)}`", RELEASE_HINT if release else SHARED_HINT
     mismatches = [] if release is None else ownership_problems(body, release)
     if not mismatches:
         return None
-    return f"is there and not of the release: {sanitize('; '.join(mismatches))}", RELEASE_HINT
+    return f"exists and is not part of the release: {sanitize('; '.join(mismatches))}", RELEASE_HINT

@@ -55,7 +55,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     reason: str
     finding: Finding | None = None
-    """The finding that says so, where there is one."""
+    """The finding with this reason, if there is one."""
 
     @classmethod
     def from_finding(cls, finding: Finding) -> Fault:
@@ -128,11 +128,10 @@ async def make_plan(
 ) -> PlanResult:
     """Return the plan of these unit trees, limited to the named resources.
 
-    Live objects that are not in the plan are pruned, so that the plan must be complete where a
-    unit prunes. Without `semantics` each unit runs with those of its dialect.
-    `excluded`: by unit, its error; where given, units in a dependency cycle are excluded as
-    well.
-    `is_removal`: the units are deleted, so that project rules and sync windows do not apply.
+    Live objects that are not in the plan are pruned, so the plan must be complete if a unit
+    prunes. Without `semantics` each unit runs with those of its dialect.
+    `excluded`: by unit, its error; if given, units in a dependency cycle are also excluded.
+    `is_removal`: the units are deleted, so project rules and sync windows do not apply.
     """
     members = [
         _apply_semantics(member, semantics)
@@ -181,7 +180,7 @@ async def make_plan(
     )
     findings += window_findings(blocks, session)
     cycle_findings = [(cycle, _cycle_finding(cycle)) for cycle in cycles.cycles]
-    unrendered = Fault("it could not be rendered")
+    unrendered = Fault("cannot be rendered")
     rejected = {
         **_faults(manifest_set.rejected),
         **_faults(permanently_closed(blocks)),
@@ -283,7 +282,7 @@ def _with_rolling_step(member: RenderedUnit) -> RenderedUnit:
     """Return the unit with its RollingSync step, if that applies.
 
     With Argo CD semantics RollingSync must be enabled. A step ends when its units are healthy,
-    so that their last waves gate as well. Argo CD's syncs have ended by then: it waits without
+    so their last waves are also gates. Argo CD's syncs have ended by then: it waits without
     a limit until the Applications are Healthy.
     """
     unit, step = member.unit, member.unit.rolling_sync_step
@@ -341,8 +340,8 @@ def _without_prune(member: RenderedUnit) -> RenderedUnit:
 
 
 def partial_prune_error() -> PlanError:
-    problem = "only a whole unit can be pruned, and this is a part of one"
-    return PlanError("plan.partial", problem, hint="`--prune` does not go with `--resource`")
+    problem = "cannot prune during a partial sync"
+    return PlanError("plan.partial", problem, hint="remove `--prune` or `--resource`")
 
 
 def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
@@ -375,7 +374,7 @@ def _cycle_finding(cycle: Cycle) -> Finding:
         severity=Severity.ERROR,
         message=error.problem,
         location=error.location,
-        reason="none of them begins: each waits until another one is ready",
+        reason="the units wait for each other, so none of them starts",
         fix=error.hint,
         unit=None if is_mutual else cycle.units[0],
         unit_problem=error.unit_problem,
@@ -388,10 +387,10 @@ def _unmatched_finding(unit: Unit) -> Finding:
     return Finding(
         code="appset.unmatched",
         severity=Severity.WARNING,
-        message=f"nothing is done to `{unit.id}`",
+        message=f"`{unit.id}` is never synced",
         location=unit.location,
-        reason=f"no step of `{unit.generated_by}` takes it, and Argo CD never syncs it then",
-        fix="add a step, or a label",
+        reason=f"no step of `{unit.generated_by}` matches it",
+        fix="add a step, or a label that a step matches",
     )
 
 

@@ -51,7 +51,7 @@ async def find_rejected_objects(manifests: Manifests, session: Session) -> list[
 
 
 async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> bool:
-    """Whether an object is created only if missing, and exists: its project is not checked then."""
+    """Return whether an object is only created if missing, and exists; no project check then."""
     if manifest.action is not ItemAction.CREATE:
         return False
     return bool(await get_objects(session.world, [manifest.ref], cluster=unit.destination.cluster))
@@ -64,7 +64,7 @@ def _object_finding(unit: Unit, manifest: Manifest, refusal: ProjectViolation) -
 
 
 def _more_objects_finding(unit: Unit, count: int) -> Finding:
-    message = f"project does not allow {count} more objects to `{unit.id}`"
+    message = f"project does not permit {count} more objects for `{unit.id}`"
     return Finding(
         code="argo.project",
         severity=Severity.ERROR,
@@ -103,13 +103,13 @@ def window_findings(
 
 def _closed_window_finding(unit: Unit, block: WindowBlock) -> Finding:
     end = f"until {format_timestamp(block.until)}" if block.until else "for longer than a year"
-    problem = f"is held {end}, if there is something to do"
+    problem = f"is blocked by a sync window {end} if it has changes"
     return Finding(
         code="argo.window",
         severity=Severity.WARNING if block.until else Severity.ERROR,
         message=f"`{unit.id}` {problem}",
         location=unit.location,
-        reason=f"by the {block.window.title}",
+        reason=f"the {block.window.title} blocks it",
         fix="" if block.until else "correct the window",
         unit=unit.id,
         unit_problem=problem,
@@ -120,10 +120,10 @@ def _assumed_time_finding(unit: Unit, now: Ms) -> Finding:
     return Finding(
         code="argo.window-moment",
         severity=Severity.NOTE,
-        message=f"sync windows are looked at as of {format_timestamp(now)}",
+        message=f"sync windows are evaluated as of {format_timestamp(now)}",
         location=Location(unit.policy.windows[0].where),
-        reason="the simulation begins then",
-        fix="`--start MOMENT`, or `start` in a scenario, begins another time",
+        reason="the simulation starts at this time",
+        fix="set another start with `--start MOMENT`, or with `start` in a scenario",
     )
 
 
@@ -202,7 +202,7 @@ async def _list_namespace(destination: tuple[str, str], session: Session) -> lis
 
 
 def _is_service_endpoints(ref: Ref, services: set[str]) -> bool:
-    """Whether the object is the Endpoints of a Service, which has no owner reference."""
+    """Return whether the object is the Endpoints of a Service, which has no owner reference."""
     return ref.kind.name == "Endpoints" and ref.name in services
 
 
@@ -220,12 +220,12 @@ def _orphaned_finding(unit: Unit, scope: ProjectScope, orphans: list[Ref]) -> Fi
     names = ", ".join(f"{orphan.kind.name} `{orphan.name}`" for orphan in orphans[:MAX_LISTED])
     more = f" and {len(orphans) - MAX_LISTED} more" if len(orphans) > MAX_LISTED else ""
     is_single = len(orphans) == 1
-    count = "1 object belongs" if is_single else f"{len(orphans)} objects belong"
+    count = "1 orphaned object" if is_single else f"{len(orphans)} orphaned objects"
     return Finding(
         code="argo.orphaned",
         severity=Severity.WARNING,
-        message=f"beside `{unit.id}`, {count} to nobody: {names}{more}",
+        message=f"{count} in the namespace of `{unit.id}`: {names}{more}",
         location=unit.location,
-        reason=f"{scope.project.location_of_list('orphanedResources')} asks for a warning",
-        fix="add them to Git, delete them, or name them in `ignore` there",
+        reason=f"{scope.project.location_of_list('orphanedResources')} enables this warning",
+        fix="add them to Git, delete them, or add them to `ignore` in `orphanedResources`",
     )

@@ -26,7 +26,7 @@ class ProvidedObjects(msgspec.Struct, frozen=True):
 
     objects: tuple[tuple[Ref, JsonObject], ...]
     identities: frozenset[tuple[str, str, str, str]]
-    """Identities of these objects, and of what operators produce from them."""
+    """Identities of these objects, and of objects that operators create from them."""
     defined_kinds: frozenset[Kind]
     operator_defined: frozenset[Kind]
     """The defined kinds whose CRDs an operator creates when it sees these objects."""

@@ -94,7 +94,7 @@ class HelmHistory(msgspec.Struct):
     lookups: Mapping[UnitId, UnitLookups] = msgspec.field(default_factory=dict)
     """Lookups of the templates of releases that are about to start."""
     stores_charts: bool = True
-    """Whether records contain the chart as well."""
+    """Whether records also contain the chart."""
     on_remediation: Callable[[PlanFragment], None] | None = None
     """Receives the remediation steps: earlier revisions contain secret values to redact."""
 
@@ -122,8 +122,8 @@ class HelmHistory(msgspec.Struct):
         if not pending.is_due or pending.is_resumed:
             return pending
         if pending.action is not release.action or unit not in self.contents:
-            problem = f"somebody else has released `{release.name}` since it was rendered"
-            return msgspec.structs.replace(pending, problem=f"{problem}; run it again")
+            problem = f"release `{release.name}` was changed by another client after rendering"
+            return msgspec.structs.replace(pending, problem=f"{problem}; run the command again")
         try:
             for record in self._start_changes(unit, revisions, pending, Ms(0)).created:
                 encode_release(record.content)

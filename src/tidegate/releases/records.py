@@ -26,7 +26,7 @@ async def read_records(
     (page,) = await send_requests(session.world, List(selection), cluster=cluster)
     if is_error(page):
         raise error_from_outcome(
-            page, "reading the records of the release", location=Location(location)
+            page, "reading the records of the Helm release", location=Location(location)
         )
     return (
         [read_record(object_body(secret)) for secret in page.items]

@@ -137,7 +137,7 @@ def _read_for_action(
 def parse_release(
     planned: PlannedUnit, release: ReleaseSpec, manifest: str, is_namespaced: ScopeLookup
 ) -> Manifests | None:
-    """Return the manifests in a release manifest; None where a part of it cannot be read."""
+    """Return the manifests in a release manifest; None if a part of it cannot be read."""
     policy = with_action(planned.policy, release)
     policy = msgspec.structs.replace(policy, create_namespace=False)
     destination = Destination(planned.cluster, release.namespace)
@@ -152,7 +152,7 @@ def parse_release(
 
 
 def _is_applicable(manifest: Manifest, is_namespaced: ScopeLookup) -> bool:
-    """Whether the object can be written: a unit resource only where its kind is served."""
+    """Return whether the object can be written: a unit resource only where its kind is served."""
     return not is_dialect_kind(manifest.ref.kind) or is_namespaced(manifest.ref.kind) is not None
 
 

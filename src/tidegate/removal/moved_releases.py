@@ -1,7 +1,7 @@
 """Previous releases of units: another name, namespace, storage namespace or chart.
 
 helm-controller uninstalls the previous release before it installs the new one. Here that is a
-unit of its own, between the dependencies of its successor and the successor:
+separate unit, between the dependencies of its successor and the successor:
 
     dependencies ──▶ uninstall of the previous release ──▶ install ──▶ dependents
 
@@ -53,7 +53,7 @@ def find_pending_releases(
 ) -> Iterator[Finding]:
     """Yield a finding for each release whose last revision another tool left pending.
 
-    Helm refuses to work on such a release.
+    Helm rejects actions on such a release.
     """
     newest: dict[tuple[str, str], dict[str, Json]] = {}
     for metadata in (get_mapping(object_body(record), "metadata") for record in records):
@@ -79,12 +79,12 @@ def _pending_finding(unit: PlannedUnit, release: ReleaseSpec, metadata: dict[str
         code="flux.release-locked",
         severity=Severity.NOTE,
         message=(
-            f"revision {_revision_number(metadata)} of the release"
-            f" `{release.namespace}/{release.name}` is `{status}`, and not of `{unit.id}`: it"
-            " becomes `failed`, and the next one is an upgrade"
+            f"revision {_revision_number(metadata)} of release"
+            f" `{release.namespace}/{release.name}` is `{status}` and was not created by"
+            f" `{unit.id}`; it is marked `failed`, and the next action is an upgrade"
         ),
-        reason="whoever released it was killed, or is at work; helm-controller unlocks it likewise",
-        fix="see that nobody is at work with it",
+        reason="its client was killed or is still running; helm-controller also unlocks it",
+        fix="make sure that no other client is working on the release",
     )
 
 
@@ -151,7 +151,7 @@ async def _list_records(namespace: str, cluster: str, session: Session) -> list[
             location = Location(
                 f"Secrets of {namespace}" if namespace else "Secrets of all namespaces"
             )
-            raise error_from_outcome(page, "reading the records of releases", location=location)
+            raise error_from_outcome(page, "reading Helm release records", location=location)
         records += page.items if isinstance(page, ListPage) else ()
         continue_token = page.continue_token if isinstance(page, ListPage) else ""
         if not continue_token:
@@ -249,11 +249,11 @@ def _partial_list_finding(namespaces: Iterable[str], cluster: str) -> Finding:
     return Finding(
         code="flux.release-unknown",
         severity=Severity.NOTE,
-        message="what releases were before is sought in "
+        message="searching previous releases only in "
         + ", ".join(f"`{namespace}`" for namespace in namespaces)
-        + f"{suffix} alone: Secrets of all namespaces may not be listed",
-        reason="a release that had its records elsewhere would not be uninstalled",
-        fix="allow listing Secrets, or uninstall a release that has moved by hand",
+        + f"{suffix}: listing Secrets of all namespaces is forbidden",
+        reason="a release with its records in another namespace is not uninstalled",
+        fix="allow listing Secrets in all namespaces, or uninstall a moved release manually",
     )
 
 
@@ -265,11 +265,11 @@ def _moved_finding(unit: PlannedUnit, previous: ReleaseSpec) -> Finding:
         code="flux.release-moved",
         severity=Severity.NOTE,
         message=(
-            f"`{unit.id}` was the release `{previous.namespace}/{previous.name}` with its records"
-            f" in `{previous.storage}`, and is `{current.namespace}/{current.name}` in"
-            f" `{current.storage}` now: the former one is uninstalled, and the new one installed"
+            f"`{unit.id}` was release `{previous.namespace}/{previous.name}` with its records"
+            f" in `{previous.storage}` and is now `{current.namespace}/{current.name}` in"
+            f" `{current.storage}`; the old release is uninstalled and the new one installed"
         ),
-        reason="Helm knows a release by its name and namespaces, and helm-controller does the same",
+        reason="Helm identifies a release by name and namespaces; helm-controller does the same",
     )
 
 
@@ -278,9 +278,9 @@ def _chart_changed_finding(unit: PlannedUnit, current: ReleaseSpec) -> Finding:
         code="flux.release-moved",
         severity=Severity.NOTE,
         message=(
-            f"`{unit.id}` was a release of the chart `{current.former_chart}`, and is one of"
-            f" `{current.chart}` now: the former one is uninstalled, and the new one installed"
+            f"`{unit.id}` was a release of chart `{current.former_chart}` and is now one of"
+            f" `{current.chart}`; the old release is uninstalled and the new one installed"
         ),
-        reason="helm-controller takes a chart of another name for another release",
-        fix="`upgrade.chartNameChangeStrategy: InPlaceUpdate` upgrades it where it is",
+        reason="helm-controller treats a chart with another name as another release",
+        fix="set `upgrade.chartNameChangeStrategy: InPlaceUpdate` to upgrade it in place",
     )

@@ -1,4 +1,4 @@
-"""Preview of pruning: objects that left Git, and what is deleted along with them."""
+"""Preview of pruning: objects that were removed from Git, and collateral deletions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Units that were removed from Git while their parent is still there.
+"""Units that were removed from Git while their parent still exists.
 
-Their objects are deleted if the parent prunes and the unit cascades: as the live unit resource
-says, or else the record. Otherwise the objects are kept, with a finding.
+Their objects are deleted if the parent prunes and the unit cascades: as set in the live unit
+resource, or else in the record. Otherwise the objects are kept, with a finding.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ async def _plan_removal(
     entries = (await read_journal(unit, session.world)).journal.entries
     uninstall_hooks, released = await read_uninstall(removed_unit.unit, session)
     live_objects = await get_objects(session.world, {*entries, *released}, cluster=unit.cluster)
-    hooks = removed_unit.origin.release is None  # those of a release go by their own policies alone
+    hooks = removed_unit.origin.release is None  # release hooks follow their own delete policies
     candidates = (
         removal_candidate(object_body(live), unit, deleted_ids, hooks=hooks)
         for live in live_objects
@@ -175,7 +175,7 @@ def _find_removed_units(
     session: Session,
     suspended: Collection[UnitId],
 ) -> list[_RemovedUnit]:
-    """Return the removed units whose parents are fully known, or removed as well.
+    """Return the removed units whose parents are fully known, or also removed.
 
     `suspended`: Flux only removes the finalizers of suspended units, and keeps their objects.
     """
@@ -197,7 +197,7 @@ def _find_removed_units(
     recorded = {origin.unit for origin, _ in origins} | plan_result.all_units
 
     def deletes_objects(unit_origin: UnitOrigin) -> bool | None:
-        """Return whether the unit's objects are deleted; None where no parent can tell."""
+        """Return whether the unit's objects are deleted; None if no parent decides it."""
         if unit_origin.parent in prunes:
             return unit_origin.cascades and prunes[unit_origin.parent]
         if unit_origin.grandparent in prunes and unit_origin.parent not in recorded:
@@ -299,8 +299,7 @@ def _unreadable_finding(error: ClusterError) -> Finding:
         code="units.record-unreadable",
         severity=Severity.WARNING,
         message=(
-            "of a unit that may have left Git nothing is deleted: what is remembered of it "
-            "cannot be read"
+            "a unit that may have been removed from Git is not deleted: its record cannot be read"
         ),
         location=error.location,
         reason=error.problem,
@@ -365,32 +364,32 @@ def _wave_edges(removals: Mapping[UnitId, _Removal]) -> Iterator[Edge]:
 
 
 def _deletes_unit(step: Step, unit: UnitId) -> bool:
-    """Whether a step deletes the unit resource of a unit."""
+    """Return whether a step deletes the unit resource of a unit."""
     key = (unit.kind, unit.namespace, unit.name)
     refs = (item.ref for item in step_items(step))
     return any((ref.kind.name, ref.namespace, ref.name) == key for ref in refs)
 
 
 def _removed_finding(removed_unit: _RemovedUnit, refs: Collection[Ref]) -> Finding:
-    names = ", ".join(map(str, [*refs][:MAX_LISTED])) or "nothing"
+    names = ", ".join(map(str, [*refs][:MAX_LISTED])) or "none"
     more = f" and {len(refs) - MAX_LISTED} more" if len(refs) > MAX_LISTED else ""
-    action = "is deleted" if removed_unit.is_deleted else "stays"
-    why = f"`{removed_unit.origin.parent}`, which brought it, does not prune"
+    action = "deleted" if removed_unit.is_deleted else "kept"
+    why = f"its parent `{removed_unit.origin.parent}` does not prune"
     if removed_unit.origin.cascades is False:
-        why = "it had no finalizer, or said that its objects outlive it"
+        why = "it had no finalizer, or was set to keep its objects"
     if removed_unit.is_suspended:
-        why = "it was suspended, and Flux leaves what a suspended unit has brought"
+        why = "it was suspended, and Flux keeps the objects of a suspended unit"
     return Finding(
         code="units.orphan",
         severity=Severity.NOTE if removed_unit.is_deleted else Severity.WARNING,
         message=(
-            f"`{removed_unit.origin.unit}` has left Git; what it has brought {action}:"
+            f"`{removed_unit.origin.unit}` was removed from Git; its objects are {action}:"
             f" {names}{more}"
         ),
         reason="" if removed_unit.is_deleted else why,
         fix=(
             ""
             if removed_unit.is_deleted
-            else "delete it by hand, or bring the unit back and delete it"
+            else "delete the objects manually, or restore the unit and delete it"
         ),
     )

@@ -1,6 +1,6 @@
 """Uninstall of releases whose units were removed from Git or moved.
 
-The record of a release says which objects are deleted and which hooks run before and after, as
+The record of a release lists the objects to delete and the hooks to run before and after, like
 for `helm uninstall`. HelmReleases that Flux deployed are found without a Tidegate record:
 
     Kustomization ── status.inventory ──▶ HelmRelease ── status.history ──▶ Helm records
@@ -112,7 +112,7 @@ def with_final_step(plan: Plan) -> Plan:
 
 
 async def is_installed(unit: Unit, session: Session) -> bool:
-    """Whether a unit is a release that Helm lists as installed or being uninstalled."""
+    """Return whether a unit is a release that Helm lists as installed or being uninstalled."""
     release = unit.policy.release
     if release is None:
         return False
@@ -128,7 +128,7 @@ HELM_CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
 async def find_leftover_releases(
     units: Iterable[PlannedUnit], known_units: Collection[UnitId], session: Session
 ) -> list[tuple[UnitOrigin, str]]:
-    """Return HelmReleases in the inventories of these units that are no known units, by cluster."""
+    """Return HelmReleases in the inventories of these units that are unknown units, by cluster."""
     parents = {unit.id: unit for unit in units if unit.id.kind in FLUX_GROUPS}
     leftovers: list[tuple[UnitOrigin, str]] = []
     for unit_id, kustomization in (await read_unit_resources(parents, session)).items():
@@ -153,7 +153,7 @@ def _is_release(ref: Ref) -> bool:
 
 
 def _can_prune(body: JsonObject, parent: PlannedUnit) -> bool:
-    """Whether the parent unit would prune the object."""
+    """Return whether the parent unit would prune the object."""
     candidate = prune_candidate(body, parent)
     return candidate is not None and candidate.options.prune is not Permission.NO
 
@@ -179,7 +179,7 @@ def _unit_origin(unit_id: UnitId, body: JsonObject, parent: UnitId) -> UnitOrigi
 def installed_release(unit_resource: JsonObject) -> tuple[str, str, str] | None:
     """Return storage namespace, name and namespace of the release in a HelmRelease's status.
 
-    None where the status has no history.
+    None if the status has no history.
     """
     storage, history = (
         get_text(unit_resource, "status", "storageNamespace"),
@@ -225,7 +225,7 @@ async def remaining_resources(
 ) -> tuple[PruneCandidate, ...]:
     """Return what is deleted after the uninstall: the HelmRelease, and the HelmChart it created.
 
-    Empty where the parent's journal contains the HelmRelease: the parent prunes it.
+    Empty if the parent's journal contains the HelmRelease: the parent prunes it.
     """
     if origin.unit.kind != HELM_RELEASE or parent is None:
         return ()

@@ -202,7 +202,7 @@ class _ClusterDiagnosis:
         step = find_step(self._context.plan, ref, self._cluster)
         item = find_item(step, ref) if step else None
         raw = live.body if live else item.body if item else b""
-        body: JsonObject = msgspec.json.decode(raw or b"{}")  # what is awaited has no text
+        body: JsonObject = msgspec.json.decode(raw or b"{}")  # an awaited object has no body
         return body
 
     async def _query(self, *requests: Request) -> tuple[Outcome, ...]:
@@ -340,7 +340,7 @@ def _owned(bodies: Iterable[JsonObject], owners: set[str]) -> list[JsonObject]:
 
 
 def _is_healthy(pod: JsonObject, *, completes: bool) -> bool:
-    """Whether a pod is healthy; one that `completes` is so when it has succeeded."""
+    """Return whether a pod is healthy; one that `completes` is so when it has succeeded."""
     return get_text(pod, "status", "phase") == "Succeeded" or not (
         completes or _not_ready_reason(pod)
     )
@@ -383,7 +383,7 @@ def _running_init_containers(pod: JsonObject) -> list[ContainerFailure]:
         ContainerFailure(
             name=get_text(status, "name"),
             reason=f"Init:{index}/{len(inits)}",
-            message="it runs, and the containers behind it wait for it to end",
+            message="init container is still running; the other containers wait for it",
             restarts=get_int(status, "restartCount"),
         )
         for index, status in enumerate(inits)
@@ -396,7 +396,7 @@ def _running_containers(pod: JsonObject) -> list[ContainerFailure]:
     return [
         ContainerFailure(
             name=get_text(status, "name"),
-            reason="Running" if status.get("ready") is True else "Running, and not ready",
+            reason="Running" if status.get("ready") is True else "Running, not ready",
             is_running=True,
         )
         for status in get_mappings(pod, "status", "containerStatuses")
@@ -409,7 +409,7 @@ def _pod_ref(pod: JsonObject) -> Ref:
 
 
 def _has_logs(status: JsonObject) -> bool:
-    """Whether a container may have printed something, and has not just succeeded."""
+    """Return whether a container may have printed something, and has not just succeeded."""
     terminated = get_mapping(status, "state", "terminated")
     has_succeeded = bool(terminated) and not get_int(terminated, "exitCode")
     return not has_succeeded and (

@@ -1,6 +1,6 @@
-"""Explains why gates wait: why the pods of an object do not run, in one sentence.
+"""Causes of waiting gates: why the pods of an object do not run, in one sentence.
 
-A verdict says that a Deployment has 0 of 3 replicas. The reason is in its pods and their
+A verdict shows that a Deployment has 0 of 3 replicas. The reason is in its pods and their
 Events. An observer queries them during the rollout, and no gate waits for it.
 """
 
@@ -22,7 +22,7 @@ from tidegate.rollout.observers import BackgroundObserver
 from tidegate.world.dispatcher import Dispatcher
 
 MIN_INTERVAL, MAX_INTERVAL = Ms(2 * SECOND), Ms(5 * SECOND)
-"""How often it is asked: often at first, and less so of what waits for long."""
+"""Delays between queries: short at first, and longer for a long wait."""
 MAX_OBJECTS = 3
 """Objects per query round: as many as are displayed."""
 
@@ -68,7 +68,7 @@ class GateExplainer(BackgroundObserver):
         return [(step, ref) for _, step, ref in sorted(waits, key=lambda entry: entry[0])]
 
     def _next_query(self, queried: list[tuple[StepProgress, Ref]]) -> Ms | None:
-        """Return when to query again; None where nothing waits: the next waiting gate wakes us."""
+        """Return when to query again; None if nothing waits: the next waiting gate wakes us."""
         now = self.world.now()
         waits = [
             wait.since for step in self._progress.active.values() for wait in step.waits.values()
@@ -86,7 +86,7 @@ class GateExplainer(BackgroundObserver):
         try:
             (evidence,) = await collect_evidence(self.world, [cluster_ref], self._context())
         except ClusterError:
-            return  # the rollout will say so, if it matters
+            return  # the rollout reports it if it matters
         cause, key = find_cause(evidence), (step.id, ref)
         if cause == self._causes.get(key, "") or ref not in step.waits:
             return

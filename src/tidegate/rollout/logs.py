@@ -58,13 +58,13 @@ class _LogPosition(msgspec.Struct):
 
 
 class LogReader:
-    """Reads containers again and again, and returns each line once."""
+    """Reader of containers that returns each line once."""
 
     def __init__(self, world: Dispatcher, tail: int = 0) -> None:
         self._world = world
         self._positions: dict[tuple[str, str], _LogPosition] = {}
         self.tail = tail
-        """Lines to return of what a container printed before the first read; 0: all."""
+        """Number of lines to return that a container printed before the first read; 0: all."""
         self.errors: dict[str, str] = {}
         """By pod and container, why its log could not be read."""
 
@@ -101,7 +101,7 @@ def container_statuses(pod: JsonObject) -> list[JsonObject]:
 
 
 class LogStreamer(BackgroundObserver):
-    """Reads the logs of running pods, and emits each line once."""
+    """Observer of the logs of running pods that emits each line once."""
 
     def __init__(
         self, world: Dispatcher, progress: RolloutProgress, emit: Callable[[Event], None]

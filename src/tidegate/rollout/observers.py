@@ -50,9 +50,9 @@ class ObserverGroup:
             observer.on_event(event)
 
     async def run_with(self, rollout: Awaitable[str]) -> str:
-        """Return the result of the rollout, with all observers running meanwhile.
+        """Run the rollout with all observers, and return its result.
 
-        All of them are stopped together: one that is left would wait in a world without further
+        All observers are stopped together: a remaining one would wait in a World without further
         events.
         """
         try:

@@ -1,6 +1,6 @@
 """The run record of a rollout: a head with the plan, then every event.
 
-    recorder = open_record(path)      # raises where the file cannot be written
+    recorder = open_record(path)      # raises if the file cannot be written
     recorder.write_head(plan, now)
     recorder.add(event)               # one line of JSON each, written at once
     recorder.close()
@@ -39,7 +39,7 @@ from tidegate.rollout.run import RolloutObserver
 from tidegate.workspace.discovery.unit_tree import UnitTree
 from tidegate.workspace.selection import unit_rows
 
-RECORD_HINT = "`tidegate sync --record FILE` writes one"
+RECORD_HINT = "write a run record with `tidegate sync --record FILE`"
 EXPLAINED_EVENT = "rollout.explained"
 """Type of the last line of a failed rollout: the evidence about the failure."""
 _PREFIX_SIZE = 200
@@ -49,20 +49,20 @@ _PREFIX_SIZE = 200
 def open_record(path: Path) -> RunRecorder:
     """Open a file for a run record, unchanged until the first write. Raises FileError.
 
-    A file that is no run record is not overwritten.
+    A file that is not a run record is not overwritten.
     """
     is_new = not path.exists()
     try:
         stream = path.open("ab", buffering=0)
         is_file = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except OSError as error:
-        problem = f"the run record cannot be written: {error.strerror}"
+        problem = f"cannot write the run record: {error.strerror}"
         raise FileError("file.record", problem, location=Location(str(path))) from None
     recorder = RunRecorder(path, stream, is_file=is_file, is_new=is_new)
     if is_file and not is_new and not _is_replaceable(path):
         recorder.close()
-        problem = "there is a file already, and it is no run record"
-        hint = "give another name: a run record is written over what is there"
+        problem = "the file exists and is not a run record"
+        hint = "use another file name; Tidegate only overwrites run records"
         raise FileError("file.record", problem, location=Location(str(path)), hint=hint)
     return recorder
 
@@ -115,7 +115,7 @@ class RunRecorder(msgspec.Struct):
             while line:
                 line = line[self.stream.write(line) :]
         except OSError as error:
-            self.failure = error.strerror or "no reason was given"
+            self.failure = error.strerror or "unknown error"
 
     def close(self) -> None:
         """Close the file, and delete it if it is new and empty."""
@@ -127,7 +127,7 @@ class RunRecorder(msgspec.Struct):
         """Return the error if the record is incomplete; else None."""
         if not self.failure:
             return None
-        problem = f"the run record is not whole: {self.failure}"
+        problem = f"the run record is incomplete: {self.failure}"
         return OutputError("output.record", problem, location=Location(str(self.path)))
 
 
@@ -164,9 +164,7 @@ def read_run_record(path: Path) -> RunRecord:
     """
     lines, location = read_user_file(path).splitlines(), Location(str(path))
     if not lines:
-        raise FileError(
-            "file.record", "there is nothing in it", location=location, hint=RECORD_HINT
-        )
+        raise FileError("file.record", "the file is empty", location=location, hint=RECORD_HINT)
     head = _parse_head(lines[0], location)
     events: list[Event] = []
     for number, line in enumerate(lines[1:], start=2):
@@ -182,7 +180,7 @@ def read_run_record(path: Path) -> RunRecord:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number == len(lines):
                 return RunRecord(head, tuple(events), truncated_lines=1)
-            problem = f"this line is no event: {sanitize(str(error))}"
+            problem = f"invalid event: {sanitize(str(error))}"
             location = Location(str(path), line=number)
             raise FileError("file.record", problem, location=location) from None
     return RunRecord(head, tuple(events))
@@ -204,13 +202,13 @@ def _parse_head(line: bytes, location: Location) -> RunHead:
         if header.kind == RUN_KIND and header.version == RUN_VERSION:
             return run_head_from_document(msgspec.json.decode(line, type=RunHeadDocument))
         why = (
-            f"it has version {header.version}, and {RUN_VERSION} is read here"
+            f"its version is {header.version}, but Tidegate reads {RUN_VERSION}"
             if header.kind == RUN_KIND
             else f"its kind is `{sanitize(header.kind)}`"
         )
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         why = sanitize(str(error))
     except KeyError as error:
-        why = f"it has no unit `{sanitize(str(error.args[0]))}`, and a step of it"
-    problem = f"this is not a run record: {why}"
+        why = f"a step belongs to unit `{sanitize(str(error.args[0]))}`, which it does not contain"
+    problem = f"not a run record: {why}"
     raise FileError("file.record", problem, location=location, hint=RECORD_HINT)

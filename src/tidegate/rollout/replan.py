@@ -51,7 +51,7 @@ ClusterNamespace = tuple[str, str]
 
 
 def regenerates_during_rollout(plan: Plan) -> bool:
-    """Whether ApplicationSets of a plan may generate other units during the rollout."""
+    """Return whether ApplicationSets of a plan may generate other units during the rollout."""
     return any(unit.policy.regenerates_during_rollout for unit in plan.units)
 
 
@@ -84,7 +84,7 @@ class NewClusters(msgspec.Struct):
         }
 
     async def has_changed(self) -> bool:
-        """Whether other clusters are registered now than the sets were generated from."""
+        """Return whether other clusters are registered now than the sets were generated from."""
         for cluster, namespace in dict.fromkeys(self.appsets.values()):
             secrets = await list_argocd_objects(
                 self.session.world, "Secret", namespace, cluster=cluster
@@ -158,7 +158,7 @@ def _secret_ref(body: dict[str, Json]) -> Ref | None:
 
 
 class ClusterSecretWatcher(BackgroundObserver):
-    """Watches cluster Secrets during a rollout."""
+    """Watcher of cluster Secrets during a rollout."""
 
     def __init__(
         self, world: Dispatcher, new_clusters: NewClusters, on_change: Callable[[], None]
@@ -185,10 +185,10 @@ class ClusterSecretWatcher(BackgroundObserver):
 
 
 class LookupRecheck(msgspec.Struct):
-    """Repeats the lookups of a release when it is due.
+    """Repetition of the lookups of a release when it starts.
 
-    Helm renders a chart when it releases it, and so sees what was deployed before. Each release
-    is checked once.
+    Helm renders a chart when it releases it, so it finds objects that were deployed before. Each
+    release is checked once.
     """
 
     session: Session
@@ -198,7 +198,7 @@ class LookupRecheck(msgspec.Struct):
     """Releases that were checked already."""
 
     def is_release_start(self, request: Refresh | None) -> bool:
-        """Whether a release with lookups is about to start."""
+        """Return whether a release with lookups is about to start."""
         return (
             request is not None
             and request.failure is None
@@ -206,7 +206,7 @@ class LookupRecheck(msgspec.Struct):
         )
 
     async def has_changed(self, unit: UnitId) -> bool:
-        """Whether a lookup finds something else now; checked once for each release."""
+        """Return whether a lookup finds something else now; checked once for each release."""
         if unit in self.checked:
             return False
         self.checked.add(unit)
@@ -225,11 +225,11 @@ class LookupRecheck(msgspec.Struct):
 
 
 Replan = Callable[[], Awaitable[PlanResult]]
-"""Returns the current plan. Raises where the current state cannot be rolled out."""
+"""Returns the current plan. Raises if the current state cannot be rolled out."""
 
 
 class Replanner(msgspec.Struct):
-    """Makes a new plan when the engine requests one."""
+    """Planner of a new plan when the engine requests one."""
 
     replan: Replan
     on_new_plan: Callable[[PlanResult], Awaitable[None]]
@@ -265,7 +265,7 @@ class Replanner(msgspec.Struct):
             server = group.create_task(self._serve_requests(driver, digest))
             try:
                 result = await drive(driver, until=until)
-            except TidegateError as error:  # as it is, and not in a group
+            except TidegateError as error:  # keep it out of an ExceptionGroup
                 failure = error
             self._start_work()
             self._is_stopped = True
@@ -302,11 +302,11 @@ class Replanner(msgspec.Struct):
             driver.supersede(newer.plan, newer.rejected)
             return newer.plan.digest
         if problem:
-            subject = f"`{unit}`" if unit is not None else "a set"
+            subject = f"`{unit}`" if unit is not None else "an ApplicationSet"
             verb = (
-                "does not take what has come"
+                "is not updated for the new clusters"
                 if concerns_clusters
-                else "is tried again as it was planned"
+                else "is retried with the previous plan"
             )
             self.problems[f"{subject} {verb}: {problem}"] = None
         if unit is not None:
@@ -316,7 +316,7 @@ class Replanner(msgspec.Struct):
     async def _handle_lookup(
         self, driver: Driver, digest: str, unit: UnitId, lookups: LookupRecheck
     ) -> str:
-        """Let a release start with what its templates see now. Return the plan's digest."""
+        """Let a release start with the current results of its lookups. Return the plan's digest."""
         newer, problem = None, ""
         if await lookups.has_changed(unit):
             newer, problem = await self._make_newest()
@@ -329,14 +329,14 @@ class Replanner(msgspec.Struct):
         return digest
 
     async def _have_clusters_changed(self, refresh: Refresh | None) -> bool:
-        """Whether ApplicationSets would generate other units now, or soon in a simulation."""
+        """Return whether ApplicationSets would generate other units, in a simulation also soon."""
         new_clusters = self.new_clusters
         if new_clusters is None or await new_clusters.has_changed():
             return new_clusters is not None
         if refresh is None or not refresh.is_last or self.simulated_world is None:
             return False
         self._drop_checks()
-        self._is_check_queued = True  # whoever waits for it here hears of it
+        self._is_check_queued = True  # the check runs below
         self._end_work()
         try:
             await new_clusters.wait_for_secrets()

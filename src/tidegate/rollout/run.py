@@ -1,4 +1,4 @@
-"""Runs a plan and reports its events, for all commands."""
+"""Execution of a plan, with its events, for all commands."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RolloutOptions(msgspec.Struct, frozen=True, kw_only=True):
     stream_logs: bool = False
     """Whether the logs of hooks and Jobs are streamed as events."""
     replan: Replan | None = None
-    """Plans the current state again; None where it cannot have changed."""
+    """Plans the current state again; None if it cannot have changed."""
 
 
 class RolloutObserver(Protocol):
@@ -222,6 +222,6 @@ def _final_outcome(
 
 
 def _is_forbidden(progress: RolloutProgress) -> bool:
-    """Whether missing permissions are the only problem."""
+    """Return whether missing permissions are the only problem."""
     reasons = {rejection.reason for rejection in progress.refused}
     return progress.outcome == RolloutOutcome.INVALID and reasons == {"Forbidden"}

@@ -4,9 +4,9 @@
        │
     status ── dialect     how its kind expresses that
        │
-    patch                 only the differences; none where nothing changed
+    patch                 only the differences; none if nothing changed
 
-A second run in which nothing has changed writes nothing: a new timestamp alone is no change.
+A second run without changes writes nothing: a new timestamp alone is not a change.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         return unit in self.resources and STATUS_FORMATS[unit.kind].follows_children
 
     def build_patch(self, progress: UnitProgress, unit_resource: JsonObject) -> StatusPatch | None:
-        """Return the patch that updates a status; None where the status is up to date."""
+        """Return the patch that updates a status; None if the status is up to date."""
         if progress.is_valid and progress.unit not in self.source_revisions:
-            return None  # what it would bring was taken to be there
+            return None  # the unit is unavailable and its objects are assumed
         status_format, previous = (
             STATUS_FORMATS[progress.unit.kind],
             get_mapping(unit_resource, "status"),
@@ -180,7 +180,7 @@ def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
 async def build_statuses(
     plan_result: PlanResult, session: Session, fault_findings: Mapping[UnitId, Finding] = NO_FAULTS
 ) -> UnitStatuses | None:
-    """Return the statuses of a plan's units; None where no cluster serves their kinds.
+    """Return the statuses of a plan's units; None if no cluster serves their kinds.
 
     `fault_findings`: by unit, the error that keeps it from starting.
     """
@@ -234,5 +234,5 @@ def unreported_messages(unreported: Mapping[UnitId, str]) -> Iterable[str]:
     for unit, why in unreported.items():
         reasons.setdefault(why, []).append(unit)
     for why, units in reasons.items():
-        more = f" and of {len(units) - 1} more" if len(units) > 1 else ""
-        yield f"the status of `{units[0]}`{more} is not written: {why}"
+        more = f" and {len(units) - 1} more" if len(units) > 1 else ""
+        yield f"cannot write the status of `{units[0]}`{more}: {why}"

@@ -65,8 +65,8 @@ async def apply_files(
     """
     documents = [document for path in files for document in read_objects(path)]
     if not documents:
-        problem = "there is no object to apply"
-        hint = "name files or directories with Kubernetes manifests"
+        problem = "no objects to apply"
+        hint = "set files or directories with Kubernetes manifests"
         raise DocumentError("documents.empty", problem, location=Location(str(files[0])), hint=hint)
     world = Dispatcher(ResilientWorld(build_sandbox(config)))
     (catalogue,) = await send_requests(world, Discover())
@@ -117,7 +117,7 @@ def read_objects(path: Path) -> tuple[Document, ...]:
     try:
         content = read_regular_file(path)
     except OSError as error:
-        problem = f"this file cannot be read: {error.strerror}"
+        problem = f"cannot read the file: {error.strerror}"
         raise DocumentError("documents.file", problem, location=Location(str(path))) from None
     documents = read_documents(content, str(path))
     reject_duplicates(documents)
@@ -132,7 +132,7 @@ def _apply_request(
     fields = metadata if isinstance(metadata, dict) else {}
     kind = Kind.of(str(body.get("apiVersion", "")), str(body.get("kind", "")))
     if not kind.name or not kind.version or not fields.get("name"):
-        problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+        problem = "not a Kubernetes object: apiVersion, kind or metadata.name is missing"
         raise DocumentError("documents.incomplete", problem, location=document.location)
     is_cluster_scoped = (kind.group, kind.name) in cluster_scoped
     namespace = "" if is_cluster_scoped else str(fields.get("namespace") or default_namespace)
@@ -141,7 +141,7 @@ def _apply_request(
 
 
 class _TimelineRecorder:
-    """Applies objects, watches kinds and records the changes."""
+    """Recorder of changes: applies objects and watches their kinds."""
 
     def __init__(self, world: Dispatcher, writes: Iterable[Write], redactor: Redactor) -> None:
         self._world = world

@@ -39,7 +39,7 @@ from tidegate.world.dispatcher import Dispatcher
 
 
 class DoubleSync(msgspec.Struct):
-    """Observes a rollout and runs the repeated syncs."""
+    """Observer of a rollout that runs the repeated syncs."""
 
     sync: RunSync
     plan: Callable[[], Plan]
@@ -147,12 +147,12 @@ class _ChangedUnit(msgspec.Struct):
     def not_synced_reason(self) -> str:
         rollout = self.unit.rolling_sync_step
         if not self.unit.policy.semantics.refresh_interval:
-            return "nobody brings it before the next rollout"
+            return "it is deployed with the next rollout"
         if rollout is None:
-            return "" if self.unit.policy.auto_sync else "nobody syncs the unit by itself"
+            return "" if self.unit.policy.auto_sync else "the unit has no automated sync"
         if not rollout.number:
-            return "no step of its set takes it"
-        return "somebody has to sync it: `maxUpdate` is 0" if rollout.limit == 0 else ""
+            return "no step of its ApplicationSet matches it"
+        return "it needs a manual sync: `maxUpdate` is 0" if rollout.limit == 0 else ""
 
 
 class RevisionRollout(msgspec.Struct):
@@ -249,12 +249,12 @@ class RevisionRollout(msgspec.Struct):
         reason = changed_unit.not_synced_reason
         if not reason and changed_unit.started_at is None:
             reason = (
-                "its step is not open"
+                "its step has not started"
                 if changed_unit.detected_at <= self.until
-                else "nobody has seen it yet"
+                else "the new revision is not detected yet"
             )
         if not reason and not changed_unit.is_healthy:
-            reason = "it is not well"
+            reason = "it is not healthy"
         return RevisionSync(
             unit=changed_unit.unit.id,
             committed_at=self.committed,

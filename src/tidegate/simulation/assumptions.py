@@ -75,7 +75,7 @@ def _render_errors(member: RenderedUnit) -> tuple[TidegateError, ...]:
 
 
 def _opaque_message(unit: Unit, error: TidegateError) -> str:
-    return f"`{unit.id}` is opaque{describe_needed_sources(unit, error)}: {error.problem}"
+    return f"cannot render `{unit.id}`{describe_needed_sources(unit, error)}: {error.problem}"
 
 
 def _as_warning(
@@ -83,17 +83,17 @@ def _as_warning(
     opaque_messages: Mapping[tuple[UnitId | None, str, str], str],
     typos: Collection[tuple[UnitId | None, UnitId | None]],
 ) -> Finding:
-    """Return a finding as a warning if what it reports as missing is assumed to be there.
+    """Return a finding as a warning if what it reports as missing is assumed to exist.
 
     `opaque_messages`: by unit, code and problem of an error of its source.
-    `typos`: units, each with a dependency that is misspelt.
+    `typos`: units, each with a misspelt dependency.
     """
     is_typo = (finding.unit, finding.missing_dependency) in typos
     if finding.code == "units.unknown" and not is_typo:
-        reason = "it is in another part of the repository, or nowhere; it is taken to be ready"
+        reason = "not in this part of the repository; the dependency is assumed to be ready"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
     if finding.code == "appset.unavailable":
-        reason = "what it would bring is not known; what others lean on is taken to be there"
+        reason = "its Applications are unknown; what other units need from them is assumed to exist"
         return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
     message = opaque_messages.get((finding.unit, finding.code, finding.error_problem))
     if message is None:
@@ -103,7 +103,7 @@ def _as_warning(
         severity=Severity.WARNING,
         message=message,
         location=finding.location,
-        reason="what it brings is not known; what others lean on is taken to be there",
+        reason="its objects are unknown; what other units need from them is assumed to exist",
         fix=finding.fix,
         unit=finding.unit,
     )
@@ -119,8 +119,8 @@ async def open_with_assumptions(
 ) -> AsyncIterator[tuple[Session, Workspace, tuple[MissingDependency, ...]]]:
     """Open a session and a workspace, with the missing dependencies of simulated clusters.
 
-    The clusters then have the assumed objects, unless `greenfield` is set. Charts see which
-    kinds exist and may render more dependencies, so this is repeated until nothing new is
+    The clusters then have the assumed objects, unless an empty cluster is requested. Charts see
+    which kinds exist and may render more dependencies, so this is repeated until nothing new is
     missing. Alternative root units have different dependencies: for them nothing is assumed.
     """
     missing: tuple[MissingDependency, ...] = ()

@@ -1,7 +1,7 @@
 """Background process of a long-running simulated cluster: start, find and stop.
 
 Its directory holds a file with the process id, locked while the process runs; the kubeconfig;
-and its error output. The lock tells a running process from a dead one. No heavy module is
+and its error output. The lock distinguishes a running process from a dead one. No heavy module is
 imported here, so that starting and stopping are fast.
 """
 
@@ -40,13 +40,15 @@ class StartResult(NamedTuple):
 
 @contextmanager
 def lock_directory(directory: Path) -> Iterator[None]:
-    """Hold the lock on the file with the process id. Raises ClusterError if it is taken."""
+    """Hold the lock on the file with the process id. Raises ClusterError if it is locked."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = directory / PID_FILE
     with path.open("a+b") as file:
         if not _lock(file):
-            problem = "a simulated cluster is up already"
-            hint = f"`tidegate sandbox down` ends it; its kubeconfig is {directory / KUBECONFIG}"
+            problem = "a simulated cluster is already running"
+            hint = (
+                f"stop it with `tidegate sandbox down`; its kubeconfig is {directory / KUBECONFIG}"
+            )
             raise ClusterError("cluster.sandbox", problem, location=Location(str(path)), hint=hint)
         file.truncate(0)
         file.write(str(os.getpid()).encode())
@@ -99,7 +101,7 @@ async def stop(directory: Path) -> None:
         raise _not_running_error(path) from None
     with file:
         if _lock(file):
-            path.unlink(missing_ok=True)  # its process was killed
+            path.unlink(missing_ok=True)  # the process was killed
             raise _not_running_error(path)
         os.kill(int(file.read()), signal.SIGTERM)
         try:
@@ -107,7 +109,7 @@ async def stop(directory: Path) -> None:
                 while not _lock(file):
                     await _sleep_briefly()
         except TimeoutError:
-            problem = f"the simulated cluster did not end within {STOP_TIMEOUT:.0f} seconds"
+            problem = f"the simulated cluster did not stop within {STOP_TIMEOUT:.0f} seconds"
             raise WaitTimeoutError(
                 "cluster.sandbox", problem, location=Location(str(path))
             ) from None
@@ -122,6 +124,6 @@ async def _sleep_briefly() -> None:
 
 
 def _not_running_error(path: Path) -> ClusterError:
-    problem = "no simulated cluster is up"
-    hint = "`tidegate sandbox up` starts one"
+    problem = "no simulated cluster is running"
+    hint = "start one with `tidegate sandbox up`"
     return ClusterError("cluster.sandbox", problem, location=Location(str(path)), hint=hint)

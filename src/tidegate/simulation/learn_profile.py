@@ -60,8 +60,8 @@ def learn_from_file(path: Path, operators: Path | None = None) -> LearnedProfile
     """
     dump = _ClusterDump([*_parse_dump(read_user_file(path), str(path))])
     if not any(body.get("kind") == POD.name for body in dump.bodies):
-        problem = "there is no Pod in this dump"
-        hint = "make it with `kubectl get pods,events,jobs -A -o json`"
+        problem = "the dump contains no Pod"
+        hint = "create it with `kubectl get pods,events,jobs -A -o json`"
         raise FileError("file.missing", problem, location=Location(str(path)), hint=hint)
     return _build_profile(dump, str(path.name), operators)
 
@@ -86,7 +86,7 @@ def _build_profile(dump: _ClusterDump, source: str, operators: Path | None) -> L
     custom = (kind for kind in view.kinds if _is_custom(kind))
     measure_operators(view, custom, KindCatalog.from_rows(knowledge.rows), measures)
     for name in dump.unreadable_kinds:
-        measures.skipped[f"{name}: it may not be seen"] += 1
+        measures.skipped[f"{name}: forbidden"] += 1
     document = build_profile_document(PROFILE_NAME, source, measures, shipped)
     return LearnedProfile(document, tuple(summarize(measures)))
 
@@ -145,7 +145,7 @@ async def _read_kind(session: Session, kind: Kind, dump: _ClusterDump) -> None:
         if not isinstance(page, ListPage):
             if kind == POD and is_error(page):
                 raise error_from_outcome(
-                    page, "looking at the cluster", location=Location(kind.name)
+                    page, "listing objects in the cluster", location=Location(kind.name)
                 )
             if not isinstance(page, NotServed):
                 dump.unreadable_kinds.append(kind.name)

@@ -190,7 +190,7 @@ class _EventCollector(msgspec.Struct):
     on_event: Callable[[Event], None] | None = None
     events: list[Event] = msgspec.field(default_factory=list)
 
-    def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
+    def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - no interrupts
         self.progress.start = self.progress.now = clock()
         self.progress.add_plan(plan)
 
@@ -219,7 +219,7 @@ async def simulate(
     render_settings = replace(render_settings, skips_unavailable=not empty_cluster)
     runs: list[SimulationResult] = []
     entries = [""]
-    for entry in entries:  # it grows where several are met that are alternatives
+    for entry in entries:  # the list grows if there are alternative roots
         alternative, run_target, missing_first = (
             replace(request, entry=entry or request.entry),
             target,
@@ -234,7 +234,7 @@ async def simulate(
                 if workspace.are_alternatives and not entry:
                     entries += [unit_tree.root_name for unit_tree in workspace.unit_trees]
                     break
-                # What was assumed for the first is there for the next, and not absent any more.
+                # Objects assumed for the first run exist in the next, and are not missing there.
                 run_target, missing_first = (
                     session.targets,
                     missing_now if missing_first is None else missing_first,

@@ -83,7 +83,7 @@ def _remove(tree: Path, name: str, commit: Commit) -> None:
     except PathEscapeError:
         path = tree
     if path == tree or not path.exists():
-        problem, hint = f"there is no `{name}` to remove", "paths begin at the repository's root"
+        problem, hint = f"file `{name}` not found", "write paths relative to the repository root"
         raise ScenarioError(
             "scenario.commit", problem, location=Location(commit.scenario_file), hint=hint
         )
@@ -101,13 +101,13 @@ def open_commits(root: Path, commits: Sequence[Commit]) -> Iterator[ScenarioComm
         return
     for commit in commits:
         if root == NO_ROOT:
-            problem, hint = "commits need a repository that is here", "point at a directory"
+            problem, hint = "commits need a local repository", "set PATH to a directory"
             raise ScenarioError(
                 "scenario.commit", problem, location=Location(commit.scenario_file), hint=hint
             )
         if commit.files_directory and not Path(commit.files_directory).is_dir():
             problem = f"`{commit.files_directory}` is not a directory"
-            hint = "it is looked for beside the scenario"
+            hint = "write a path relative to the scenario file"
             raise ScenarioError(
                 "scenario.commit", problem, location=Location(commit.scenario_file), hint=hint
             )
@@ -141,7 +141,7 @@ class ScenarioChanges(msgspec.Struct):
     async def replan(self) -> PlanResult:
         """Return the plan of the current revision."""
         newer_request = self.commits and self.commits.request_at(self.request, self._elapsed)
-        plan = self.plan_result.plan  # each try of a release is another revision
+        plan = self.plan_result.plan  # each attempt of a release is a new revision
         if newer_request or regenerates_during_rollout(plan) or has_releases(plan):
             self.workspace, newly_missing = await reload_with_assumptions(
                 self.session, newer_request or self.request

@@ -59,11 +59,11 @@ class _HealedUnit(msgspec.Struct):
         """Reason why drift is not reverted; empty if it is."""
         policy = self.unit.policy
         if not policy.semantics.self_heals:
-            return "nobody puts it back before the next rollout"
+            return "it is not reverted before the next rollout"
         if not policy.auto_sync:
-            return "nobody syncs the unit by itself"
+            return "the unit has no automated sync"
         if not policy.self_heal:
-            return "`selfHeal` is off"
+            return "`selfHeal` is disabled"
         return "" if self.has_passed else "the last sync of the unit failed"
 
     @property
@@ -72,7 +72,7 @@ class _HealedUnit(msgspec.Struct):
 
 
 class SelfHeal(msgspec.Struct):
-    """Observes the objects of a rollout until a time, and syncs those that drift."""
+    """Observer of the objects of a rollout until a time; syncs those that drift."""
 
     plan: Plan
     session: Session
@@ -208,7 +208,7 @@ class SelfHeal(msgspec.Struct):
 
     def _as_remaining(self, drift: Drift) -> Drift:
         unit = self._units[drift.unit]
-        reason = unit.not_healed_reason or "its next attempt is not played any more"
+        reason = unit.not_healed_reason or "the simulation ended before the next attempt"
         return msgspec.structs.replace(drift, not_healed_reason=reason, attempts=unit.attempts)
 
 
@@ -237,6 +237,6 @@ def _failed_edit(edit: EditRecord, start: Ms) -> Finding:
     return Finding(
         code="simulate.edit",
         severity=Severity.WARNING,
-        message=f"the edit of {ref} at {at} came to nothing: {message}",
-        fix="name an object that is there by then, and fields that it takes",
+        message=f"the edit of {ref} at {at} failed: {message}",
+        fix="edit an object that exists at this time, and fields that its schema allows",
     )

@@ -53,7 +53,7 @@ async def serve_world(
     `directory` must not be shared. The kubeconfig in it is deleted when the server stops.
     """
     if find_spec("cryptography") is None:
-        problem = "a server needs a certificate, and `cryptography` is not installed"
+        problem = "the simulated API server needs `cryptography`, which is not installed"
         raise ClusterError("cluster.sandbox", problem, hint="install `tidegate[sandbox]`")
     from tidegate.apiserver.certificate import make_certificate
 

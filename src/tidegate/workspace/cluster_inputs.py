@@ -46,7 +46,7 @@ from tidegate.world.requests import Discover, Get, List, Selection, View
 
 
 class ClusterDataReader:
-    """Reads ConfigMaps and Secrets of the cluster in which Flux has them, each once."""
+    """Reader of ConfigMaps and Secrets in the cluster of Flux; each is read once."""
 
     def __init__(self, world: Dispatcher, cluster: str) -> None:
         self._world = world
@@ -64,11 +64,11 @@ class ClusterDataReader:
         if isinstance(outcome, Success) and outcome.live is not None:
             body = msgspec.json.decode(outcome.live.body)
             if has_open_keys(body):
-                return ClusterDataResult(None, "given by its name alone")
+                return ClusterDataResult(None, "its contents are unknown")
             return ClusterDataResult(decode_data(body))
         if isinstance(outcome, NotFound) or not is_error(outcome):
-            return ClusterDataResult(None, "not in the cluster")
-        return ClusterDataResult(None, f"the cluster does not show it: {sanitize(outcome.message)}")
+            return ClusterDataResult(None, "not found in the cluster")
+        return ClusterDataResult(None, f"cannot be read: {sanitize(outcome.message)}")
 
 
 NAMESPACED_SEGMENTS = 3
@@ -85,7 +85,7 @@ class LookupPath(msgspec.Struct, frozen=True):
 
 
 class ClusterLookups:
-    """Answers lookups of charts from the clusters of a session, with the identity of the unit."""
+    """Chart lookups in the clusters of a session, with the identity of the unit."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -94,7 +94,7 @@ class ClusterLookups:
     async def __call__(self, unit: Unit, path: str) -> LookupResult:
         """Return the response to an API path; not found is a response.
 
-        Raises where the cluster refuses.
+        Raises if the cluster rejects the request.
         """
         lookup, cluster = (
             parse_lookup_path(path),
@@ -199,7 +199,7 @@ _SOURCE_COMMENT = lazy_regex(r"(?m)^---\n# Source: [^/\n]+/(.+)\n")
 
 
 class ClusterReleaseReader:
-    """Reads the last revisions of releases.
+    """Reader of the last revisions of releases.
 
     `clusters`: the known clusters; for all others, `first` is read.
     """
@@ -210,7 +210,7 @@ class ClusterReleaseReader:
         self._first = first
 
     async def __call__(self, unit: Unit) -> KnownRelease | None:
-        """Return the last revision of the release of a unit; None where there is none."""
+        """Return the last revision of the release of a unit; None if there is none."""
         spec = unit.policy.release
         if spec is None:
             return None
@@ -221,7 +221,7 @@ class ClusterReleaseReader:
         if is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
             location = Location(f"unit {unit.id}")
             raise error_from_outcome(
-                outcome, "reading the records of the release", location=location
+                outcome, "listing the records of the Helm release", location=location
             )
         records = outcome.items if isinstance(outcome, ListPage) else ()
         parsed = (_parse_revision(record, spec) for record in records)
@@ -247,11 +247,11 @@ class ClusterReleaseReader:
         ref = record_ref(spec.name, revision.number, spec.storage)
         (outcome,) = await send_requests(self._world, Get(ref), cluster=self._cluster_for(unit))
         if not isinstance(outcome, Success) or outcome.live is None:
-            missing = NotFound(f"there is no revision {revision.number}")
+            missing = NotFound(f"revision {revision.number} not found")
             error_outcome = outcome if is_error(outcome) else missing
             location = Location(f"unit {unit.id}")
             raise error_from_outcome(
-                error_outcome, "reading the record of the release", location=location
+                error_outcome, "reading the record of the Helm release", location=location
             )
         return read_record(msgspec.json.decode(outcome.live.body))
 

@@ -1,10 +1,9 @@
-"""The finding about incomplete inputs: a preview without them proves less than it seems to.
+"""The finding about missing inputs, which make the result of a preview incomplete.
 
 A unit whose source is elsewhere is assumed to be healthy, like all external dependencies, and so
 are the values of Secrets without a key. A missing input of a chart or an overlay, and a value that
 the given key does not decrypt, is an error: nothing was checked without it. So is a repository of
-which no unit could be rendered. Such an error counts for every command, also for those that prove
-nothing.
+which no unit could be rendered. Every command reports such an error.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ERROR_CODES = frozenset({WRONG_KEY, "render.sops.metadata"})
 
 
 UNAVAILABLE_UNIT_CODES = frozenset({"units.unavailable", "appset.unavailable"})
-"""Codes of findings about units that could not be rendered, where that is no error."""
+"""Codes of findings about units that could not be rendered, if that is not an error."""
 
 
 def workspace_findings(workspace: Workspace) -> tuple[Finding, ...]:
@@ -62,30 +61,30 @@ def incomplete_finding(
     parts = (
         _count(
             len(counted_errors),
-            "encrypted object was not opened",
-            "encrypted objects were not opened",
+            "encrypted object was not decrypted",
+            "encrypted objects were not decrypted",
         ),
         _count(
             len(missing_inputs),
-            "chart or base could not be had",
-            "charts or bases could not be had",
+            "chart or base could not be fetched",
+            "charts or bases could not be fetched",
         ),
-        _count(len(unavailable), "unit could not be looked into", "units could not be looked into"),
+        _count(len(unavailable), "unit could not be rendered", "units could not be rendered"),
     )
     summary = ", ".join(part for part in parts if part)
     if not summary:
         return ()
     is_error = bool(missing_inputs) or any(error.code in ERROR_CODES for error in counted_errors)
     is_error = is_error or (bool(unavailable) and not has_objects)
-    assumptions = ["placeholders stand for what is encrypted"] if counted_errors else []
+    assumptions = ["placeholders replace encrypted values"] if counted_errors else []
     assumptions += (
-        ["what could not be had is taken to be well"] if missing_inputs or unavailable else []
+        ["missing parts are assumed to be healthy"] if missing_inputs or unavailable else []
     )
     finding = Finding(
         code="units.incomplete",
         severity=Severity.ERROR if is_error else Severity.WARNING,
-        message=f"not all of it is known: {summary}",
-        reason=f"{' and '.join(assumptions)}: it proves less than it seems to",
+        message=f"the result is incomplete: {summary}",
+        reason=" and ".join(assumptions),
     )
     return (finding,)
 

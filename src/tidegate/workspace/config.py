@@ -42,7 +42,7 @@ def load_config(path: Path) -> Config:
 def read_config(path: Path, root: Path) -> Config:
     """Return the closest configuration from a path up to its repository root.
 
-    Raises all errors of the file. Empty where there is no file.
+    Empty if there is no file. Raises all errors of the file.
     """
     root, file = root.resolve(), _closest_file(path.resolve(), root.resolve())
     if file is None:
@@ -91,7 +91,7 @@ def _closest_file(path: Path, root: Path) -> Path | None:
         if os.path.lexists(folder / CONFIG_FILE):
             return folder / CONFIG_FILE
         if (folder / MISSPELT_FILE).is_file():
-            problem, hint = f"`{MISSPELT_FILE}` is not looked at", f"call it `{CONFIG_FILE}`"
+            problem, hint = f"`{MISSPELT_FILE}` is ignored", f"rename it to `{CONFIG_FILE}`"
             location = Location(str(folder / MISSPELT_FILE))
             raise DocumentError("documents.file", problem, location=location, hint=hint)
     return None
@@ -102,8 +102,8 @@ def _read_file(file: Path, root: Path, name: str) -> bytes:
         with open_file(resolve_within(file, root)) as stream:
             return stream.read()
     except (OSError, PathEscapeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it {error}"
-        problem = f"this file cannot be read: {reason}"
+        reason = error.strerror if isinstance(error, OSError) else f"the path {error}"
+        problem = f"cannot read the file: {reason}"
         raise DocumentError("documents.file", problem, location=Location(name)) from None
 
 

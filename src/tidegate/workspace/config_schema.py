@@ -85,20 +85,20 @@ def check_config(config: ConfigSchema, location: ConfigLocation) -> Iterator[Fil
     for number, chart in enumerate(config.charts):
         yield from _check_chart(chart, ("charts", number), location)
         if chart in config.charts[:number]:
-            problem, hint = "this chart is written twice", "remove one of the two"
+            problem, hint = "duplicate chart", "remove one of the two entries"
             yield _file_problem(("charts", number), problem, hint)
     yield from _check_health(config.health)
     for number, text in enumerate(config.roots):
         yield from _check_path(text, ("roots", number), location)
     for number, text in enumerate(config.ignore):
         if not is_rule(text):
-            problem = f"`{sanitize(text)}` is no pattern"
-            yield _file_problem(("ignore", number), problem, "write it as in a `.gitignore`")
+            problem = f"`{sanitize(text)}` is not a valid pattern"
+            yield _file_problem(("ignore", number), problem, "use the syntax of `.gitignore`")
     for number, entry in enumerate(config.lint.ignore):
         if not entry.reason.strip():
             field = ("lint", "ignore", number, "reason")
             yield _file_problem(
-                field, "this says no reason", "write why nothing is to be said here"
+                field, "`reason` is empty", "write why the rule does not apply here"
             )
 
 
@@ -109,11 +109,11 @@ def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
         if _has_password(server):
             yield from _check_address(server, field)
         elif server and not server.startswith(("https://", "http://")):
-            problem = f"`{sanitize(server)}` is not the address of a server"
-            yield _file_problem(field, problem, "write it like `https://host:6443`")
+            problem = f"`{sanitize(server)}` is not a server URL"
+            yield _file_problem(field, problem, "write a URL such as `https://host:6443`")
         if server in servers:
             shown, owner = redact_password(server), sanitize(servers[server])
-            problem = f"`{shown}` is the server of `{owner}` already"
+            problem = f"cluster `{owner}` already uses the server `{shown}`"
             yield _file_problem(field, problem, "remove one of the two")
         if server:
             servers[server] = name
@@ -122,17 +122,17 @@ def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
 def _check_address(text: str, field: FieldPath) -> Iterator[FileProblem]:
     shown = redact_password(text)
     if _has_password(text):
-        problem = f"`{shown}` is written with a password in it"
+        problem = f"`{shown}` contains a password"
         yield _file_problem(
-            field, problem, "give it through the environment or a credential helper"
+            field, problem, "pass it in the environment or with a credential helper"
         )
     elif ":" not in text:
-        hint = "write it like `https://host/path`, `oci://host/path` or `git@host:path`"
-        yield _file_problem(field, f"`{shown}` is not an address", hint)
+        hint = "write a URL such as `https://host/path`, `oci://host/path` or `git@host:path`"
+        yield _file_problem(field, f"`{shown}` is not a URL", hint)
 
 
 def _has_password(address: str) -> bool:
-    """Whether an address contains a secret. A user alone is a token, except for ssh."""
+    """Return whether an address contains a secret. A user alone is a token, except for ssh."""
     if redact_urls(address) == address:
         return False
     user, _, _ = address.partition("://")[2].rpartition("@")
@@ -143,14 +143,13 @@ def _check_repositories(config: ConfigSchema, location: ConfigLocation) -> Itera
     for address, path in config.repositories.items():
         field = ("repositories", address)
         if _has_password(address):
-            yield from _check_address(address, field[:1])  # a place would show the password
+            yield from _check_address(address, field[:1])  # the location would contain the password
             continue
         yield from _check_address(address, field)
         yield from (problems := [*_check_path(path, field, location)])
         if not problems and not location.resolve(path).is_dir():
-            yield _file_problem(
-                field, f"`{sanitize(path)}` is not a directory", "write it from this file on"
-            )
+            hint = "write a path relative to this file"
+            yield _file_problem(field, f"`{sanitize(path)}` is not a directory", hint)
 
 
 def _check_chart(
@@ -159,7 +158,8 @@ def _check_chart(
     yield from _check_address(entry.repository, (*field, "repository"))
     if entry.version and read_version(entry.version) is None:
         problem = f"`{sanitize(entry.version)}` is not a version"
-        yield _file_problem((*field, "version"), problem, "write it like `1.2.3`, or leave it out")
+        hint = "write a version such as `1.2.3`, or remove the field"
+        yield _file_problem((*field, "version"), problem, hint)
         return
     yield from (problems := [*_check_path(entry.path, (*field, "path"), location)])
     if problems:
@@ -167,11 +167,12 @@ def _check_chart(
     chart_path = location.resolve(entry.path)
     chart = read_chart(chart_path, location.root)
     if chart is None and not (chart_path.name.endswith(ARCHIVE_SUFFIX) and chart_path.is_file()):
-        hint = f"name a directory with a `Chart.yaml`, or a `{ARCHIVE_SUFFIX}`"
+        hint = f"set a directory with a `Chart.yaml`, or a `{ARCHIVE_SUFFIX}` archive"
         yield _file_problem((*field, "path"), f"`{sanitize(entry.path)}` is not a chart", hint)
     elif chart is not None and entry.version not in {"", chart.version}:
         problem = f"the chart at `{sanitize(entry.path)}` has version `{sanitize(chart.version)}`"
-        yield _file_problem((*field, "version"), problem, "write that, or leave it out")
+        hint = f"set `{sanitize(chart.version)}`, or remove the field"
+        yield _file_problem((*field, "version"), problem, hint)
 
 
 def _check_health(rules: tuple[HealthSchema, ...]) -> Iterator[FileProblem]:
@@ -179,7 +180,7 @@ def _check_health(rules: tuple[HealthSchema, ...]) -> Iterator[FileProblem]:
     for number, rule in enumerate(rules):
         key = (Kind.of(rule.api_version, "").group, rule.kind)
         if key in seen:
-            problem, hint = "this kind has an entry already", "keep one entry for each kind"
+            problem, hint = "this kind already has an entry", "keep one entry for each kind"
             yield _file_problem(("health", number), problem, hint)
         seen.add(key)
 
@@ -189,8 +190,8 @@ def _check_path(path: str, field: FieldPath, location: ConfigLocation) -> Iterat
         location.resolve(path)
     except PathEscapeError as error:
         is_outside = error.violation is PathViolation.OUTSIDE
-        reason = "leads out of the repository" if is_outside else error.violation.value
-        hint = "write it from this file on, inside the repository"
+        reason = "is outside the repository" if is_outside else error.violation.value
+        hint = "write a path relative to this file and inside the repository"
         yield _file_problem(field, f"`{sanitize(path)}` {reason}", hint)
 
 

@@ -20,7 +20,7 @@ GeneratorData: TypeAlias = Mapping[str, Mapping[str, GeneratorResults]]
 class _SetSchema(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """Results of the generators of one ApplicationSet; None where they are unknown."""
+    """Results of the generators of one ApplicationSet; None if they are unknown."""
 
     scm_provider: tuple[dict[str, object], ...] | None = None
     pull_request: tuple[dict[str, object], ...] | None = None

@@ -40,7 +40,7 @@ def locate_in_template_patch(
 ) -> Location | None:
     """Return the line of a template field in the patch of an ApplicationSet.
 
-    None where the patch does not set the field.
+    None if the patch does not set the field.
     """
     patch = get_value(document.body, *TEMPLATE_PATCH_PATH)
     if get_text(document.body, "kind") != "ApplicationSet" or not isinstance(patch, str):
@@ -60,7 +60,7 @@ def locate_in_template_patch(
     line_index, patch_line = start.line + key_match.line, lines[key_match.line]
     file_lines = content.decode(errors="replace").splitlines()
     if line_index >= len(file_lines) or file_lines[line_index].strip() != patch_line.strip():
-        return patch_location  # it is not written line by line
+        return patch_location  # the patch is not a block scalar
     column = len(file_lines[line_index]) - len(file_lines[line_index].lstrip()) + 1
     return Location(patch_location.name, line_index + 1, column, patch_location.field)
 
@@ -86,7 +86,7 @@ def _find_key(lines: Sequence[str], key: str, start: int, indent: int) -> int | 
         if _DIRECTIVE.fullmatch(line):
             continue
         if _indent(line) + line.lstrip().startswith("- ") <= indent:
-            return None  # items may stand as far left as the key of their list
+            return None  # list items may have the indentation of their key
         indents = indents or {_indent(line), _indent(line.replace("-", " ", 1))}
         if pattern.match(line) and _indent(line) in indents:
             return number
@@ -108,7 +108,7 @@ NAME_LINE = lazy_regex(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the tree; empty where it cannot be read."""
+    """A file of the tree; empty if it cannot be read."""
 
     name: str
     content: bytes
@@ -156,7 +156,7 @@ class SourceFile:
         return Location(self.name, at + 1, indent + 1, format_path(path))
 
     def _name_score(self, start: int, name: str) -> int:
-        """Return how well the first name after a line matches, in literal letters."""
+        """Return how closely the first name after a line matches, in literal letters."""
         following_lines = self.lines[start : start + NAME_DISTANCE]
         name_match = next(
             (candidate for line in following_lines if (candidate := NAME_LINE.search(line))), None
@@ -188,7 +188,7 @@ def _kind_and_name(document: Document) -> tuple[str, str]:
 
 
 class FieldLocator(msgspec.Struct):
-    """Finds the lines of fields in the files of a tree, each read once.
+    """Locator of the lines of fields in the files of a tree; each file is read once.
 
     Files outside the tree count as empty.
     """
@@ -318,7 +318,7 @@ class FieldLocator(msgspec.Struct):
         return (documents[0], path) if path else None
 
     def locate_errors(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
-        """Yield the errors, each at the line of its field where that is known."""
+        """Yield the errors, each at the line of its field if that is known."""
         for error in errors:
             if error.location is not None and error.location.field and error.location.line:
                 error.location = self.locate_field(error.location, error.location.field)

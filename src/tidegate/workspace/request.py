@@ -203,7 +203,7 @@ def unit_for_path(
 
 
 def check_path_exists(request: LoadRequest) -> None:
-    """Raise RenderError where the request names neither an existing path nor an address."""
+    """Raise RenderError if the request names neither an existing path nor an address."""
     if not Path(request.path_or_url).is_file():
         _locate(request.path_or_url, request.render_flags)
 
@@ -309,7 +309,7 @@ def stdin_manifests() -> Iterator[str]:
     """Write standard input to a temporary manifest file and yield its path."""
     content = sys.stdin.buffer.read()
     with scratch_directory() as folder:
-        file = folder / STDIN_FILE  # in a directory whose name is the same each time
+        file = folder / STDIN_FILE  # a stable directory name
         file.parent.mkdir()
         file.write_bytes(content)
         add_root(str(file.parent), lambda name: name if name == file.name else None)
@@ -347,9 +347,9 @@ def prefer_display_root(path_or_url: str) -> None:
 
 def _check_within(path: Path, root: Path) -> Path:
     if not path.is_relative_to(root):
-        problem = f"`{path}` is not inside `{root}`, which is to be its root"
+        problem = f"`{path}` is not inside the root `{root}`"
         raise UsageError(
-            "usage.root", problem, location=Location(str(path)), hint="give another --load-root"
+            "usage.root", problem, location=Location(str(path)), hint="set another --load-root"
         )
     return root
 
@@ -357,6 +357,6 @@ def _check_within(path: Path, root: Path) -> Path:
 def _path_error(path_or_url: str, revision: str) -> RenderError:
     problem = f"`{path_or_url}` is not a directory"
     if revision and Path(path_or_url).exists():
-        problem = f"`{path_or_url}` is a directory here, and has no revisions"
-    hint = "name a chart, an overlay or a directory of manifests, or the address of a repository"
+        problem = f"`{path_or_url}` is a local directory and has no revisions"
+    hint = "set PATH to a chart, an overlay, a directory of manifests or a repository URL"
     return RenderError("render.path", problem, location=Location(path_or_url), hint=hint)

@@ -28,7 +28,7 @@ from tidegate.workspace.rendering.result import RenderFailure, RenderResult
 def unit_rows(unit_trees: Iterable[UnitTree], *, counts: bool = False) -> list[UnitRow]:
     """Return the root units, each followed by its descendants, by their waves.
 
-    With `counts`, with the number of their objects. Raises where PATH itself was not rendered.
+    With `counts`, with the number of their objects. Raises if PATH itself was not rendered.
     """
     unit_trees = tuple(unit_trees)
     require_rendered(member for unit_tree in unit_trees for member in unit_tree.members)
@@ -69,14 +69,14 @@ def _rows(unit_tree: UnitTree, *, counts: bool) -> list[UnitRow]:
 
 
 def _has_content(unit: Unit) -> bool:
-    """Whether a unit has a source. An ApplicationSet needs none: it generates what it deploys."""
+    """Return whether a unit has a source, or is an ApplicationSet, which needs none."""
     return bool(unit.sources) or unit.id.kind == APPLICATION_SET
 
 
 def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
-    """Return the unit resource of each unit that has one, as Git has it.
+    """Return the desired unit resource of each unit that has one.
 
-    Unit resources do not name their cluster: those of one name are found for each cluster.
+    Unit resources do not contain their cluster: one of a name is found for each cluster.
     """
     bodies: dict[UnitId, JsonObject] = {}
     for unit_tree in unit_trees:
@@ -140,7 +140,7 @@ def select_units(
         for candidate in units
         if candidate.id.kind in kinds and namespace in {"", candidate.id.namespace}
     ]
-    scope = f"in namespace `{sanitize(namespace)}`" if namespace else "here"
+    scope = f" in namespace `{sanitize(namespace)}`" if namespace else ""
     requirements = parse_selector(labels)
     if names:
         matches = (_select_by_name(name, kinds, candidates, scope) for name in names)
@@ -151,9 +151,9 @@ def select_units(
         if all(requirement.matches(dict(candidate.labels)) for requirement in requirements)
     ]
     if not selected:
-        label_text = f" with the labels `{sanitize(labels)}`" if labels else ""
-        problem = f"there is no {' or '.join(kinds)} {scope}{label_text}"
-        raise UsageError("usage.unit", problem, hint="`tidegate units` shows all")
+        label_text = f" with labels `{sanitize(labels)}`" if labels else ""
+        problem = f"no {' or '.join(kinds)}{label_text} found{scope}"
+        raise UsageError("usage.unit", problem, hint="list all units with `tidegate units`")
     return selected
 
 
@@ -162,7 +162,7 @@ def parse_selector(labels: str) -> tuple[Requirement, ...]:
     try:
         return parse_label_selector(labels)
     except SelectorError as error:
-        problem = f"`{sanitize(labels)}` is no selector: {error}"
+        problem = f"`{sanitize(labels)}` is not a label selector: {error}"
         raise UsageError("usage.selector", problem) from None
 
 
@@ -175,11 +175,10 @@ def _select_by_name(
         raise _unknown_unit_error(name, kinds, candidates, scope)
     if len(matches) > 1:
         problem = (
-            f"several are called `{sanitize(name)}`:"
-            f" {', '.join(str(match.id) for match in matches)}"
+            f"name `{sanitize(name)}` is ambiguous: {', '.join(str(match.id) for match in matches)}"
         )
         raise UsageError(
-            "usage.unit", problem, hint="write one of these identities, or -n NAMESPACE"
+            "usage.unit", problem, hint="use one of these identifiers, or set -n NAMESPACE"
         )
     return matches[0]
 
@@ -194,8 +193,9 @@ def _unknown_unit_error(
 ) -> UsageError:
     matches = get_close_matches(name, [candidate.id.name for candidate in candidates], n=1)
     guess = f"did you mean `{matches[0]}`? " if matches else ""
-    problem = f"there is no {' or '.join(kinds)} `{sanitize(name)}` {scope}"
-    return UsageError("usage.unit", problem, hint=f"{guess}`tidegate units` shows all")
+    problem = f"{' or '.join(kinds)} `{sanitize(name)}` not found{scope}"
+    hint = f"{guess}list all units with `tidegate units`"
+    return UsageError("usage.unit", problem, hint=hint)
 
 
 class SelectedResource(msgspec.Struct, frozen=True):
@@ -225,7 +225,7 @@ def select_resources(
 ) -> list[SelectedResource]:
     """Return the resources of these kinds that have the names, or the labels.
 
-    `namespace`: theirs; empty for any. Raises UsageError where none matches.
+    `namespace`: theirs; empty for any. Raises UsageError if none matches.
     """
     return select_units(list_resources(unit_trees), kinds, names, labels, namespace)
 
@@ -263,7 +263,7 @@ def units_using_sources(
 ) -> tuple[str, ...]:
     """Return the IDs of the Flux units that use one of these sources.
 
-    Raises UsageError where there is none, as an empty selection would mean all units.
+    Raises UsageError if there is none, as an empty selection would mean all units.
     """
     keys = {(source.kind, source.namespace, source.name) for source in sources}
     resources = list_resources(unit_trees)
@@ -273,7 +273,7 @@ def units_using_sources(
         if resource.unit and source_reference(resource.body) in keys
     )
     if not unit_ids:
-        raise UsageError("usage.unit", f"no unit here takes from `{sources[0]}`")
+        raise UsageError("usage.unit", f"no unit uses source `{sources[0]}`")
     return unit_ids
 
 
@@ -283,7 +283,7 @@ def find_approved_units(names: Iterable[str], members: Iterable[RenderedUnit]) -
     for name in names:
         matches = {member.unit.id for member in members if matches_name(member.unit, name)}
         if not matches:
-            hint = "`tidegate units` shows all"
-            raise PlanError("plan.named", f"there is no unit `{name}`", hint=hint)
+            hint = "list all units with `tidegate units`"
+            raise PlanError("plan.named", f"unit `{name}` not found", hint=hint)
         approved |= matches
     return frozenset(approved)

@@ -73,7 +73,7 @@ class Workspace(msgspec.Struct, frozen=True):
     ) -> Workspace:
         """Return the workspace of a discovery.
 
-        `scripts`: all health rules that are used. Raises UsageError where a flag for plain units is
+        `scripts`: all health rules that are used. Raises UsageError if a flag for plain units is
         given for a repository.
         """
         if discovery.is_repository and request.plain_unit_flags:
@@ -109,8 +109,8 @@ class Workspace(msgspec.Struct, frozen=True):
                 f"`{unit_tree.root_id}` ({unit_tree.members[0].unit.location})"
                 for unit_tree in self.unit_trees
             ]
-            problem = f"several entries bring the same units: {', '.join(names)}"
-            hint = "`--root NAME` or `--root FILE` says which one is meant"
+            problem = f"several roots create the same units: {', '.join(names)}"
+            hint = "select one with `--root NAME` or `--root FILE`"
             raise PlanError("plan.entry", problem, hint=hint)
         return self.unit_trees
 
@@ -183,7 +183,7 @@ class Workspace(msgspec.Struct, frozen=True):
         ]
 
     def require_no_errors(self, more_findings: tuple[Finding, ...], *, keep_going: bool) -> None:
-        """Raise PlanError where a unit has an error, unless the other units are to continue."""
+        """Raise PlanError if a unit has an error, unless the other units are to continue."""
         errors = [
             finding
             for finding in (*self.findings, *more_findings)
@@ -191,10 +191,8 @@ class Workspace(msgspec.Struct, frozen=True):
         ]
         if errors and not keep_going:
             count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
-            problem = (
-                f"nothing is written: there {'is' if len(errors) == 1 else 'are'} {count} above"
-            )
-            hint = "`--skip-broken` leaves out the units at fault, and what waits for them"
+            problem = f"nothing was written: {count} reported above"
+            hint = "skip units with errors and their dependents with `--skip-broken`"
             raise PlanError("plan.faults", problem, hint=hint)
 
 
@@ -230,7 +228,7 @@ async def open_workspace(
     """Open a session for a target, and yield it with the workspace loaded for it.
 
     Units may be for a cluster that the target does not name: a simulated one is added, and the
-    context of a real one is in the configuration. Raises PlanError where it is not.
+    context of a real one is in the configuration. Raises PlanError if it is not.
     """
     expressions = await asyncio.to_thread(_health_expressions, Path(request.path_or_url))
     target = replace(target, expressions=expressions)
@@ -288,7 +286,8 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
             session.registered_clusters[resolved_cluster, namespace] = clusters_from_secrets(
                 (objects or {}).values()
             )
-        return objects or None if target.simulation else objects  # it knows no Argo CD by itself
+        # A simulated cluster without such objects does not mean that Argo CD has none.
+        return objects or None if target.simulation else objects
 
     session.registered_clusters.clear()
     discovery = await discover(request, settings, get_capabilities, list_live)
@@ -304,7 +303,7 @@ async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
 def _contexts_for(
     missing: list[str], request: LoadRequest, target: ClusterTargets
 ) -> list[tuple[str, str | None]]:
-    """Return the contexts of clusters from the configuration. Raises PlanError where it has none.
+    """Return the contexts of clusters from the configuration. Raises PlanError if it has none.
 
     The cluster without a name has the context of the target.
     """
@@ -363,12 +362,12 @@ def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
 
 
 def require_known_clusters(workspace: Workspace, session: Session) -> None:
-    """Raise PlanError where units are for a cluster that the session does not have."""
+    """Raise PlanError if units are for a cluster that the session does not have."""
     require_clusters(destination_clusters(workspace.unit_trees), session)
 
 
 def require_clusters(names: Iterable[str], session: Session) -> None:
-    """Raise PlanError where the session does not have a cluster of such a name."""
+    """Raise PlanError if the session does not have a cluster of such a name."""
     missing = [name for name in dict.fromkeys(names) if name not in session.targets.contexts]
     if missing:
         raise _unknown_clusters_error(missing)
@@ -376,16 +375,16 @@ def require_clusters(names: Iterable[str], session: Session) -> None:
 
 def _plain_unit_error(request: LoadRequest) -> UsageError:
     flags = ", ".join(f"`{flag}`" for flag in request.plain_unit_flags)
-    verb = "is" if len(request.plain_unit_flags) == 1 else "are"
+    verb = "applies" if len(request.plain_unit_flags) == 1 else "apply"
     problem = (
-        f"{flags} {verb} for a plain directory, chart or overlay, and here units say it themselves"
+        f"{flags} {verb} only to a plain directory, chart or overlay; this repository defines units"
     )
-    hint = "write it into the unit, or point at one directory of manifests"
+    hint = "set it in the unit, or set PATH to one directory of manifests"
     return UsageError("usage.plain", problem, location=Location(request.path_or_url), hint=hint)
 
 
 def _unknown_clusters_error(missing: list[str]) -> PlanError:
     names = ", ".join(f"`{name}`" for name in missing)
-    problem = f"units are for clusters that are not known here: {names}"
-    hint = "`--cluster NAME=CONTEXT`, or `clusters` in tidegate.yaml, says which context each is"
+    problem = f"unknown destination clusters: {names}"
+    hint = "map each one with `--cluster NAME=CONTEXT`, or in `clusters` of tidegate.yaml"
     return PlanError("plan.cluster", problem, hint=hint)

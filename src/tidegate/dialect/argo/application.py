@@ -1,4 +1,8 @@
-"""Argo CD Applications as units, with the findings about them."""
+"""Argo CD Applications as units, with the findings about them.
+
+The checks are those of `ValidateRepo` and `ValidatePermissions` in `util/argo/argo.go` of Argo CD
+3.6.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +46,13 @@ def read_application(document: Document, namespace: str) -> Declarations:
     collector, body = FindingCollector(document.location), document.body
     name, spec = get_text(body, "metadata", "name"), get_mapping(body, "spec")
     if not name:
-        why = "what it deploys goes by its name"
-        collector.error("argo.name", ("metadata",), "an Application has no name", why, "write one")
+        why = "Argo CD tracks the deployed objects by the name of the Application"
+        message, fix = "Application without a name", "set `metadata.name`"
+        collector.error("argo.name", ("metadata",), message, why, fix)
         return Declarations(findings=collector.findings)
     if get_value(body, "operation") is not None:
-        why = "it asks for one sync, as soon as it is applied"
-        collector.note("argo.operation", ("operation",), "`operation` is not played", why)
+        why = "Argo CD starts one sync as soon as the Application is applied"
+        collector.note("argo.operation", ("operation",), "`operation` is not simulated", why)
     destination = _destination(spec, collector)
     policy = read_policy(spec, collector)
     cascade = cascade_propagation(body)
@@ -87,14 +92,14 @@ def cascade_propagation(body: JsonObject) -> Propagation | None:
 def _destination(spec: JsonObject, collector: FindingCollector) -> Destination:
     """Read the destination. The cluster of Argo CD itself has an empty name."""
     server, name = (get_text(spec, "destination", key) for key in ("server", "name"))
-    path, why = ("spec", "destination"), "Argo CD does not know which cluster is meant"
+    path, why = ("spec", "destination"), "Argo CD cannot determine the destination cluster"
     if server and name:
-        message = "the destination has both `server` and `name`"
-        collector.error("argo.destination", path, message, why, "keep one of the two")
+        message = "the destination sets both `server` and `name`"
+        collector.error("argo.destination", path, message, why, "remove one of the two")
     if not server and not name and get_value(spec, "destination") is not None:
         message, fix = (
-            "the destination has no `server` and no `name`",
-            f"write `server: {IN_CLUSTER_SERVER}`",
+            "the destination sets neither `server` nor `name`",
+            f"add `server: {IN_CLUSTER_SERVER}`",
         )
         collector.error("argo.destination", path, message, why, fix)
     server = server.rstrip("/")
@@ -127,8 +132,8 @@ def _source_bodies(
     if isinstance(hydrator, dict):
         _report_ignored([key for key in ("sources", "source") if get_value(spec, key)], collector)
         path: FieldPath = ("spec", "sourceHydrator")
-        message = "the dry source is rendered as it is: hydration is not played"
-        why = "Argo CD commits what it renders, and syncs from that branch"
+        message = "hydration is not supported; the dry source is rendered directly"
+        why = "Argo CD commits the rendered manifests and syncs from that branch"
         collector.warn("argo.hydrator", path, message, why)
         dry = hydrator.get("drySource")
         if isinstance(dry, dict):
@@ -142,13 +147,13 @@ def _source_bodies(
         yield ("spec", "source"), without_empty_blocks(source)
     elif not source:
         why = "Argo CD marks the Application as invalid and does not sync it"
-        message, fix = "an Application needs a source", "write `spec.source` or `spec.sources`"
+        message, fix = "the Application has no source", "add `spec.source` or `spec.sources`"
         collector.error("argo.source", ("spec",), message, why, fix)
 
 
 def _report_ignored(fields: list[str], collector: FindingCollector) -> None:
     for field in fields:
-        message, why = f"`spec.{field}` is ignored", "another list of sources comes before it"
+        message, why = f"`spec.{field}` is ignored", "another source field takes precedence"
         collector.warn("argo.sources", ("spec", field), message, why, "remove it")
 
 
@@ -166,7 +171,7 @@ def _sources(
 def _check_refs(
     source_bodies: tuple[tuple[FieldPath, JsonObject], ...], collector: FindingCollector
 ) -> None:
-    """Check that refs are words, unique, and of Git; and that values files use known refs."""
+    """Check that refs are valid, unique and of Git sources; values files must use known refs."""
     if not source_bodies or "sources" not in source_bodies[0][0]:
         return
     sources_with_ref = [
@@ -184,22 +189,23 @@ def _check_refs(
         ref, path = get_text(body, "ref"), (*source_path, "ref")
         if not REF_PATTERN.fullmatch(ref):
             message, fix = (
-                f"the ref `{sanitize(ref)}` is no word",
+                f"the ref `{sanitize(ref)}` has invalid characters",
                 "use letters, digits, `_` and `-`",
             )
-            collector.error("argo.ref", path, message, "Argo CD refuses all sources", fix)
+            collector.error("argo.ref", path, message, "Argo CD rejects all sources", fix)
         elif ref in known_refs:
-            message, fix = f"two sources have the ref `{ref}`", "give one of them another ref"
-            collector.error("argo.ref", path, message, "Argo CD refuses all sources", fix)
+            message, fix = f"two sources use the ref `{ref}`", "rename one of the two refs"
+            collector.error("argo.ref", path, message, "Argo CD rejects all sources", fix)
         elif get_text(body, "chart"):
-            message = f"the ref `{ref}` names a chart, and values files cannot be taken from one"
+            message = f"the source with ref `{ref}` is a chart and cannot provide values files"
             report = collector.error if ref in used_refs else collector.warn
-            report("argo.ref", path, message, "Argo CD takes them from Git alone", "remove the ref")
+            why = "Argo CD reads values files of a ref from Git only"
+            report("argo.ref", path, message, why, "remove the ref")
         known_refs.add(ref)
     for path, ref in uses:
         if ref not in known_refs:
             names = ", ".join(f"`{sanitize(name)}`" for name in sorted(known_refs))
-            fix = f"there are {names}" if names else "give one of several sources a `ref`"
+            fix = f"use one of {names}" if names else "add a `ref` to one of several sources"
             message = f"no source has the ref `{sanitize(ref)}`"
             collector.error("argo.ref", path, message, "Argo CD cannot find the file", fix)
 

@@ -2,6 +2,9 @@
 
 Ignored differences, excluded kinds, the delay between waves, self-heal backoff and resource
 tracking. Health rules are read in `health`.
+
+Like `GetResourceOverrides` in `util/settings/settings.go` and `IsExcludedResource` in
+`util/settings/resources_filter.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations
@@ -235,7 +238,7 @@ def _parse_yaml(setting: ControllerSetting, findings: list[Finding]) -> Json:
     try:
         return read_first_value(str(setting.value), setting.location.name)
     except DocumentError as error:
-        findings.append(_setting_finding(setting, f"it is no YAML: {error.problem}", ""))
+        findings.append(_setting_finding(setting, f"invalid YAML: {error.problem}", ""))
         return None
 
 
@@ -243,9 +246,9 @@ def _setting_finding(setting: ControllerSetting, problem: str, hint: str) -> Fin
     return Finding(
         code="argo.setting",
         severity=Severity.WARNING,
-        message=f"`{sanitize(setting.name)}` does nothing: {problem}",
+        message=f"`{sanitize(setting.name)}` has no effect: {problem}",
         location=setting.location,
-        reason="Argo CD would log an error",
+        reason="Argo CD logs an error",
         fix=hint,
     )
 

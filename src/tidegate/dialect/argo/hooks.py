@@ -2,6 +2,8 @@
 
 For the phases of a sync, Argo CD's annotation wins over Helm's on the same object; deletion phases
 are read from both. A hook without a known phase is neither applied nor run, like in Argo CD.
+
+Like `Types` in `gitops-engine/pkg/sync/hook/hook.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations

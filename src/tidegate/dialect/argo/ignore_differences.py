@@ -89,14 +89,17 @@ def _problems(check: ExpressionCheck, file: _File) -> Iterator[FileProblem]:
 
 def _entry_problems(entry: _Entry, check: ExpressionCheck) -> Iterator[FileProblem]:
     if not entry.kind:
-        yield ("kind",), _entry_error("`kind` is empty", 'write the kind, or `"*"` for all')
+        yield ("kind",), _entry_error("`kind` is empty", 'set a kind, or `"*"` for all kinds')
     if not (entry.pointers or entry.expressions or entry.managers):
-        hint = f"write one of `{POINTERS}`, `{EXPRESSIONS}`, `{MANAGERS}`"
-        yield (), _entry_error("an entry names no field", hint)
+        hint = f"add one of `{POINTERS}`, `{EXPRESSIONS}`, `{MANAGERS}`"
+        yield (), _entry_error("the entry selects no fields", hint)
     for index, pointer in enumerate(entry.pointers):
         if not pointer.startswith("/"):
-            problem = f"`{sanitize(pointer)}` is no JSON pointer"
-            yield (POINTERS, index), _entry_error(problem, "write it like `/spec/replicas`")
+            problem = f"`{sanitize(pointer)}` is not a JSON pointer"
+            yield (
+                (POINTERS, index),
+                _entry_error(problem, "write a pointer such as `/spec/replicas`"),
+            )
     for index, expression in enumerate(entry.expressions):
         try:
             check(expression)

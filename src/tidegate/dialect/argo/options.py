@@ -1,4 +1,7 @@
-"""Argo CD's sync options: comma-separated lists in annotations, and the list of a unit."""
+"""Argo CD's sync options: comma-separated lists in annotations, and the list of a unit.
+
+Like `HasAnnotationOption` in `gitops-engine/pkg/sync/resource/annotations.go` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -65,17 +68,17 @@ def option_problem(option: str) -> str:
     name, separator, value = option.partition("=")
     values = UNIT_OPTIONS.get(name)
     if name == "Force":
-        return f"`Force` is for one object at a time: write it into its annotation `{SYNC_OPTIONS}`"
+        return f"`Force` applies to single objects only; set it in the annotation `{SYNC_OPTIONS}`"
     if values is None:
         names = {known_option.lower(): known_option for known_option in UNIT_OPTIONS}
         matches = get_close_matches(name.lower(), names, n=1)
-        all_options = f"there are {', '.join(UNIT_OPTIONS)}"
+        all_options = f"known options are {', '.join(UNIT_OPTIONS)}"
         hint = f"did you mean `{names[matches[0]]}`?" if matches else all_options
-        return f"there is no option `{sanitize(name)}`; {hint}"
+        return f"unknown option `{sanitize(name)}`; {hint}"
     if value in values:
         return ""
-    problem = f"is not `{sanitize(value)}`" if separator else "needs a value"
-    return f"`{name}` {problem}; it is one of {', '.join(values)}"
+    problem = f"cannot be `{sanitize(value)}`" if separator else "needs a value"
+    return f"`{name}` {problem}; use one of {', '.join(values)}"
 
 
 def with_sync_options(policy: Policy, options: tuple[str, ...]) -> Policy:
@@ -130,7 +133,7 @@ def _propagation(options: tuple[str, ...]) -> Propagation:
 
 
 def _permission(options: tuple[str, ...], name: str, default: Permission) -> Permission:
-    """Return the permission that an option sets; the default if the option is not there."""
+    """Return the permission that an option sets; the default without the option."""
     value = _option_value(options, name)
     return default if value is None else PERMISSIONS.get(value, Permission.YES)
 

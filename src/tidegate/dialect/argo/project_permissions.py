@@ -1,4 +1,9 @@
-"""Permissions of AppProjects, decided like Argo CD; each refusal names its rule and location."""
+"""Permissions of AppProjects, decided like Argo CD; each refusal names its rule and location.
+
+Like `IsSourcePermitted`, `IsDestinationPermitted` and `IsGroupKindNamePermitted` in
+`pkg/apis/application/v1alpha1/app_project_types.go`, and `DeriveServiceAccountToImpersonate` in
+`util/settings/impersonation.go` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -74,15 +79,14 @@ def check_destination(scope: ProjectScope, namespace: str) -> ProjectViolation |
     subject = f"namespace `{namespace}` of `{scope.cluster or scope.server}`"
     if isinstance(decision, DestinationRule):
         return ProjectViolation(subject, _rule_text(decision), decision.location)
-    rule = "`destinations`, where nothing fits" if project.destinations else "no `destinations`"
+    rule = "no entry of `destinations` matches" if project.destinations else "no `destinations`"
     return ProjectViolation(subject, rule, project.location_of_list("destinations"))
 
 
 def is_decision_certain(scope: ProjectScope, namespace: str) -> bool:
-    """Return whether the decision holds whatever the unknown server or name of the cluster is.
+    """Return whether the decision is the same for any unknown server or name of the cluster.
 
-    Where only project-scoped clusters are permitted, the registered clusters are unknown as
-    well.
+    If only project-scoped clusters are permitted, the registered clusters are also unknown.
     """
     decisions = [
         _destination_decision(scope, namespace, guess=guess) is True for guess in (True, False)
@@ -105,13 +109,15 @@ def check_object(
         (entry for entry in denied if matches_kind(entry, ref, named=not namespaced)), None
     )
     if denied_entry is not None:
-        rule = f"`{scope}ResourceBlacklist` has `{denied_entry.group or ''}/{denied_entry.kind}`"
+        rule = (
+            f"`{scope}ResourceBlacklist` contains `{denied_entry.group or ''}/{denied_entry.kind}`"
+        )
         return ProjectViolation(subject, rule, denied_entry.location)
     if allowed is not None and not any(
         matches_kind(entry, ref, named=not namespaced) for entry in allowed
     ):
         field = f"{scope}ResourceWhitelist"
-        rule = f"`{field}` has no such kind" if allowed else f"`{field}` is empty"
+        rule = f"`{field}` does not contain the kind" if allowed else f"`{field}` is empty"
         return ProjectViolation(subject, rule, project.location_of_list(field))
     return check_destination(project_scope, ref.namespace) if namespaced else None
 
@@ -148,14 +154,13 @@ def service_account_for(
             continue
         account = rule.account.strip()
         if not account or set(account) & FORBIDDEN_ACCOUNT_CHARS:
-            subject = f"the account `{rule.account}`"
-            return ProjectViolation(
-                subject, "`defaultServiceAccount` names no account", rule.location
-            )
+            subject = f"service account `{rule.account}`"
+            why = "`defaultServiceAccount` is not a service account"
+            return ProjectViolation(subject, why, rule.location)
         prefix = "" if ":" in account else f"{request.namespace or application_namespace}:"
         return f"system:serviceaccount:{prefix}{account}"
     subject = f"a sync to namespace `{request.namespace}` of `{scope.cluster or scope.server}`"
-    rule_text = "`destinationServiceAccounts` has no account for it"
+    rule_text = "`destinationServiceAccounts` has no matching service account"
     return ProjectViolation(
         subject, rule_text, scope.project.location_of_list("destinationServiceAccounts")
     )
@@ -241,7 +246,7 @@ def _matches_name(pattern: str, name: str) -> bool:
 
 
 def matches_kind(rule: KindRule, ref: Ref, *, named: bool) -> bool:
-    """Return whether a rule matches an object; `named`: the name counts as well."""
+    """Return whether a rule matches an object; `named`: the name must match, too."""
     kind = ref.kind
     if not (_matches_name(rule.kind, kind.name) and _matches_name(rule.group, kind.group)):
         return False
@@ -276,7 +281,7 @@ def _is_deny_pattern(pattern: str) -> bool:
 
 def _allowed_text(field: str, rules: Iterable[NameRule]) -> str:
     names = [f"`{rule.pattern}`" for rule in rules]
-    return f"`{field}` has only {', '.join(names)}" if names else f"`{field}` has nothing"
+    return f"`{field}` contains only {', '.join(names)}" if names else f"`{field}` is empty"
 
 
 def _rule_text(rule: DestinationRule) -> str:

@@ -224,8 +224,8 @@ class _ProjectReader:
     def report_unsupported(self) -> None:
         for field in UNSUPPORTED_FIELDS:
             if get_value(self._spec, field):
-                why = "Argo CD syncs no commit that fails it"
-                self._report("note", (field,), f"`{field}` is not played", why)
+                why = "Argo CD does not sync a commit that fails it"
+                self._report("note", (field,), f"`{field}` is not supported", why)
 
     def _entries(self, field: str) -> Iterator[tuple[int, JsonObject]]:
         for index, entry in enumerate(get_list(self._spec, field)):
@@ -246,11 +246,11 @@ class _ProjectReader:
         value = get_text(window, "schedule")
         try:
             parse_schedule(value)
-            why = "Argo CD knows no words in it" if value.strip().startswith("@") else ""
+            why = "Argo CD does not support aliases" if value.strip().startswith("@") else ""
         except ScheduleError as error:
             why = str(error)
         if why:
-            problem = f"`{sanitize(value)}` is no schedule: {sanitize(why)}"
+            problem = f"`{sanitize(value)}` is not a valid schedule: {sanitize(why)}"
             self._report_invalid_window(
                 index, "schedule", problem, "five fields, such as `0 22 * * *`"
             )
@@ -262,7 +262,7 @@ class _ProjectReader:
         if kind in {"allow", "deny"}:
             return True
         self._report_invalid_window(
-            index, "kind", f"`{sanitize(kind)}` is no kind of window", "`allow` or `deny`"
+            index, "kind", f"`{sanitize(kind)}` is not a kind of sync window", "`allow` or `deny`"
         )
         return False
 
@@ -271,11 +271,10 @@ class _ProjectReader:
         try:
             parse_time_zone(zone)
         except ScheduleError:
-            message = f"there is no time zone `{sanitize(zone)}`: the window is read in UTC"
-            fix = "write a name such as `Europe/Berlin`"
-            self._report(
-                "warn", ("syncWindows", index, "timeZone"), message, "Argo CD does the same", fix
-            )
+            message = f"unknown time zone `{sanitize(zone)}`; using UTC"
+            fix = "set a time zone such as `Europe/Berlin`"
+            path: FieldPath = ("syncWindows", index, "timeZone")
+            self._report("warn", path, message, "Argo CD also uses UTC", fix)
             return ""
         return zone
 
@@ -283,21 +282,24 @@ class _ProjectReader:
         if not any(
             string_list(window, field) for field in ("applications", "namespaces", "clusters")
         ):
-            message = "a sync window is for nobody"
-            fix = "name `applications`, `namespaces` or `clusters`"
-            self._report("warn", ("syncWindows", index), message, "it fits no Application", fix)
+            message = "the sync window applies to no Application"
+            fix = "set `applications`, `namespaces` or `clusters`"
+            why = "it selects no applications, namespaces or clusters"
+            self._report("warn", ("syncWindows", index), message, why, fix)
         if len(get_text(window, "description")) > MAX_DESCRIPTION_LENGTH:
             message = (
-                f"the description of a sync window is longer than {MAX_DESCRIPTION_LENGTH} signs"
+                "the description of the sync window is longer than"
+                f" {MAX_DESCRIPTION_LENGTH} characters"
             )
-            self._report("warn", ("syncWindows", index), message, "Argo CD's commands refuse it")
+            why = "the `argocd` CLI rejects it"
+            self._report("warn", ("syncWindows", index), message, why)
 
     def _report_invalid_window(self, index: int, field: str, problem: str, expected: str) -> None:
-        why = "Argo CD syncs nothing of the Applications that the window is for"
-        self._report("error", ("syncWindows", index, field), problem, why, f"write {expected}")
+        why = "Argo CD syncs none of the Applications that the window matches"
+        self._report("error", ("syncWindows", index, field), problem, why, f"use {expected}")
 
     def _report_deny_all(self, field: str, index: int) -> None:
-        why = "Argo CD refuses the project"
+        why = "Argo CD rejects the project"
         self._report("error", (field, index), "`!*` denies everything", why, "remove it")
 
     def _report(

@@ -43,9 +43,9 @@ KUSTOMIZE_MODIFIERS = frozenset(
 )
 """Fields of the kustomize block that have no effect by themselves."""
 UNSUPPORTED = {
-    ("helm", "skipTests"): "Argo CD applies no tests of charts, with or without it",
-    ("helm", "version"): "charts are rendered by the Helm that is built in",
-    ("kustomize", "version"): "overlays are built by the kustomize that is found here",
+    ("helm", "skipTests"): "Argo CD never applies chart tests",
+    ("helm", "version"): "charts are rendered with the built-in Helm",
+    ("kustomize", "version"): "overlays are built with the kustomize found on this machine",
 }
 """Fields that have no effect here, and why."""
 COUNT_PATTERN = lazy_regex(r"[+-]?[0-9]{1,18}")
@@ -122,15 +122,16 @@ def report_unsupported(source: JsonObject, path: FieldPath, collector: FindingCo
     """Report tool settings that are unsupported or invalid."""
     for (block, field), why in UNSUPPORTED.items():
         if get_value(source, block, field):
-            message = f"`{block}.{field}` is not played"
+            message = f"`{block}.{field}` is not supported"
             collector.note("argo.unsupported", (*path, block, field), message, why)
     for index, replica in enumerate(get_mappings(source, "kustomize", "replicas")):
         if isinstance(replica.get("count"), str) and not COUNT_PATTERN.fullmatch(
             get_text(replica, "count")
         ):
-            message = f"the replicas of `{sanitize(get_text(replica, 'name'))}` are no number"
+            message = f"replica count of `{sanitize(get_text(replica, 'name'))}` is not a number"
             count_path = (*path, "kustomize", "replicas", index, "count")
-            collector.error("argo.replicas", count_path, message, "Argo CD refuses to build it")
+            why = "Argo CD rejects the source"
+            collector.error("argo.replicas", count_path, message, why)
 
 
 def string_list(body: Json, *path: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ KNOWN_KEYS = frozenset(
         "timeout.reconciliation.jitter",
     ]
 )
-"""Keys that affect order, timing or rendering; keys below `KEY_PREFIXES` count as well."""
+"""Keys that affect order, timing or rendering; keys below `KEY_PREFIXES` do so, too."""
 KEY_PREFIXES = ("resource.customizations", "kustomize.buildOptions")
 
 

@@ -196,21 +196,23 @@ def _is_complete(body: JsonObject, context: SourceContext, collector: FindingCol
     if get_text(body, "chart"):
         _report_oci_scheme(body, context, collector)
         if not get_text(body, "targetRevision"):
-            _report_missing("`targetRevision`: it is a chart", "targetRevision", context, collector)
+            _report_missing(
+                "`targetRevision`, because it is a chart", "targetRevision", context, collector
+            )
     elif path.startswith("/") or normpath(path or ".").split("/")[0] == "..":
         message, fix = (
-            "`path` leads out of the repository",
-            "write it from the repository's root on",
+            "`path` is outside the repository",
+            "write it relative to the root of the repository",
         )
-        collector.error("argo.path", (*context.path, "path"), message, "Argo CD refuses it", fix)
+        collector.error("argo.path", (*context.path, "path"), message, "Argo CD rejects it", fix)
         return False
     if len(explicit_tools(body)) > 1:
         blocks = [name for name in BLOCKS if body.get(name) is not None]
         message = (
-            f"the source has more than one tool: {' and '.join(f'`{block}`' for block in blocks)}"
+            f"the source sets more than one tool: {' and '.join(f'`{block}`' for block in blocks)}"
         )
         collector.error(
-            "argo.tools", context.path, message, "Argo CD refuses it", "keep one of the blocks"
+            "argo.tools", context.path, message, "Argo CD rejects it", "keep one of the blocks"
         )
         return False
     return True
@@ -221,13 +223,13 @@ def _report_missing(
 ) -> None:
     why = "Argo CD marks the Application as invalid and does not sync it"
     message = f"a source of `{context.name}` needs {missing}"
-    collector.error("argo.source", (*context.path, field), message, why, f"write `{field}`")
+    collector.error("argo.source", (*context.path, field), message, why, f"add `{field}`")
 
 
 def _report_oci_scheme(
     body: JsonObject, context: SourceContext, collector: FindingCollector
 ) -> None:
     if get_text(body, "repoURL").startswith(OCI_SCHEME):
-        message, fix = f"a registry of charts is written without `{OCI_SCHEME}`", "leave it out"
-        why = "Argo CD puts it before the address itself, and finds no chart then"
+        message, fix = f"the URL of a chart registry must not have `{OCI_SCHEME}`", "remove it"
+        why = "Argo CD adds the scheme itself, and then finds no chart"
         collector.warn("argo.registry", (*context.path, "repoURL"), message, why, fix)

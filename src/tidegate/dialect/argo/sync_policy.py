@@ -50,8 +50,11 @@ def read_policy(spec: JsonObject, collector: FindingCollector) -> Policy:
     )
     policy = with_sync_options(policy, _options(sync, collector))
     if get_value(sync, "managedNamespaceMetadata") and not policy.create_namespace:
-        message = "`managedNamespaceMetadata` is not used"
-        why, fix = "Argo CD creates no namespace here", "add `CreateNamespace=true` to syncOptions"
+        message = "`managedNamespaceMetadata` has no effect"
+        why, fix = (
+            "Argo CD does not create the namespace",
+            "add `CreateNamespace=true` to `syncOptions`",
+        )
         collector.warn(
             "argo.namespace", (*SYNC_POLICY_PATH, "managedNamespaceMetadata"), message, why, fix
         )
@@ -67,7 +70,7 @@ def _options(sync: JsonObject, collector: FindingCollector) -> tuple[str, ...]:
     for index, option in enumerate(get_list(sync, "syncOptions")):
         problem = option_problem(option) if isinstance(option, str) else ""
         if problem:
-            message = f"the sync option `{sanitize(str(option))}` does nothing"
+            message = f"sync option `{sanitize(str(option))}` has no effect"
             collector.warn(
                 "argo.option", (*SYNC_POLICY_PATH, "syncOptions", index), message, problem
             )
@@ -78,7 +81,8 @@ def _retry(sync: JsonObject, collector: FindingCollector) -> Retry | None:
     """Read the retry settings; None: those of the semantics apply.
 
     Argo CD counts an attempt before it computes the backoff, so the first delay is already
-    multiplied by the factor.
+    multiplied by the factor. Like `NextRetryAt` in `pkg/apis/application/v1alpha1/types.go` of
+    Argo CD 3.6.
     """
     retry, path = get_value(sync, "retry"), (*SYNC_POLICY_PATH, "retry")
     if not isinstance(retry, dict):
@@ -88,13 +92,14 @@ def _retry(sync: JsonObject, collector: FindingCollector) -> Retry | None:
         get_int(retry, "backoff", "factor", default=DEFAULT_FACTOR),
     )
     if get_value(retry, "limit") is None:
-        message, why = "nothing is tried again", "Argo CD takes a limit that is not there for 0"
-        collector.warn("argo.retry", (*path, "limit"), message, why, "write `limit: 5`")
+        message, why = "failed syncs are not retried", "Argo CD uses 0 for a missing limit"
+        collector.warn("argo.retry", (*path, "limit"), message, why, "set `limit: 5`")
     if factor < 1:
-        message, why = "there is no pause between attempts", "each is multiplied by the factor"
-        collector.warn(
-            "argo.retry", (*path, "backoff", "factor"), message, why, "write `factor: 2`"
+        message, why = (
+            "retries have no delay",
+            "Argo CD multiplies each delay by the factor, which is less than 1",
         )
+        collector.warn("argo.retry", (*path, "backoff", "factor"), message, why, "set `factor: 2`")
     first = max(0, _duration(retry, "duration", DEFAULT_BACKOFF, collector))
     cap = _duration(retry, "maxDuration", DEFAULT_MAX_BACKOFF, collector)
     return msgspec.structs.replace(
@@ -119,10 +124,10 @@ def _duration(retry: JsonObject, field: str, default: Ms, collector: FindingColl
     except ValueError as error:
         message = f"`{field}` is `{sanitize(value)}`, which is {error}"
         why, path = (
-            "Argo CD gives up at the first retry",
+            "Argo CD stops at the first retry",
             (*SYNC_POLICY_PATH, "retry", "backoff", field),
         )
-        collector.error("argo.retry", path, message, why, "write it like `10s` or `3m`")
+        collector.error("argo.retry", path, message, why, "set a duration such as `10s` or `3m`")
         return default
 
 
@@ -132,5 +137,6 @@ def _ignore_differences(
     differences, problems = parse_ignore_differences(get_list(spec, "ignoreDifferences"))
     for subpath, error in problems:
         path = ("spec", "ignoreDifferences", *subpath)
-        collector.warn("argo.ignored", path, error.problem, "nothing is ignored by it", error.hint)
+        why = "the entry ignores nothing"
+        collector.warn("argo.ignored", path, error.problem, why, error.hint)
     return differences

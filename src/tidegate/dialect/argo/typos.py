@@ -58,7 +58,7 @@ OTHER_ANNOTATIONS = frozenset(
 """Known annotations that do not affect the order."""
 SIMILARITY_CUTOFF = 0.85
 NAME_HINTS = ("argo", "helm.sh")
-"""Texts that occur in the names of these annotations, even if misspelt."""
+"""Substrings of the names of these annotations, even if misspelt."""
 
 
 def find_annotation_typos(document: Document, order: Order) -> Iterator[Finding]:
@@ -76,10 +76,10 @@ def find_annotation_typos(document: Document, order: Order) -> Iterator[Finding]
         document,
         HELM_HOOK,
         (*HELM_PHASES, *HELM_DELETION_PHASES, *OTHER_HELM_HOOKS),
-        "hook of Helm's",
+        "Helm hook",
     )
     yield from _find_value_typos(
-        document, HELM_DELETE_POLICY, tuple(HELM_DELETE_POLICIES), "delete policy of Helm's"
+        document, HELM_DELETE_POLICY, tuple(HELM_DELETE_POLICIES), "Helm hook delete policy"
     )
     candidates = (
         (*ARGO_ANNOTATIONS, *HELM_ANNOTATIONS) if order is Order.WAVES else HELM_ANNOTATIONS
@@ -89,7 +89,8 @@ def find_annotation_typos(document: Document, order: Order) -> Iterator[Finding]
         matches = get_close_matches(key, candidates, n=1, cutoff=SIMILARITY_CUTOFF)
         if matches:
             message = (
-                f"{_object_name(document)} has an annotation `{sanitize(key)}`, which has no effect"
+                f"annotation `{sanitize(key)}` of {_object_name(document)} is unknown"
+                " and has no effect"
             )
             yield _finding(document, "argo.annotation", key, message, matches[0])
 
@@ -116,8 +117,8 @@ def _find_value_typos(
             "",
         )
         is_dropped = key in {HOOK, HELM_HOOK} and len(unknown) == len(values)
-        ending = ": it is neither applied nor run" if is_dropped else ""
-        message = f"`{sanitize(value)}` of {_object_name(document)} is no {noun}{ending}"
+        ending = "; the object is neither applied nor run" if is_dropped else ""
+        message = f"`{sanitize(value)}` of {_object_name(document)} is not a {noun}{ending}"
         yield _finding(document, "argo.hook", key, message, suggestion)
 
 
@@ -127,7 +128,7 @@ def _find_option_typos(document: Document, value: str) -> Iterator[Finding]:
             continue
         problem = option_problem(option)
         if problem:
-            message = f"`{sanitize(option)}` of {_object_name(document)} does not count: {problem}"
+            message = f"`{sanitize(option)}` of {_object_name(document)} has no effect: {problem}"
             yield _finding(document, "argo.option", SYNC_OPTIONS, message, "")
 
 

@@ -2,6 +2,8 @@
 
 A wave in Git must be an integer: an error is better than a silently changed order. A wave of a
 live object is read like Argo CD does: anything else than an integer is ignored.
+
+Like `Wave` in `gitops-engine/pkg/sync/syncwaves/waves.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations
@@ -52,12 +54,12 @@ def _wave_error(name: str, value: object, document_location: Location) -> Dialec
         document_location.name, document_location.line, field=f'metadata.annotations["{name}"]'
     )
     if isinstance(value, int) and not isinstance(value, bool):
-        problem = f"`{name}` is the number {shown}, and annotations are texts"
+        problem = f"`{name}` is the number {shown}; annotation values must be strings"
         return DialectError(
-            "dialect.wave", problem, location=location, hint=f'write "{shown}" in quotes'
+            "dialect.wave", problem, location=location, hint=f'write the value as `"{shown}"`'
         )
     if not isinstance(value, str):
         shown = type(value).__name__
-    problem = f"`{name}` is `{shown}`, which is not a whole number"
-    hint = 'write a number in quotes, such as "-1"'
+    problem = f"`{name}` is `{shown}`, which is not an integer"
+    hint = 'write an integer in quotes, such as `"-1"`'
     return DialectError("dialect.wave", problem, location=location, hint=hint)

@@ -67,7 +67,9 @@ def reconcile_patch(requested_at: str) -> JsonObject:
 def flux_response(resource: JsonObject, requested_at: str) -> ControllerResponse:
     """Return the response to a request: done once it was handled and the object is current."""
     if get_text(resource, "status", "lastHandledReconcileAt") != requested_at:
-        return ControllerResponse(RequestState.PENDING, "it has not taken up the request")
+        return ControllerResponse(
+            RequestState.PENDING, "waiting for the controller to handle the request"
+        )
     return _reconcile_response(resource)
 
 
@@ -82,7 +84,7 @@ def _reconcile_response(resource: JsonObject) -> ControllerResponse:
         return ControllerResponse(RequestState.FAILED, get_text(stalled, "message") or message)
     is_in_progress = get_text(_condition(resource, "Reconciling"), "status") == "True"
     if is_outdated or is_in_progress or get_text(ready, "status") != "True":
-        return ControllerResponse(RequestState.PENDING, message or "it is reconciled")
+        return ControllerResponse(RequestState.PENDING, message or "reconciling")
     return ControllerResponse(RequestState.DONE, message, current_revision(resource))
 
 
@@ -97,7 +99,7 @@ def resume_response(resource: JsonObject, before: JsonObject) -> ControllerRespo
     status = get_mapping(resource, "status")
     is_same = status.get("reconciledAt") == get_value(before, "status", "reconciledAt")
     if is_same and is_suspended(before):
-        return ControllerResponse(RequestState.PENDING, "it has not looked at it again")
+        return ControllerResponse(RequestState.PENDING, "waiting for the next comparison")
     sync, health = get_text(status, "sync", "status"), get_text(status, "health", "status")
     automated = get_value(resource, "spec", "syncPolicy", "automated")
     is_automated = isinstance(automated, dict) and automated.get("enabled") is not False
@@ -171,7 +173,7 @@ def sync_response(unit_resource: JsonObject, before: JsonObject) -> ControllerRe
     state = get_mapping(unit_resource, "status", "operationState")
     is_new = state.get("startedAt") != get_value(before, "status", "operationState", "startedAt")
     if get_value(unit_resource, "operation") is not None and not is_new:
-        return ControllerResponse(RequestState.PENDING, "it has not taken up the operation")
+        return ControllerResponse(RequestState.PENDING, "waiting for the operation to start")
     phase, message = get_text(state, "phase"), get_text(state, "message")
     if (
         get_value(unit_resource, "operation") is not None

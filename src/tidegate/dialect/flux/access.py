@@ -1,4 +1,7 @@
-"""Access of units that flags of the Flux controllers deny."""
+"""Access of units that flags of the Flux controllers deny.
+
+Like `getSource` in `internal/controller/kustomization_controller.go` of kustomize-controller 1.9.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +43,12 @@ def find_denied_access(
         for source in sources if no_cross_namespace else ():
             if source.namespace != unit.id.namespace:
                 why = _denial_reason(
-                    "references to other namespaces are",
+                    "cross-namespace references are",
                     NO_CROSS_NAMESPACE_REFS,
                     no_cross_namespace,
                 )
                 yield _denied_finding(
-                    unit, str(source), why, "bring it into the namespace of the unit"
+                    unit, str(source), why, "move the source to the namespace of the unit"
                 )
         no_remote_bases = _enabled_setting(settings.get(f"{controller}.{NO_REMOTE_BASES}"))
         for base in bases if no_remote_bases else ():
@@ -66,11 +69,11 @@ def _enabled_setting(setting: ControllerSetting | None) -> ControllerSetting | N
 
 def _denial_reason(subject: str, flag: str, setting: ControllerSetting | None) -> str:
     location = setting.location if setting else ""
-    return f"{subject} closed by `{flag}` at {location}, and Flux does not try again"
+    return f"{subject} disabled by `{flag}` at {location}, and Flux does not retry"
 
 
 def _denied_finding(unit: Unit, target: str, why: str, fix: str) -> Finding:
-    problem = f"cannot have `{target}`"
+    problem = f"cannot access `{target}`"
     return Finding(
         code="flux.access",
         severity=Severity.ERROR,
@@ -89,9 +92,10 @@ def _gate_finding(unit: Unit, controller: str) -> Finding:
     return Finding(
         code="flux.access",
         severity=Severity.WARNING,
-        message=f"`{unit.id}` is denied its source unless the gate `{EXTERNAL_ARTIFACT}` is open",
+        message=f"`{unit.id}` cannot access its source unless the feature gate"
+        f" `{EXTERNAL_ARTIFACT}` is enabled",
         location=unit.location,
-        reason=f"{controller} has it closed by default, and nothing here says otherwise",
+        reason=f"{controller} disables the gate by default, and the repository does not enable it",
         fix=f"start {controller} with `--feature-gates={EXTERNAL_ARTIFACT}=true`",
         semantics=(FLUX.name,),
     )

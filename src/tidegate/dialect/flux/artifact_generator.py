@@ -1,6 +1,9 @@
 """Flux ArtifactGenerators: artifacts that are composed of files of other sources.
 
 Each artifact is an ExternalArtifact in the namespace of the generator.
+
+The checks are those of `artifactgenerator_validation.go` and `artifactgenerator_pathpattern.go` in
+`internal/controller` of source-watcher 2.2.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ COPY_STRATEGIES = {
     EXTRACT: CopyStrategy.EXTRACT,
 }
 SERVED_VERSIONS = ("v1beta1",)
-INCOMPLETE_MESSAGE = "its generator does not say well what it is made of"
+INCOMPLETE_MESSAGE = "the definition of its ArtifactGenerator is invalid"
 VARIABLE_NAME = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 """Syntax of a name in braces: a variable, and the key of a label."""
 
@@ -62,7 +65,7 @@ def _sources_by_alias(spec: FieldReader, namespace: str) -> dict[str, SourceObje
     for entry in spec.children("sources"):
         alias, source = entry.text("alias", required=True), read_source(entry, namespace, SOURCES)
         if alias in by_alias:
-            _report_invalid(entry, "alias", "is there twice", "give each source a name of its own")
+            _report_invalid(entry, "alias", "is used twice", "use a unique alias for each source")
         elif alias and source is not None:
             by_alias[alias] = source
     return by_alias
@@ -74,20 +77,20 @@ def _discovery(spec: FieldReader, sources: dict[str, SourceObject]) -> ArtifactD
     names, problem = placeholder_names(pattern)
     if alias not in sources:
         _report_invalid(
-            spec, "pathPattern", "names no source of the generator", "write `@alias/pattern`"
+            spec, "pathPattern", "uses an unknown source alias", "write `@alias/pattern`"
         )
     elif problem:
         _report_invalid(
-            spec, "pathPattern", problem, "write names in braces, each once: `apps/{app}`"
+            spec, "pathPattern", problem, "use each name in braces once, such as `apps/{app}`"
         )
     elif invalid := [
         name for name in names if VARIABLE_NAME.fullmatch(name) is None or name[0].isdecimal()
     ]:
-        message = f"has `{sanitize(invalid[0])}`, which cannot be the key of a label"
-        _report_invalid(spec, "pathPattern", message, "begin it with a letter")
+        message = f"has the name `{sanitize(invalid[0])}`, which is not a valid label key"
+        _report_invalid(spec, "pathPattern", message, "start the name with a letter")
     elif len(set(names)) < len(names):
         _report_invalid(
-            spec, "pathPattern", "has a name in braces twice", "give each a name of its own"
+            spec, "pathPattern", "has a name in braces twice", "use a unique name for each"
         )
     else:
         location = spec.location("pathPattern")
@@ -106,9 +109,7 @@ def _artifact(
         artifact.text("revision").removeprefix("@"),
     )
     if revision_alias and revision_alias not in sources:
-        _report_invalid(
-            artifact, "revision", "names no source of the generator", "write `@` and its alias"
-        )
+        _report_invalid(artifact, "revision", "uses an unknown source alias", "write `@alias`")
     copy_entries, artifact_copies = artifact.children("copy"), tuple(_copies(artifact, sources))
     is_known = not discovery or all(
         [_uses_known_names(artifact, "name", discovery)]
@@ -135,7 +136,7 @@ def _uses_known_names(reader: FieldReader, key: str, discovery: ArtifactDiscover
     names, problem = placeholder_names(reader.text(key))
     unknown = [name for name in names if name not in placeholder_names(discovery.pattern)[0]]
     if problem or unknown:
-        message = problem or f"has `{{{sanitize(unknown[0])}}}`, which `pathPattern` has not"
+        message = problem or f"uses `{{{sanitize(unknown[0])}}}`, which `pathPattern` does not have"
         _report_invalid(reader, key, message, "use the names of `pathPattern`")
     return not problem and not unknown
 
@@ -145,12 +146,10 @@ def _copies(artifact: FieldReader, sources: dict[str, SourceObject]) -> Iterator
         source_path, target = entry.text("from", required=True), entry.text("to", required=True)
         alias, _, pattern = source_path.removeprefix("@").partition("/")
         if source_path and (alias not in sources or not source_path.startswith("@")):
-            _report_invalid(
-                entry, "from", "names no source of the generator", "write `@alias/pattern`"
-            )
+            _report_invalid(entry, "from", "uses an unknown source alias", "write `@alias/pattern`")
         elif target and not target.startswith(ARTIFACT_PREFIX):
             _report_invalid(
-                entry, "to", "is no place in the artifact", f"begin it with `{ARTIFACT_PREFIX}`"
+                entry, "to", "is not a path in the artifact", f"start it with `{ARTIFACT_PREFIX}`"
             )
         elif source_path and target:
             strategy = entry.text("strategy", choices=(*COPY_STRATEGIES,), default=OVERWRITE)
@@ -165,5 +164,5 @@ def _copies(artifact: FieldReader, sources: dict[str, SourceObject]) -> Iterator
 
 
 def _report_invalid(reader: FieldReader, name: str, problem: str, fix: str) -> None:
-    why = "the generator makes nothing until its text is another"
+    why = "the generator produces no artifacts until its spec changes"
     reader.report("flux.artifact", name, problem, severity=Severity.ERROR, why=why, fix=fix)

@@ -20,7 +20,7 @@ from tidegate.model.k8s.objects import FieldPath, Json, Kind
 from tidegate.model.text.lazy_regex import lazy_regex
 from tidegate.model.times import Ms, parse_duration
 
-REJECTED = "the API server refuses the object"
+REJECTED = "the API server rejects the object"
 STABLE_VERSIONS = frozenset({"v1", "v2"})
 REMOVED_IN = {"v1beta1": "2.7", "v2beta1": "2.7", "v1beta2": "2.8", "v2beta2": "2.8"}
 """Flux version that removed an API version."""
@@ -28,7 +28,7 @@ ALPHA = "alpha"
 EMPTY_VALUES: tuple[Json, ...] = (None, "", [], {})
 _DURATION = lazy_regex(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 _TYPE_NAMES = {
-    str: "a text",
+    str: "a string",
     bool: "true or false",
     dict: "a mapping",
     list: "a list",
@@ -108,7 +108,7 @@ class FieldReader:
         if value and choices and value not in choices:
             possible = ", ".join(f"`{choice}`" for choice in choices)
             self.report(
-                "flux.choice", name, f"is `{sanitize(value)}`", fix=f"write one of {possible}"
+                "flux.choice", name, f"cannot be `{sanitize(value)}`", fix=f"use one of {possible}"
             )
             return default
         return value or default
@@ -144,7 +144,7 @@ class FieldReader:
         try:
             return parse_duration(value if _DURATION.fullmatch(value) else "")
         except ValueError as error:
-            fix = "write numbers with ms, s, m or h, such as `1m30s`"
+            fix = "write a duration with the units ms, s, m or h, such as `1m30s`"
             self.report("flux.duration", name, f"is `{sanitize(value)}`: {error}", fix=fix)
             return None
 
@@ -156,10 +156,10 @@ class FieldReader:
             self.report(
                 "flux.path",
                 name,
-                "leads out of its tree",
+                "is outside its source",
                 severity=Severity.WARNING,
-                why=f"Flux stops at the root and takes `{sanitize(normalized)}`",
-                fix="write a path that starts at the root of the tree",
+                why=f"Flux stops at the root and uses `{sanitize(normalized)}`",
+                fix="write a path relative to the root of the source",
             )
         return normalized
 
@@ -177,9 +177,9 @@ class FieldReader:
     def report_unsupported_field(
         self, name: str, behavior: str, severity: Severity = Severity.WARNING
     ) -> None:
-        why = "Flux does what it says; a rollout and a simulation by Tidegate do not"
+        why = "Flux supports the field; a rollout or simulation by Tidegate does not"
         self.report(
-            "flux.unsupported", name, f"is not played: {behavior}", severity=severity, why=why
+            "flux.unsupported", name, f"is not supported: {behavior}", severity=severity, why=why
         )
 
     def report_ignored(self, names: Iterable[str], why: str, fix: str = "") -> None:
@@ -248,8 +248,8 @@ def open_resource(
             "apiVersion",
             f"is `{sanitize(kind.api_version)}`, which Flux does not serve {since}",
             severity=Severity.WARNING,
-            why="a cluster with a Flux of today does not know the kind",
-            fix="write v2 for a HelmRelease and v1 for all else; `flux migrate` does that",
+            why="a cluster with a current Flux does not serve this version",
+            fix="use v2 for a HelmRelease and v1 for other kinds, or run `flux migrate`",
         )
     resource_namespace = get_text(get_mapping(body, "metadata"), "namespace", default=namespace)
     return FluxResource(kind, name, resource_namespace, location, root.child("spec"))

@@ -33,8 +33,8 @@ def read_cluster(spec: FieldReader) -> str:
     config = spec.child("kubeConfig")
     names = ("secretRef", "configMapRef")
     if config.has(names[0]) == config.has(names[1]):
-        problem = "needs one of `secretRef` and `configMapRef`"
-        config.report("flux.exclusive", "", problem, fix="have one")
+        problem = "needs exactly one of `secretRef` and `configMapRef`"
+        config.report("flux.exclusive", "", problem, fix="set exactly one")
     chosen = next((name for name in names if config.has(name)), "")
     return config.child(chosen).text("name", required=True) if chosen else ""
 
@@ -56,8 +56,10 @@ def read_dependencies(spec: FieldReader, unit_id: UnitId) -> Iterator[Dependency
         name = entry.text("name", required=True)
         unit = UnitId(unit_id.kind, "", entry.text("namespace", default=unit_id.namespace), name)
         if unit == unit_id:
-            why = "it waits until it is ready itself, which never happens"
-            entry.report("flux.itself", "", "is the unit itself", why=why, fix="remove the entry")
+            why = "the unit waits for itself and never starts"
+            entry.report(
+                "flux.itself", "", "refers to the unit itself", why=why, fix="remove the entry"
+            )
         elif name:
             yield Dependency(
                 unit=unit, location=entry.location(), ready_when=entry.text("readyExpr")
@@ -82,10 +84,10 @@ def read_expressions(spec: FieldReader) -> tuple[HealthExpressions, ...]:
         )
         kind = (expressions.group, expressions.kind)
         if kind in by_kind:
-            why = "Flux stops at that, and tries again when the text is another"
+            why = "Flux stalls, and retries only after the spec changes"
             fix = "keep one entry for each kind"
             entry.report(
-                "flux.duplicate", "", "is for a kind that has an entry already", why=why, fix=fix
+                "flux.duplicate", "", "repeats a kind that already has an entry", why=why, fix=fix
             )
         elif version and current:
             by_kind[kind] = expressions
@@ -159,7 +161,7 @@ def read_patches(reader: FieldReader, *, is_old: bool) -> tuple[KustomizePatch, 
 
 
 def report_removed_fields(reader: FieldReader, names: Collection[str], replacement: str) -> None:
-    why = "this version of the kind has no such field, and the API server drops it"
+    why = "this API version does not have the field, and the API server drops it"
     reader.report_ignored(names, why, f"use `{replacement}`")
 
 
@@ -186,7 +188,7 @@ def read_ignore_rules(spec: FieldReader) -> Iterator[IgnoreDifference]:
         if not _TARGET_FIELDS.issuperset(target) or not all(
             map(_PLAIN_NAME.fullmatch, target.values())
         ):
-            rule.report_unsupported_field("target", "objects are found by plain names alone")
+            rule.report_unsupported_field("target", "objects are matched by literal names only")
             continue
         yield IgnoreDifference(
             kind=target.get("kind", "*"),

@@ -53,7 +53,7 @@ MIRROR_PRUNE, DELETE, WAIT_FOR_TERMINATION, ORPHAN = (
 )
 ALWAYS = "Always"
 UNSUPPORTED = {
-    "decryption.serviceAccountName": "keys come from `secretRef` and from this machine",
+    "decryption.serviceAccountName": "Tidegate reads keys from `secretRef` and from this machine",
 }
 MIN_TIMEOUT = Ms(30 * SECOND)
 
@@ -76,7 +76,7 @@ def read_kustomization(document: Document, namespace: str) -> Declarations:
     )
     _report_unused_expressions(spec, unit.policy)
     spec.report_unsupported(UNSUPPORTED, {})
-    spec.report_ignored(("validation",), "every object is checked by the server", "remove it")
+    spec.report_ignored(("validation",), "the API server validates every object", "remove it")
     return Declarations(units=(unit,), findings=resource.findings)
 
 
@@ -187,7 +187,7 @@ def _gates(spec: FieldReader, unit_id: UnitId) -> tuple[GateScope, tuple[Ref, ..
     checks = spec.children("healthChecks")
     if spec.flag("wait"):
         if checks:
-            why = "with `wait`, every object counts, and none that others bring"
+            why = "`wait` checks all objects of the unit, and no objects of other units"
             spec.report(
                 "flux.ignored", "healthChecks", "has no effect", severity=Severity.NOTE, why=why
             )
@@ -208,6 +208,6 @@ def _gates(spec: FieldReader, unit_id: UnitId) -> tuple[GateScope, tuple[Ref, ..
 def _report_unused_expressions(spec: FieldReader, policy: Policy) -> None:
     """Report health expressions without health checks."""
     if policy.expressions and policy.gates is GateScope.NONE:
-        why = "without `wait` and `healthChecks` no object is judged"
+        why = "without `wait` and `healthChecks` Flux checks no object"
         fix = "add `wait: true`, or list the objects in `healthChecks`"
         spec.report_ignored(("healthCheckExprs",), why, fix)

@@ -62,9 +62,9 @@ DEFAULT_MAX_HISTORY = 5
 FIVE_MINUTES = Ms(5 * MINUTE)
 UNSUPPORTED = {
     "chart.spec.verify": "signatures are not verified",
-    "install.serverSideApply": "objects are applied by the server",
-    "upgrade.preserveValues": "values of earlier releases are not known",
-    "waitStrategy.name": "objects are judged one by one, as the poller does",
+    "install.serverSideApply": "Tidegate always uses server-side apply",
+    "upgrade.preserveValues": "values of earlier releases are unknown",
+    "waitStrategy.name": "objects are checked one by one, like the `poller` strategy does",
 }
 DEFAULTS: dict[str, Json] = {
     "install.serverSideApply": True,
@@ -123,16 +123,19 @@ def _report_apply_options(spec: FieldReader) -> None:
                 "serverSideApply", UNSUPPORTED["install.serverSideApply"]
             )
     if spec.child("rollback").flag("recreate"):
-        spec.child("rollback").report_ignored(("recreate",), "Helm 4 knows it no more")
+        spec.child("rollback").report_ignored(("recreate",), "Helm 4 removed it")
 
 
 def release_name(spec: FieldReader, name: str) -> str:
-    """Return the Helm release name; a name that is too long is cut and gets a digest."""
+    """Return the Helm release name; a name that is too long is cut and gets a digest.
+
+    Like `ShortenName` in `internal/release/name.go` of helm-controller 1.6.
+    """
     target = spec.text("targetNamespace")
     full_name = spec.text("releaseName") or (f"{target}-{name}" if target else name)
     if len(spec.text("releaseName")) > MAX_NAME_LENGTH:
         problem = f"has more than {MAX_NAME_LENGTH} characters"
-        spec.report("flux.length", "releaseName", problem, fix="choose a shorter one")
+        spec.report("flux.length", "releaseName", problem, fix="use a shorter name")
     if len(full_name) <= MAX_NAME_LENGTH:
         return full_name
     return (
@@ -172,7 +175,8 @@ def _chart(resource: FluxResource) -> tuple[SourceObject | None, str, tuple[Valu
     """Return the source of the chart, its path, and the files that replace default values."""
     spec = resource.spec
     if spec.has("chart") == spec.has("chartRef"):
-        spec.report("flux.exclusive", "", "needs one of `chart` and `chartRef`", fix="have one")
+        problem = "needs exactly one of `chart` and `chartRef`"
+        spec.report("flux.exclusive", "", problem, fix="set exactly one")
     if spec.has("chartRef"):
         return read_source(spec.child("chartRef"), resource.namespace, CHART_REFS), ".", ()
     if not spec.has("chart"):

@@ -43,14 +43,14 @@ OCI = "oci://"
 WEB = ("http://", "https://")
 SCHEMES = {GIT: (*WEB, "ssh://"), "OCIRepository": (OCI,)}
 UNFETCHABLE = {
-    "ExternalArtifact": "another controller makes it, and only a cluster has it",
+    "ExternalArtifact": "another controller creates this artifact, and only in a cluster",
 }
 UNSUPPORTED = {
-    "sts": "no service is asked for passing credentials",
+    "sts": "no STS endpoint is used for temporary credentials",
     "certSecretRef": "certificates come from this machine",
-    "provider": "no cloud is asked for credentials",
-    "proxySecretRef": "the proxy is that of this machine",
-    "serviceAccountName": "no account of the cluster is used",
+    "provider": "no cloud credentials are used",
+    "proxySecretRef": "the proxy settings of this machine are used",
+    "serviceAccountName": "no service account of the cluster is used",
     "verify": "signatures are not verified",
 }
 DEFAULTS: dict[str, Json] = {"provider": "generic"}
@@ -82,7 +82,7 @@ def read_flux_source(document: Document, namespace: str) -> Declarations:
     if kind not in {"ExternalArtifact", "HelmRepository"}:
         spec.duration("interval", required=True)
     spec.report_unsupported(UNSUPPORTED, DEFAULTS)
-    spec.report_ignored(("gitImplementation", "accessFrom"), "Flux does not read it", "remove it")
+    spec.report_ignored(("gitImplementation", "accessFrom"), "Flux ignores it", "remove it")
     return Declarations(sources=(declared,), findings=resource.findings)
 
 
@@ -107,7 +107,7 @@ def resolve_source(
     if declaration is None:
         return None
     if key in parents:
-        return replace(declaration, source=None, copies=(), problem=f"`{key}` is a part of itself")
+        return replace(declaration, source=None, copies=(), problem=f"`{key}` includes itself")
     return _resolve_parts(replace(declaration, id=key), source_object, declared, parents | {key})
 
 
@@ -149,7 +149,7 @@ def _resolve_chart(
 ) -> DeclaredSource:
     tree = resolve_source(tree_object, declared)
     if tree is None:
-        return replace(chart, source=None, problem=f"nothing declares {tree_object}")
+        return replace(chart, source=None, problem=f"source {tree_object} is not declared")
     return replace(
         tree,
         id=replace(chart.id, chart=tree_object.chart, version=tree_object.version),
@@ -164,7 +164,7 @@ def _chart(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
     """Return a HelmChart with its source, which is always in its own namespace."""
     tree_object, files = read_chart(resource.spec, resource.namespace, is_old=resource.is_old)
     if tree_object is None:
-        return replace(declared, problem="it does not say where the chart is")
+        return replace(declared, problem="the HelmChart has no `sourceRef`")
     return replace(
         declared,
         source=replace(tree_object, namespace=resource.namespace),
@@ -176,7 +176,7 @@ def _chart(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
 def _bucket(declared: DeclaredSource, spec: FieldReader) -> DeclaredSource:
     endpoint, name = spec.text("endpoint", required=True), spec.text("bucketName", required=True)
     if not endpoint or not name:
-        return replace(declared, problem="it does not say which bucket it is")
+        return replace(declared, problem="the Bucket has no `endpoint` or `bucketName`")
     cloud = spec.text("provider", choices=("generic", "aws", *NON_S3_CLOUDS), default="generic")
     source = BucketSource(
         endpoint,
@@ -195,12 +195,12 @@ def _fetched(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource
     url, source = spec.text("url", required=True), _source(spec, kind)
     schemes = SCHEMES.get(kind) or _repository_schemes(spec)
     if url and not url.startswith(schemes):
-        fix = f"begin it with {' or '.join(f'`{scheme}`' for scheme in schemes)}"
+        fix = f"use {' or '.join(f'`{scheme}`' for scheme in schemes)}"
         if kind == "HelmRepository" and url.startswith(OCI):
-            fix = "write `type: oci` beside it"
-        spec.report("flux.address", "url", "is an address of another kind", fix=fix)
+            fix = "add `type: oci`"
+        spec.report("flux.address", "url", "has an unsupported scheme", fix=fix)
     if not url.startswith(schemes):
-        return replace(declared, problem="it has no address that Flux would take")
+        return replace(declared, problem=f"the {kind} has no valid `url`")
     return replace(declared, source=source)
 
 
@@ -248,7 +248,7 @@ def _git_ref(ref: FieldReader) -> GitRef:
         return DEFAULT_BRANCH
     for name in names[1:]:
         if (names[0], name) != ("commit", "branch"):
-            why = f"`{names[0]}` goes before it"
+            why = f"`{names[0]}` takes precedence"
             ref.report("flux.ignored", name, "has no effect", severity=Severity.NOTE, why=why)
     return GitRef(REF_KINDS[names[0]], ref.text(names[0]))
 

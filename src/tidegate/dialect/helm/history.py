@@ -3,6 +3,9 @@
 A revision is pending before the first object is written, and deployed or failed after the last
 gate; the previous one is superseded then. A pending revision of Tidegate is resumed; that of
 another tool becomes failed, like Flux unlocks it, and the next revision starts.
+
+Like `install.go`, `upgrade.go`, `rollback.go` and `uninstall.go` in `pkg/action` of Helm 4, and
+`internal/reconcile/unlock.go` of helm-controller 1.6.
 """
 
 from __future__ import annotations
@@ -226,7 +229,7 @@ def record_tests(
         (get_text(hook, "kind"), get_text(hook, "name"))
         for hook in enabled_tests(revision, release_spec.test)
     }
-    # What is a test may have run before as a hook.
+    # A test may also have run as another hook before.
     ran = (run for run in outcome.hooks if run.is_test)
     runs = [run for run in ran if (run.ref.kind.name, run.ref.name) in tests]
     if not runs:

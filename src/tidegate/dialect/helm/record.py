@@ -4,6 +4,8 @@
     data.release  ──  base64 of base64 of gzip of JSON
 
 The whole JSON is kept: unknown fields of a newer Helm survive a change of the status.
+
+Like `encodeRelease` and `decodeRelease` in `pkg/storage/driver/util.go` of Helm 4.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ PENDING = frozenset(
         ReleaseStatus.PENDING_ROLLBACK,
     }
 )
-"""Statuses of an action in progress or interrupted: Helm starts no other action meanwhile."""
+"""Statuses of an action in progress or interrupted: Helm starts no other action during it."""
 _STATUSES = {status.value: status for status in ReleaseStatus}
 _ESCAPED_SLASH = "__"
 _LABEL = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -79,7 +81,7 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
     """When it was first stored, in seconds."""
 
     def __repr__(self) -> str:
-        # Values may be secret, and what is printed ends in logs.
+        # Values may be secret, and printed text ends up in logs.
         return f"ReleaseRecord({self.name}.v{self.number}, {self.status})"
 
     @property
@@ -147,10 +149,10 @@ def encode_release(content: JsonObject) -> bytes:
     if len(packed) > MAX_SECRET_BYTES:
         name, revision = get_text(content, "name"), get_int(content, "version")
         problem = (
-            f"the record of the release `{name}`, revision {revision}, has {len(packed):,} bytes,"
-            f" and a Secret holds {MAX_SECRET_BYTES:,}"
+            f"the record of release `{name}`, revision {revision}, has {len(packed):,} bytes, but"
+            f" a Secret can hold {MAX_SECRET_BYTES:,} only"
         )
-        hint = "make the chart smaller: templates, files and values are all in the record"
+        hint = "make the chart smaller: the record contains its templates, files and values"
         raise DialectError("dialect.helm.size", problem, hint=hint)
     return packed
 
@@ -165,8 +167,8 @@ def decode_release(packed: bytes, location: Location | None = None) -> JsonObjec
     except (ValueError, RecursionError, EOFError, OSError, zlib.error):
         release = None
     if not isinstance(release, dict):
-        problem = "this record of a release cannot be read: it is not packed as Helm packs them"
-        hint = "see whether `helm history` reads it; delete the Secret if nobody does"
+        problem = "cannot read this Helm release record: it is not encoded like Helm does"
+        hint = "check whether `helm history` can read it; if not, delete the Secret"
         raise DialectError("dialect.helm.record", problem, location=location, hint=hint)
     return release
 
@@ -176,7 +178,7 @@ def _inflate(content: bytes) -> bytes:
     reader = zlib.decompressobj(wbits=31)
     inflated = reader.decompress(content, MAX_UNPACKED_BYTES)
     if not reader.eof:
-        raise ValueError("it is too large, or not whole")
+        raise ValueError("too large or truncated")
     return inflated
 
 

@@ -1,4 +1,7 @@
-"""Ownership metadata of Helm releases, which Helm writes and checks before it adopts objects."""
+"""Ownership metadata of Helm releases, which Helm writes and checks before it adopts objects.
+
+Like `checkOwnership` in `pkg/action/validate.go` of Helm 4.
+"""
 
 from __future__ import annotations
 

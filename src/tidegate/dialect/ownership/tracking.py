@@ -1,6 +1,8 @@
 """Tracking metadata of objects: the unit that owns an object, by Tidegate, Argo CD or Flux.
 
 The metadata of all tools is read, so an object of Argo CD or Flux is not silently adopted.
+
+For Argo CD like `GetAppInstance` in `util/argo/resource_tracking.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Access reviews: whether we may write and delete what a plan asks for.
+"""Access reviews: whether we may write and delete the objects of a plan.
 
-Asked before the first write, if the cluster supports it: one SelfSubjectAccessReview for each
+Requested before the first write, if the cluster supports it: one SelfSubjectAccessReview for each
 kind, namespace and verb of the planned changes. If a kind is denied, its objects are reviewed
 by name, because a role may list names.
 """
@@ -178,7 +178,7 @@ def _forbidden_failure(
     resource += f".{item.ref.kind.group}" if item.ref.kind.group else ""
     namespace_text = f" in namespace `{item.ref.namespace}`" if item.ref.namespace else ""
     message = (
-        f"this user may not {verbs} `{resource}`{namespace_text};"
-        " ask for the right, or choose another context or user"
+        f"user is not allowed to {verbs} `{resource}`{namespace_text};"
+        " grant the permission, or use another context or user"
     )
     return step, item.ref, Failure("Forbidden", message, final=True)

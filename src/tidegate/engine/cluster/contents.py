@@ -51,13 +51,13 @@ def find_collateral(
 
 
 def collateral_message(refs: list[Ref]) -> str:
-    """Describe what is deleted as well, and how to permit that."""
+    """Describe the objects that are also deleted, and how to allow it."""
     names = ", ".join(map(str, refs[:MAX_NAMES]))
     more = f" and {len(refs) - MAX_NAMES} more" if len(refs) > MAX_NAMES else ""
     count = "an object" if len(refs) == 1 else f"{len(refs)} objects"
     return (
-        f"its deletion takes {count} of others along: {names}{more};"
-        " move them, or agree with `--yes-delete-contents`"
+        f"deleting it also deletes {count} of other owners: {names}{more};"
+        " move them, or allow it with `--yes-delete-contents`"
     )
 
 

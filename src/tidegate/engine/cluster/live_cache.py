@@ -56,7 +56,7 @@ class LiveCache(msgspec.Struct):
 
         Return the reference if a tracked object has changed, otherwise None.
 
-        Versions that our own write returned are no change.
+        Versions that our own write returned are not changes.
         """
         live = event.live
         object_ref = ClusterRef(cluster, live.ref)

@@ -142,8 +142,8 @@ def _unserved_failure(compared_item: ComparedItem, live_cache: LiveCache) -> Obj
         message = f"the cluster does not serve `{kind}`; it serves {names}"
         return step, item.ref, Failure("NotServed", message, final=True)
     message = (
-        f"the cluster does not serve `{item.ref.kind}`, nor does the plan define it;"
-        f" install it first, or let it wait with `{SKIP_OPTION}`"
+        f"the cluster does not serve `{item.ref.kind}`, and the plan does not define it;"
+        f" install its CRD first, or defer the check with `{SKIP_OPTION}`"
     )
     return step, item.ref, Failure("NotServed", message, final=True)
 
@@ -165,7 +165,7 @@ def _is_built_in(group: str) -> bool:
 def _namespace_failure(compared_item: ComparedItem) -> ObjectFailure:
     step, item, _ = compared_item
     message = (
-        f"there is no namespace `{item.ref.namespace}`, nor does the plan bring it;"
+        f"namespace `{item.ref.namespace}` not found in the cluster or the plan;"
         " create it first, or add it to the plan"
     )
     return step, item.ref, Failure("NoNamespace", message, final=True)

@@ -182,7 +182,9 @@ class ProcedureRunner:
             ):
                 continue
             sent = Delivery.NOT_SENT if self._client.cancel(request_id) else Delivery.MAYBE_SENT
-            self.deliver(request_id, NoResponse(sent, LossReason.CANCELLED, "it was withdrawn"))
+            self.deliver(
+                request_id, NoResponse(sent, LossReason.CANCELLED, "request was cancelled")
+            )
 
     def cancel_all(self) -> None:
         """Cancel every procedure and watch; requests that were not sent yet are never sent."""

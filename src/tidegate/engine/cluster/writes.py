@@ -165,7 +165,7 @@ REASONS: Mapping[type[messages.ErrorOutcome], str] = {
 def failure_from_outcome(outcome: messages.Outcome, ref: Ref | None = None) -> Failure:
     """Return the failure for an error outcome, and whether a retry is pointless."""
     if not messages.is_error(outcome):
-        return Failure("Unexpected", "the answer was not an object")
+        return Failure("Unexpected", "the response is not an object")
     if isinstance(outcome, messages.Invalid):
         is_immutable = "immutable" in outcome.message
         reason = "Immutable" if is_immutable else "Invalid"
@@ -183,7 +183,7 @@ def failure_from_outcome(outcome: messages.Outcome, ref: Ref | None = None) -> F
 def _error_message(error: messages.ErrorOutcome, ref: Ref | None) -> str:
     causes = error.causes if isinstance(error, messages.Invalid) else ()
     if ref is not None and ref.kind == SECRET:
-        return causes_message(causes, ref) or "the cluster refuses it"
+        return causes_message(causes, ref) or "the API server rejected the Secret"
     return causes_message(causes, ref) or sanitize(error.message)
 
 
@@ -214,7 +214,7 @@ def _redacted_message(cause: messages.Cause) -> str:
     field = cause.field or "a value"
     expected, got, _ = cause.message.partition(", got ")
     is_type_error = got and expected.startswith("expected ")
-    return f"{field}: {expected}" if is_type_error else f"{field} is not what it must be"
+    return f"{field}: {expected}" if is_type_error else f"{field} is invalid"
 
 
 def written_object(live: LiveObject, *, before: LiveObject | None, status: str) -> WrittenObject:

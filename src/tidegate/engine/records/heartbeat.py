@@ -77,7 +77,7 @@ class Heartbeat(msgspec.Struct):
     holder: str
     namespace: str = TIDEGATE_NAMESPACE
     incarnation: int = 0
-    """Incremented when the Lease turns out to be gone: units held before are no longer ours."""
+    """Incremented when the Lease is found deleted: leases acquired before are lost."""
     requests: dict[str, LeaseRequest] = msgspec.field(default_factory=dict)
     """Requests of other processes, by the name of the unit's record."""
     may_exist: bool = False
@@ -155,7 +155,7 @@ class Heartbeat(msgspec.Struct):
         if isinstance(outcome, NotFound):
             return (yield from self._create_namespace())
         if is_error(outcome) and not isinstance(outcome, PERMANENT_ERRORS):
-            # It may be there: by a write whose answer was lost, or of a process that had our name.
+            # It may exist: the response was lost, or an earlier process had our name.
             (existing,) = yield (ApiCall(self.cluster, Get(self.ref)),)
             if isinstance(existing, Success) and existing.live is not None:
                 self._transitions = (read_lease(existing.live).spec.lease_transitions or 0) + 1

@@ -47,10 +47,10 @@ class Peer(msgspec.Struct):
 
 
 class CompetingPeers(msgspec.Struct):
-    """Processes with another plan for our units: one of two gives way, in all clusters.
+    """Processes with another plan for our units: one of two yields, in all clusters.
 
-    The process that is asked gives way. If both have asked each other, their holder names
-    decide, so that both come to the same decision.
+    The requested process yields. If both have sent requests to each other, their holder names
+    decide, so that both reach the same decision.
     """
 
     our_holder: str
@@ -62,7 +62,7 @@ class CompetingPeers(msgspec.Struct):
         self._requested.add(holder)
 
     def yield_to(self, holder: str) -> bool:
-        """Return whether we give way to a requesting process, now and from now on."""
+        """Return whether we yield to a requesting process, now and from now on."""
         if holder in self._requested and self.our_holder > holder:
             return False
         self._yielded_to.add(holder)
@@ -90,7 +90,7 @@ class Peers(msgspec.Struct):
         Delete the Lease of a dead one, so that no process waits for it.
 
         The process was alive when it wrote what we read, which is not later than the response.
-        If nothing has changed when we read again after the whole lease duration, it is dead.
+        If nothing has changed when we read again after the full lease duration, it is dead.
         """
         read_at = now()
         peer = self.by_holder.setdefault(holder, Peer(first_seen_at=read_at))
@@ -127,7 +127,7 @@ class Peers(msgspec.Struct):
         """Raise a permanent error outcome: without read access the wait would never end."""
         if isinstance(outcome, PERMANENT_ERRORS):
             raise error_from_outcome(
-                outcome, "seeing who holds the unit", location=Location(str(ref))
+                outcome, "reading the holder of the unit", location=Location(str(ref))
             )
 
     def request_call(self, holder: str, record: str, request: LeaseRequest) -> ApiCall:

@@ -93,7 +93,7 @@ class UnitRecord:
 
     @property
     def plan(self) -> str:
-        """Digest of the plan that the lease is held for, or was held for last."""
+        """Digest of the plan of the current or last lease."""
         return self._stored_head.plan
 
     def salted_digest(self, plan: str) -> str:
@@ -167,7 +167,7 @@ class UnitRecord:
             error = yield from self.read(now)
             if error is not None or self._version != version:
                 return error
-            raise storage.damaged_error(ref, "a part of it is gone")
+            raise storage.damaged_error(ref, "a part is missing")
         for number, part in enumerate(parts):
             if isinstance(part, Success) and part.live is not None:
                 lines = storage.read_content(part.live, JournalPart).entries
@@ -296,7 +296,7 @@ class UnitRecord:
         """Write what has changed: the parts first, then the head that counts them.
 
         Changes of the head during the write may refer to parts that are not written yet; the
-        head is taken before the parts are written.
+        head is copied before the parts are written.
         """
         head, numbers, parts_before = self._head, sorted(self._dirty_parts), self._stored_head.parts
         self._dirty_parts.clear()
@@ -310,7 +310,7 @@ class UnitRecord:
             self._dirty_parts.update(numbers)
             self._on_change()
         elif parts_before not in (0, head.parts):
-            # Nobody reads the parts of an earlier division any more.
+            # The parts of the previous split are unused now.
             refs = (
                 self._part_ref(number, part_count=parts_before) for number in range(parts_before)
             )
@@ -324,7 +324,7 @@ class UnitRecord:
         """
         outcome: Outcome | None = None
         for _ in range(WRITE_TRIES):
-            # Whatever is read until the answer comes counts: by then the unit may be another's.
+            # Keep the epoch: the unit may have another holder when the response arrives.
             known_epoch, write = (
                 self.epoch,
                 storage.build_secret_write(self.ref, self.unit, head, self._version),

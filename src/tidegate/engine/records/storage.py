@@ -26,7 +26,7 @@ SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 UNIT_LABEL, MARKER_VALUE = "tidegate.dev/unit", "unit"
 JOURNAL_LABEL = "tidegate.dev/journal"
-"""Label that says whether a Secret is the head of a journal or a part."""
+"""Label for whether a Secret is the head of a journal or a part."""
 JOURNAL_KEY = "journal.json"
 PAGE_SIZE = 500
 MAX_PARTS = 1_000
@@ -83,10 +83,10 @@ def read_head(live: LiveObject) -> RecordHead:
     """Return the head of a record. Raise ClusterError if it is damaged or of a newer version."""
     head = read_content(live, RecordHead)
     if not 0 <= head.parts <= MAX_PARTS:
-        raise damaged_error(live.ref, "it counts parts that nobody wrote")
+        raise damaged_error(live.ref, "the number of parts is invalid")
     if head.version > JOURNAL_VERSION:
-        problem = "what is remembered of a unit was written by a newer tidegate"
-        hint = "use that version, or a newer one"
+        problem = "the journal of the unit was written by a newer version of Tidegate"
+        hint = f"use a version of Tidegate that reads journal version {head.version}"
         raise ClusterError("journal.version", problem, location=_location(live.ref), hint=hint)
     return head
 
@@ -97,18 +97,18 @@ def read_content(live: LiveObject, content_type: type[Content]) -> Content:
         data = msgspec.json.decode(live.body, type=_SecretBody).data
         return msgspec.json.decode(base64.b64decode(data.get(JOURNAL_KEY, "")), type=content_type)
     except (ValueError, RecursionError):
-        raise damaged_error(live.ref, "its text is not whole") from None
+        raise damaged_error(live.ref, "its contents cannot be decoded") from None
 
 
 def damaged_error(ref: Ref, cause: str) -> ClusterError:
-    """Return the error for an unreadable record: without it, pruning would leave objects behind."""
+    """Return the error for an unreadable record: without it, pruning would miss objects."""
     problem = (
-        f"what is remembered of a unit cannot be read, as {cause}: what it has brought and Git no"
-        " longer has, which hooks ran, and which gates opened"
+        f"cannot read the journal of the unit: {cause}; the objects to prune, the finished hooks"
+        " and the open gates are unknown"
     )
     hint = (
-        "`tidegate journal rebuild PATH` makes it anew from the marks on its objects;"
-        " hooks are run again then, and every gate is judged again"
+        "rebuild it from the tracking metadata of its objects with `tidegate journal rebuild PATH`;"
+        " the next rollout then runs hooks and evaluates gates again"
     )
     return ClusterError("journal.unreadable", problem, location=_location(ref), hint=hint)
 

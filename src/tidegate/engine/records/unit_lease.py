@@ -74,7 +74,7 @@ class UnitLease(msgspec.Struct):
     _written_plan: str = ""
     """Plan that the record has named since our last write."""
     _has_slot: bool = False
-    """Whether the unit has its slot, which the journal must say before anything is written."""
+    """Whether the unit has its slot, which must be in the journal before the first write."""
     _registered: tuple[int, str, bool] = (0, "", False)
     """Journal contents: number of objects, desired digest, and whether the unit has a slot."""
     _was_registered: bool = False
@@ -154,7 +154,7 @@ class UnitLease(msgspec.Struct):
         """Start our heartbeat before a lease is acquired."""
         error = yield from self.cluster_leases.heartbeat.start(now)
         if error is not None:
-            raise error_from_outcome(error, "taking the lease", location=self._location)
+            raise error_from_outcome(error, "acquiring the lease", location=self._location)
 
     def _claim(self, now: Clock) -> Procedure[None]:
         """Write our claim over the known version of the record."""
@@ -216,10 +216,10 @@ class UnitLease(msgspec.Struct):
         record.epoch += holder != "" and not record.is_ours
 
     def _request_release(self, peer: Peer) -> Procedure[None]:
-        """Request the unit from its holder where that helps, and report that we wait.
+        """Request the unit from its holder if useful, and report that we wait.
 
-        A holder with another plan is asked to give way. A holder with the same plan is asked
-        only if a step could start: it releases units in which it is only waiting, as we do.
+        A holder with another plan is requested to release the unit. A holder with the same plan
+        is requested only if a step could start: it releases units in which it is only waiting.
         """
         record, name = self.record, self.record.ref.name
         is_competing, request_sent = record.plan != self.plan_digest, peer.requests.get(name)
@@ -238,11 +238,11 @@ class UnitLease(msgspec.Struct):
                 self.cluster_leases.peers.request_call(record.holder, name, request),
             )
             if isinstance(outcome, Forbidden):
-                raise error_from_outcome(outcome, "asking for the unit", location=self._location)
+                raise error_from_outcome(outcome, "requesting the unit", location=self._location)
             was_requested = not is_error(outcome)
         since = datetime.fromtimestamp(peer.first_seen_at // SECOND, UTC)
-        suffix = ", and was asked to give way" if is_competing and was_requested else ""
-        self._emit_wait(f"`{record.holder}` holds it, as we see since {since:%H:%M:%S} UTC{suffix}")
+        suffix = "; requested to release it" if is_competing and was_requested else ""
+        self._emit_wait(f"held by `{record.holder}` since at least {since:%H:%M:%S} UTC{suffix}")
 
     def _emit_wait(self, message: str) -> None:
         """Emit once what we wait for; an empty message emits that the wait is over."""
@@ -334,6 +334,6 @@ class UnitLease(msgspec.Struct):
         saw_all_plans = self._incarnation < 0 and not record.missed_other_plan
         if saw_all_plans or record.plan in ("", self.plan_digest, self._written_plan):
             return
-        problem = f"another rollout of `{record.unit}` took over while this one was cut off"
-        hint = "see what it did, then run this command again"
+        problem = f"another rollout took over `{record.unit}` while this one was disconnected"
+        hint = "check the result of that rollout, then run this command again"
         raise SupersededError("cluster.superseded", problem, location=self._location, hint=hint)

@@ -34,7 +34,7 @@ class RequestedUnits(NamedTuple):
     lendable: list[UnitId]
     """Units requested by processes with the same plan."""
     yielded: list[UnitId]
-    """Units that we give up for another plan."""
+    """Units that we release for another plan."""
 
 
 class UnitLeases:
@@ -59,7 +59,7 @@ class UnitLeases:
         self._emit_unit_event = emit_unit_event
         self._on_lease_lost = on_lease_lost
         self.lost: dict[UnitId, str] = {}
-        """Units that were taken over for good by other processes, with the reason."""
+        """Units that other processes took over permanently, with the reason."""
         self._leases: dict[UnitId, UnitLease] = {}
 
     def __getitem__(self, unit: UnitId) -> UnitLease:

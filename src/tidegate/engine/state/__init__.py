@@ -8,8 +8,8 @@
     HealthChanged(web, observed 1: Healthy)   gate.opened, step.passed      SaveJournal(wave 0)
                                               step.checking wave 1          CompareStep(wave 1)
     …
-    WriteFinished, HealthChanged of wave 1    step.passed, unit.ended
-                                              rollout.ended
+    WriteFinished, HealthChanged of wave 1    step.passed, unit.finished
+                                              rollout.finished
 
 `start_order` decides which step starts when, `start_conditions` what else a step waits for.
 `apply` writes the objects of a step, `step_gates` checks them with `gates`, `completion` ends units

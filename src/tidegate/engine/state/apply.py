@@ -15,12 +15,12 @@ from tidegate.model.units.release_history import DriftMode
 from tidegate.model.units.semantics import OnDisappear
 
 UNCONFIRMED = "Unconfirmed"
-UNCONFIRMED_MESSAGE = "it asks for confirmation before it is deleted"
+UNCONFIRMED_MESSAGE = "deletion requires confirmation"
 CHANGED = "Changed"
-UNMANAGED_MESSAGE = "it asks for being left alone"
-DRIFT_DISABLED_MESSAGE = "it is brought already, and nobody looks whether others have changed it"
+UNMANAGED_MESSAGE = "the object opts out of reconciliation"
+DRIFT_DISABLED_MESSAGE = "already deployed, and drift detection is disabled"
 DRIFTED = "Drifted"
-FINISHED_MESSAGE = "it finished with this text and removed itself"
+FINISHED_MESSAGE = "already finished with the same manifest and removed itself"
 MAX_REAPPLIES = 3
 """How often an object that others delete or change is written again before its step fails."""
 WRITTEN_STATES = frozenset({ItemState.GATING, ItemState.PASSED})
@@ -142,7 +142,7 @@ def _process_item(context: DecisionContext, run: ItemRun) -> None:
         case messages.CompareResult.RECREATE:
             _delete_item(context, run)
         case messages.CompareResult.IMMUTABLE:
-            message = "it differs from what lives in fields that cannot be changed"
+            message = "differs from the live object in immutable fields"
             _fail_item(context, run, messages.Failure("Immutable", message, final=True))
 
 
@@ -264,12 +264,12 @@ def handle_write_finished(context: DecisionContext, trigger: messages.WriteFinis
             run.step.pending_writes -= 1
             run.written, run.state = terminating, ItemState.GATING
         case ItemState.DELETING, _:
-            pass  # its end will be told
+            pass  # its end is reported later
         case ItemState.WRITING, messages.WrittenObject() as written:
             run.step.pending_writes -= 1
             _set_written(context, run, written)
         case _:
-            run.step.pending_writes -= 1  # the step has begun anew meanwhile
+            run.step.pending_writes -= 1  # the step was restarted in between
     _continue_step(context, run.step)
 
 
@@ -332,9 +332,8 @@ def handle_object_deleted(context: DecisionContext, trigger: messages.ObjectDele
     for run in context.rollout.items.get(trigger.object_ref, ()):
         if run.state is ItemState.DELETING and _is_compared_object(run, trigger.uid):
             if run.awaits_reply:
-                run.live_before = (
-                    None  # the answer comes next, and must not be taken for a later one's
-                )
+                # A reply is due, which must not be matched to a later deletion.
+                run.live_before = None
                 continue
             _handle_deleted(context, run)
             _continue_step(context, run.step)
@@ -401,11 +400,12 @@ def handle_verify_finished(context: DecisionContext, trigger: messages.VerifyFin
 def _handle_vanished(context: DecisionContext, run: ItemRun) -> None:
     step = run.step
     if step.is_final:
-        return  # it failed, and a hook may go then
+        return  # the step failed, and its hooks may be deleted
     if run.item.action is ItemAction.DELETE:
         context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
         settle_item(context, run, ItemState.PASSED)
         return
+    # The message of `gitops-engine/pkg/sync/sync_context.go` in Argo CD 3.6.
     _reapply(context, run, messages.Failure("Missing", "is missing, it might have been deleted"))
 
 
@@ -426,7 +426,7 @@ def _reapply(context: DecisionContext, run: ItemRun, failure: messages.Failure) 
         return
     ref = run.item.ref
     message = f"{ref} {failure.message}"
-    # What removes itself may be missed a few times; who changes our text goes on doing so.
+    # A vanished object is retried a few times; another writer would not stop.
     final = failure.reason == CHANGED and not step.semantics.retry.retries_gates
     step.failure = step.failure or messages.Failure(failure.reason, message, final, ref=ref)
     if step.semantics.settles_before_failing:

@@ -135,7 +135,7 @@ def _finish_unit(context: DecisionContext, unit: UnitRun) -> None:
     if unit.stop_reason:
         _abandon(context, unit)
     elif unit.needs_lease and unit.is_unstarted:
-        return  # there may be something to forget, though nothing is to be done
+        return  # its journal may still need cleaning up
     if unit.unfinished_steps:
         if not any(
             step.state in STARTED_STATES or _waits_for_children(step) for step in unit.steps

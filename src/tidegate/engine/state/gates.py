@@ -27,7 +27,7 @@ class GateDecision(StrEnum):
     OPENS = "opens"
     WAITS = "waits"
     PROBES = "probes"
-    """The object is healthy, but its service must be probed; the probe says what it waits for."""
+    """The object is healthy, but its service must be probed; the probe reports the reason."""
     FAILS = "fails"
 
 
@@ -47,9 +47,9 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
 
 
 OPEN = GateResult(GateDecision.OPENS)
-NO_VERDICT = GateResult(GateDecision.WAITS, "NoVerdict", "nothing is known of it yet")
-ABSENT = GateResult(GateDecision.WAITS, "Missing", "it is not there yet")
-PRESENT = GateResult(GateDecision.WAITS, "Present", "it is still there")
+NO_VERDICT = GateResult(GateDecision.WAITS, "NoVerdict", "health is unknown")
+ABSENT = GateResult(GateDecision.WAITS, "Missing", "does not exist yet")
+PRESENT = GateResult(GateDecision.WAITS, "Present", "still exists")
 
 
 def evaluate_gate(run: ItemRun, now: Ms) -> GateResult:
@@ -89,7 +89,7 @@ def _evaluate_awaited(run: ItemRun, semantics: Semantics, now: Ms) -> GateResult
     )
     if semantics.fenced and reports_generation and observed < run.health.generation:
         return GateResult(
-            GateDecision.WAITS, "NotObserved", "its controller has not seen its last change"
+            GateDecision.WAITS, "NotObserved", "its controller has not observed the last change"
         )
     if not verdict.is_checked and not semantics.uses_generic_health:
         return OPEN

@@ -194,9 +194,8 @@ def _keep_step(context: DecisionContext, new_step: StepRun, old_step: StepRun) -
     for new_item, old_item in zip(new_step.items, old_step.items, strict=True):
         new_item.copy_state(old_item)
     if not new_step.only_awaits:
-        new_step.unit.needs_refresh = (
-            new_step.unit.unit.policy.regenerates_during_rollout
-        )  # its first step has had its turn
+        # Its first step has already started.
+        new_step.unit.needs_refresh = new_step.unit.unit.policy.regenerates_during_rollout
     if new_step.is_final:
         new_step.unit.unfinished_steps -= 1
         new_step.unit.failed |= new_step.state is StepState.FAILED
@@ -212,7 +211,7 @@ def _clear(rollout: Rollout) -> dict[str, StepRun]:
 
 
 def _find_kept_steps(old_steps: dict[str, StepRun], plan: Plan) -> set[str]:
-    """Return the steps with equal id, digest and predecessors, all of which are kept as well."""
+    """Return the steps with equal id, digest and predecessors, all of which are also kept."""
     before: dict[str, set[str]] = {step.id: set() for step in plan.steps}
     for edge in plan.edges:
         before[edge.after].add(edge.before)

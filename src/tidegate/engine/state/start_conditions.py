@@ -75,7 +75,7 @@ def _is_in_window(context: DecisionContext, step: StepRun) -> bool:
         context,
         _reported_step(step),
         "Window",
-        f"the {closed_window.window.title} holds it",
+        f"the {closed_window.window.title} blocks it",
         closed_window.until,
     )
     return False
@@ -117,11 +117,11 @@ def _has_slot(context: DecisionContext, step: StepRun) -> bool:
     if slots.is_stuck:
         return False
     if slots.limit:
-        message = f"{slots.used} of {slots.limit} units of `{slots.group}` are under way"
+        message = f"{slots.used} of {slots.limit} units of `{slots.group}` are syncing"
         _emit_wait(context, step, "Slots", message)
     else:
         _watch_approval(context, unit)
-        _emit_wait(context, step, "Approval", f"`{slots.group}` goes on when somebody approves")
+        _emit_wait(context, step, "Approval", f"`{slots.group}` is waiting for approval")
     return False
 
 

@@ -17,7 +17,7 @@ from tidegate.model.units.release_history import RevisionOutcome
 from tidegate.model.units.semantics import ChildGates
 from tidegate.model.units.unit import UnitId
 
-SKIPPED_TEST_MESSAGE = "was not run: a test before it failed, which is ignored"
+SKIPPED_TEST_MESSAGE = "skipped: an earlier test failed, and test failures are ignored"
 
 
 def handle_rollout_started(context: DecisionContext, trigger: RolloutStarted) -> None:
@@ -81,7 +81,7 @@ def check_children_deadline(context: DecisionContext, step: StepRun) -> None:
     )
     first, *others = late_units
     more = f" and {len(others)} more" if others else ""
-    fail_step(context, step, Failure("Deadline", f"`{first}`{more} took too long"))
+    fail_step(context, step, Failure("Deadline", f"`{first}`{more} timed out"))
 
 
 def _delay_to_interval(context: DecisionContext, step: StepRun) -> None:
@@ -156,7 +156,10 @@ def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
     slots.queue.pop(unit.unit.id, None)
     unit.on_failure_steps = []
     failed_names = ", ".join(f"`{failed_unit}`" for failed_unit in slots.failed)
-    message = f"{failed_names} failed, and {slots.limit} of `{slots.group}` may be under way"
+    message = (
+        f"{failed_names} failed, and `{slots.group}` allows {slots.limit}"
+        f" unit{'s' if slots.limit != 1 else ''} at once"
+    )
     for step in unit.steps:
         if step.state is StepState.WAITING:
             context.set_step_state(step, StepState.SKIPPED, reason="Slots", message=message)
@@ -217,7 +220,7 @@ def fail_step(context: DecisionContext, step: StepRun, failure: Failure) -> None
     """Retry a step if that is useful; otherwise fail it and skip what waits for it."""
     retry, unit = step.semantics.retry, step.unit
     if unit.stop_reason:
-        return  # what is left of it is given up when nothing of it is under way
+        return  # the rest is abandoned when its running steps have ended
     if step.step.is_test and unit.unit.policy.ignore_test_failures:
         _ignore_failed_test(context, step, failure.message)
         return
@@ -254,7 +257,7 @@ def _ignore_failed_test(context: DecisionContext, step: StepRun, message: str) -
         run.state = ItemState.PASSED if run.state is ItemState.PASSED else ItemState.FAILED
     for other_step in step.unit.steps:
         other_step.is_noop |= other_step.step.is_test and other_step.state is StepState.WAITING
-    ignored_message = f"failed, which is ignored: {message}"
+    ignored_message = f"failed, but test failures are ignored: {message}"
     context.set_step_state(step, StepState.PASSED, reason=FAILURE_IGNORED, message=ignored_message)
     start_dependents(context, step)
 
@@ -279,7 +282,7 @@ def _retry(context: DecisionContext, step: StepRun, delay: Ms, failure: Failure)
     for retried in steps:
         for after in retried.after if retried.state is StepState.PASSED else ():
             if not is_independent_child(retried, after):
-                after.unmet_edges += 1  # of another unit, which may not have begun
+                after.unmet_edges += 1  # also in units that have not started
         reset_step(retried)
     free_idle_slot(context, step.unit)
     for retried in steps:
@@ -325,7 +328,7 @@ def _abandon_unit(context: DecisionContext, step: StepRun) -> None:
     """Skip the remaining steps of a unit whose remediation failed."""
     unit = step.unit
     unit.is_remediating, unit.on_failure_steps = False, []
-    message = f"`{step.step.id}`, which was to make good its failure, failed"
+    message = f"the remediation `{step.step.id}` failed"
     for waiting_step in unit.steps:
         if waiting_step.state is StepState.WAITING:
             context.set_step_state(
@@ -361,7 +364,7 @@ def reset_step(step: StepRun) -> None:
 
 def skip_dependents(context: DecisionContext, step: StepRun) -> None:
     """Skip the steps that wait for a step that will not pass."""
-    message = f"`{step.step.id}` comes before it and failed"
+    message = f"depends on `{step.step.id}`, which failed"
     pending = list(reversed(step.after))
     while pending:
         dependent = pending.pop()
@@ -409,7 +412,7 @@ def run_on_failure_steps(context: DecisionContext, step: StepRun) -> None:
     if step.semantics.retry.remediates_last and any(map(_has_remediation, failed_steps)):
         _start_on_failure_steps(context, waiting)
         return
-    message = "its last failure is left as it is" if has_failed else "nothing failed"
+    message = "the last failure is not remediated" if has_failed else "nothing failed"
     for on_failure_step in waiting:
         if on_failure_step.state is StepState.WAITING:
             context.set_step_state(
@@ -434,7 +437,7 @@ def settle_child(context: DecisionContext, step: StepRun) -> None:
 def finish_expanded(context: DecisionContext, parent: StepRun) -> None:
     """Pass or fail an expanding step when all of its expanded steps are final."""
     if parent.failed_child:
-        message = f"`{parent.failed_child}`, which it yielded, did not pass"
+        message = f"its step `{parent.failed_child}` did not pass"
         fail_step(context, parent, Failure("PartFailed", message, final=True))
     else:
         pass_step(context, parent)

@@ -130,7 +130,7 @@ def handle_status_read(context: DecisionContext, trigger: messages.StatusRead) -
         return
     step.is_reading_status, step.has_fresh_status = False, True
     if step.state is StepState.GATING:
-        step.next_check_at = None  # it was asked for out of turn
+        step.next_check_at = None  # the check is early
         check_gate(context, step)
     step.has_fresh_status = False
 
@@ -170,7 +170,7 @@ def check_gate(context: DecisionContext, step: StepRun) -> None:
 
 def _check_item(context: DecisionContext, run: ItemRun) -> None:
     if run.item.action is ItemAction.DELETE:
-        emit_wait(context, run, "Deleting", "it is being deleted")
+        emit_wait(context, run, "Deleting", "being deleted")
     elif not _needs_verification(context, run):
         _apply_result(context, run, evaluate_gate(run, context.now))
 
@@ -302,9 +302,9 @@ def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
     if (is_late or is_quiet) and not _has_fresh_status(context, step):
         return False
     if is_late:
-        return _fail_waiting(context, step, "Deadline", "took too long")
+        return _fail_waiting(context, step, "Deadline", "timed out")
     if is_quiet:
-        return _fail_waiting(context, step, "Quiet", "nothing happened for too long")
+        return _fail_waiting(context, step, "Quiet", "made no progress before the idle timeout")
     if quiet_limit:
         context.set_timer(Ms(step.changed_at + quiet_limit), step)
     return False

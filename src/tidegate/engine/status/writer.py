@@ -247,7 +247,7 @@ class StatusWriter:
                 tracker.is_missing = True
                 return
             if tracker.result != result or self._status_builder is None:
-                return  # the end is told by now
+                return  # the final status is already written
             unit_resource = object_body(live)
             progress = build_progress(self._context, self._rollout.units[name], tracker)
             patch = self._status_builder.build_patch(progress, unit_resource)
@@ -270,7 +270,7 @@ class StatusWriter:
                 self._record_failure(name, outcome)
                 return
             live = yield from self._read_resource(name, tracker)
-        self.unreported[name] = "others write it at the same time"
+        self.unreported[name] = "another client keeps changing it"
 
     def _update_parent(self, name: UnitId) -> None:
         """Schedule an update of the parent if its status includes the status of its children."""
@@ -337,7 +337,7 @@ class StatusWriter:
                 return
 
     def _record_failure(self, name: UnitId, outcome: messages.Outcome) -> None:
-        message = outcome.message if messages.is_error(outcome) else "the answer was not an object"
+        message = outcome.message if messages.is_error(outcome) else "the response is not an object"
         self.unreported[name] = sanitize(message)
 
 

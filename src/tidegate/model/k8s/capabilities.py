@@ -10,7 +10,7 @@ from tidegate.model.k8s.objects import Kind
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """Version and API versions of a cluster; empty where they are unknown."""
+    """Version and API versions of a cluster; empty if they are unknown."""
 
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
@@ -21,7 +21,7 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read_kube_version(body: bytes) -> str:
-    """Return the version in a `/version` response; empty where it has none."""
+    """Return the version in a `/version` response; empty if it has none."""
     try:
         return msgspec.json.decode(body, type=_Version).git_version
     except (msgspec.MsgspecError, RecursionError):

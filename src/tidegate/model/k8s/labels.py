@@ -71,7 +71,7 @@ def selector_matches(selector: Json, labels: Mapping[str, Json]) -> bool:
     An empty selector selects all.
     """
     equal = get_mapping(selector, "matchLabels")
-    # A server reads null in a map of texts as an empty text.
+    # The API server reads null in a string map as an empty string.
     if any(labels.get(key) != (value or "") for key, value in equal.items()):
         return False
     return all(

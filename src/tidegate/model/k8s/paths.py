@@ -33,7 +33,7 @@ def parse_path(text: str) -> tuple[PathStep, ...]:
     while position < len(text):
         match = _STEP.match(text, position)
         if match is None or (position == 0 and text.startswith(".")):
-            raise ValueError(f"`{text}` is no path")
+            raise ValueError(f"`{text}` is not a valid path")
         position = match.end()
         if match["index"]:
             steps.append(int(match["index"]))
@@ -42,7 +42,7 @@ def parse_path(text: str) -> tuple[PathStep, ...]:
         else:
             steps.append(match["name"] or match["quoted"])
     if not steps:
-        raise ValueError("a path is empty")
+        raise ValueError("the path is empty")
     return tuple(steps)
 
 

@@ -1,4 +1,4 @@
-"""Health of an object, as judged by a rule."""
+"""Health of an object, as a rule evaluates it."""
 
 from __future__ import annotations
 

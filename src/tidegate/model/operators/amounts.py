@@ -44,7 +44,7 @@ def parse_amount(text: str) -> tuple[AmountTerm, ...]:
     words = text.split()
     signs = ["+", *words[1::2]]
     if not len(words) % 2 or not _SIGNS.keys() >= set(signs):
-        raise ValueError(f"`{text}` is no amount")
+        raise ValueError(f"`{text}` is not a numeric expression")
     return tuple(
         _parse_term(_SIGNS[sign], word) for sign, word in zip(signs, words[::2], strict=True)
     )
@@ -56,7 +56,7 @@ def _parse_term(sign: int, word: str) -> AmountTerm:
         return AmountTerm(sign, (), int(operand))
     match = _TERM.fullmatch(operand)
     if match is None or not (fallback or "0").isdigit():
-        raise ValueError(f"`{word}` is no amount")
+        raise ValueError(f"`{word}` is not a numeric expression")
     path = parse_path(match["list"] or match["path"])
     return AmountTerm(sign, path, int(fallback or 0), match[1] or "", match["of"] or "")
 

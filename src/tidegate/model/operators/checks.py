@@ -74,4 +74,4 @@ def _compile_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise ValueError(f"`{text}` is no pattern: {error}") from None
+        raise ValueError(f"`{text}` is not a valid regular expression: {error}") from None

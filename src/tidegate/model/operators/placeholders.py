@@ -15,9 +15,9 @@ def placeholder_names(text: str) -> tuple[list[str], str]:
     """Return the placeholder names in order, and the syntax error, or an empty text."""
     names = _BRACES.findall(text)
     if "{" in (remaining := _BRACES.sub("", text)) or "}" in remaining:
-        return names, "has a brace without the other one"
+        return names, "has an unmatched brace"
     invalid = next((name for name in names if _NAME.fullmatch(name) is None), None)
-    return names, "" if invalid is None else "has no name between two braces"
+    return names, "" if invalid is None else "has no valid name between two braces"
 
 
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:

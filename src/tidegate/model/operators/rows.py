@@ -1,7 +1,8 @@
 """Knowledge about operators, as rows: kinds, dependencies, statuses and products.
 
-Several packages read the rows: the sandbox simulates them, `health` uses them to judge readiness,
-the graph uses them to find dependencies and producers. `${…}` in a text is filled from the object.
+Several packages read the rows: the sandbox simulates them, `health` uses them to evaluate
+readiness, the graph uses them to find dependencies and producers. `${…}` in a string is filled from
+the object.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class ReadinessBlocker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     Without such a Job, pods stay unready.
     """
     unless: tuple[str, ...] = ()
-    """Texts in arguments, variables or mounted ConfigMaps that make the pods ready at once."""
+    """Strings in arguments, variables or mounted ConfigMaps that make the pods ready at once."""
 
 
 class VerificationSource(StrEnum):
@@ -251,7 +252,8 @@ class ReferenceRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     at: tuple[str, ...]
     """Paths of the references. `[*]` matches all items, `*` all keys, `**` any depth.
 
-    The value there is `item` in the other texts. The last key of a path with `**` is a pattern.
+    The value at the path is `item` in the other strings. The last key of a path with `**` is a
+    pattern.
     """
     kind: str
     name: str = "${item.name}"

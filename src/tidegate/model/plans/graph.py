@@ -154,7 +154,7 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     is_certain: bool = True
     """Whether the edge is certain.
 
-    A guess is a word that is a host if such a Service exists.
+    A guess is a string that is a host name if such a Service exists.
     """
     location: Location | None = None
     """The location that declares the edge, usually that of `after`."""

@@ -32,7 +32,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = Phase.SYNC
     wave: int = 0
     hook_policies: tuple[HookPolicy, ...] | None = None
-    """When the hook is deleted. None if the object is no hook."""
+    """When the hook is deleted. None if the object is not a hook."""
     options: ObjectOptions = ObjectOptions()
     defined_kind: tuple[str, str] = ("", "")
     """The group and kind that a CRD defines. Empty for all other objects."""

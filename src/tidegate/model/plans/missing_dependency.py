@@ -34,7 +34,7 @@ class DependencyType(StrEnum):
     PART = "part"
     """A missing part of an existing object: a key, a port, ready pods."""
     TRUST_ROOT = "trust root"
-    """A Secret that is created by hand: a key, a token."""
+    """A Secret that is created manually: a key, a token."""
 
 
 NEVER_ASSUMED = frozenset(
@@ -91,7 +91,7 @@ def missing_title(dependency: MissingDependency) -> str:
             kinds = dict.fromkeys(kind.name for kind in dependency.kinds)
             return f"{ref.name} ({join_limited(kinds, len(kinds), MAX_MISSING_NAMES)})"
         case DependencyType.OPERATOR:
-            return f"whoever serves {format_kind_title(ref.kind.group, ref.kind.name)}"
+            return f"operator of {format_kind_title(ref.kind.group, ref.kind.name)}"
         case DependencyType.KIND:
             return f"{ref.kind.api_version}/{ref.kind.name}"
         case DependencyType.NAMESPACE:

@@ -21,7 +21,7 @@ from tidegate.model.units.unit import Strength, UnitId
 
 PLAN_VERSION = 2
 HOOK_FINALIZER = "argocd.argoproj.io/hook-finalizer"
-"""Argo CD's finalizer that keeps a hook until it is judged, even if its TTL has expired."""
+"""Argo CD's finalizer that keeps a hook until its health is known, even if its TTL has expired."""
 TEST_PHASE = "test"
 """The phase in which the tests of a release run."""
 
@@ -73,7 +73,7 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     recreates: bool = False
     """Whether it is deleted and created again if an immutable field differs."""
     hook: tuple[HookPolicy, ...] | None = None
-    """When the hook is deleted. None if the object is no hook."""
+    """When the hook is deleted. None if the object is not a hook."""
     generates_name: bool = False
     """Whether its name is generated when the rollout starts."""
     requires_confirmation: bool = False
@@ -84,7 +84,7 @@ class PlanItem(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether the steps after its step wait for it."""
     options: ObjectOptions = ObjectOptions()
     hidden_fields: tuple[FieldPath, ...] = ()
-    """Fields with values that must not be shown, although the object is no Secret."""
+    """Fields with values that must not be shown, although the object is not a Secret."""
 
 
 class Barrier(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -302,7 +302,7 @@ def digest_plan(fragment: PlanFragment) -> str:
 def public_digest(plan: Plan) -> str:
     """Return a digest of a plan that may be shown: secret values cannot be guessed from it.
 
-    It is the digest of the plan if there are no secrets, and else covers all but their manifests.
+    Without secrets it is the digest of the plan, otherwise it covers all other manifests.
     """
     confidential = {step.id for step in plan.steps if any(map(is_confidential, step_items(step)))}
     if not confidential:

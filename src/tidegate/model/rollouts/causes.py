@@ -47,14 +47,14 @@ def explain_evidence(
 
 def _missing_message(progress: RolloutProgress, missing: MissingRef) -> str:
     if not missing.producers:
-        return f"{missing.ref} is not there, and nothing in the plan makes it"
+        return f"{missing.ref} not found, and nothing in the plan creates it"
     producer = missing.producers[0]
     producer_text = (
-        "the plan brings it" if producer.ref == missing.ref else f"{producer.ref} would make it"
+        "the plan contains it" if producer.ref == missing.ref else f"{producer.ref} creates it"
     )
     if producer.ref != missing.ref and producer.relation is StepRelation.BEFORE:
-        producer_text = f"{producer.ref} has not made it"
-    return f"{missing.ref} is not there; {producer_text}, {_producer_location(progress, producer)}"
+        producer_text = f"{producer.ref} has not created it"
+    return f"{missing.ref} not found; {producer_text} {_producer_location(progress, producer)}"
 
 
 def _producer_location(progress: RolloutProgress, producer: ProducerRef) -> str:
@@ -123,7 +123,7 @@ def failing_objects(progress: RolloutProgress) -> list[ClusterRef]:
 
 
 def refused_objects(progress: RolloutProgress) -> list[ClusterRef]:
-    """Return the objects that the cluster would refuse, each once."""
+    """Return the objects that the cluster would reject, each once."""
     objects = (_refused_object(progress, note) for note in progress.refused[:MAX_REFUSED])
     return list(dict.fromkeys(cluster_ref for cluster_ref in objects if cluster_ref is not None))
 
@@ -140,9 +140,9 @@ def pending_waits(progress: RolloutProgress) -> list[tuple[StepProgress, GateWai
 
 
 def failing_object(step: StepProgress) -> ClusterRef | None:
-    """Return the object of a step because of which it failed; None if that is not one of its own.
+    """Return the object of a step that made it fail; None if it is an object of another step.
 
-    All steps of a unit fail because of one object that the cluster refuses.
+    One object that the cluster rejects makes all steps of its unit fail.
     """
     ref = step.failed_object
     is_own = ref in step.refs or ref in step.object_results or ref in step.waits
@@ -156,7 +156,7 @@ CRASH_LOOP = "CrashLoopBackOff"
 
 
 def find_cause(evidence: Evidence) -> str:
-    """Return the most likely cause why an object is not ready; empty where none is known."""
+    """Return the most likely cause why an object is not ready; empty if none is known."""
     return next(_causes(evidence), "")
 
 
@@ -173,7 +173,7 @@ def _causes(evidence: Evidence) -> Iterator[str]:
         if event.is_warning and event.reason not in COMMON_WARNINGS
     ]
     yield from (f"{event.reason}: {event.message}" for event in reversed(warnings))
-    yield from (f"{missing.ref} is not there" for missing in evidence.missing)
+    yield from (f"{missing.ref} not found" for missing in evidence.missing)
 
 
 def _container_message(container: ContainerFailure) -> str:
@@ -182,5 +182,5 @@ def _container_message(container: ContainerFailure) -> str:
     message = (
         f": {container.message}" if container.message and container.reason != CRASH_LOOP else ""
     )
-    log_line = f"; it printed: {container.log[-1]}" if container.log else ""
+    log_line = f"; last log line: {container.log[-1]}" if container.log else ""
     return f"container {container.name}: {container.reason}{code}{message}{log_line}"

@@ -46,9 +46,9 @@ class StepRelation(StrEnum):
     """Position of a step relative to the step that failed."""
 
     BEFORE = "before this step"
-    SAME_STEP = "in this same step"
-    PARALLEL = "beside this step"
-    AFTER = "behind this step"
+    SAME_STEP = "in this step"
+    PARALLEL = "in parallel with this step"
+    AFTER = "after this step"
 
 
 class ProducerRef(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,9 +54,9 @@ class GateWait(msgspec.Struct, frozen=True, gc=False):
     reason: str
     message: str
     deadline: Ms
-    """When the gate gives up; 0 where unknown."""
+    """When the gate times out; 0 if unknown."""
     cause: str = ""
-    """Why the object is not ready, where known."""
+    """Why the object is not ready, if known."""
     log_lines: tuple[str, ...] = ()
     """Last log lines of the pods of the object."""
 
@@ -124,7 +124,7 @@ class StepProgress(msgspec.Struct):
 
     @property
     def deadline(self) -> Ms:
-        """When the gate gives up; 0 where unknown."""
+        """When the gate times out; 0 if unknown."""
         return max((wait.deadline for wait in self.waits.values()), default=Ms(0))
 
     @property
@@ -150,7 +150,7 @@ class RolloutProgress:
         self.unproven: list[ObjectNote] = []
         self.refused: list[ObjectNote] = []
         self.preflight_refusals: list[Event] = []
-        """Events about objects that the cluster refused before the first step."""
+        """Events about objects that the cluster rejected before the first step."""
         self.unconfirmed_prunes: dict[Ref, None] = {}
         """Objects that are not pruned because pruning needs a confirmation."""
         self.unmanaged: dict[Ref, None] = {}
@@ -181,7 +181,7 @@ class RolloutProgress:
                 existing.refs = _step_refs(step)
 
     def step_title(self, step: StepProgress) -> str:
-        """Return the name of a step, with its unit where there are several."""
+        """Return the name of a step, with its unit if there are several."""
         unit = self.unit_name(step.unit)
         return f"{unit} {step.name}" if unit else step.name
 

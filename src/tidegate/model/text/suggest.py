@@ -12,7 +12,7 @@ SIMILARITY_CUTOFF = 0.8
 def closest_match(name: str, known: Iterable[str]) -> str:
     """Return the closest known name. Returns an empty text if none is close enough.
 
-    Names with different digits are different names: `team-1` is no misspelling of `team-2`.
+    Names with different digits are different names: `team-1` is not a misspelling of `team-2`.
     """
     digits = _digits(name)
     candidates = sorted(

@@ -42,7 +42,7 @@ class ValuesFile(msgspec.Struct, frozen=True, tag="file", gc=False):
 class ValuesText(msgspec.Struct, frozen=True, tag="text", gc=False):
     """Values as YAML text.
 
-    Helm merges all documents of a file. Of other texts it reads the first.
+    Helm merges all documents of a file. Of other values it reads the first document.
     """
 
     text: str
@@ -116,7 +116,7 @@ class LookupResult(msgspec.Struct, frozen=True, gc=False):
     body: str = "{}"
 
     def __repr__(self) -> str:
-        # It may be a Secret.
+        # The body may be a Secret.
         return f"LookedUp({self.status})"
 
 
@@ -177,7 +177,7 @@ class ChartRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="rel
     """
 
     def __repr__(self) -> str:
-        # Values may be secret, and what is printed ends in logs.
+        # Values may be secret, and printed text ends up in logs.
         return f"Release({self.name}, chart={self.chart})"
 
 

@@ -110,7 +110,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     apply_out_of_sync_only: bool = False
     """Whether objects that are in sync are not waited for."""
     fail_on_shared_resource: bool = False
-    """Whether objects of another unit are rejected instead of taken over."""
+    """Whether objects of another unit are rejected instead of adopted."""
     delete_contents: bool = False
     """Whether deleting a namespace or CRD may delete objects of other owners."""
     allow_empty: bool = False
@@ -184,7 +184,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.instance_label if self.labels_only else ""
 
 
-def with_force(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - it is all that is said
+def with_force(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - the only argument
     """Return the policy, with forced recreation of objects if `forces` is set."""
     options = policy.object_options
     if not forces or options.force:

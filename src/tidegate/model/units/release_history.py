@@ -102,7 +102,7 @@ class ReleaseContents(msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
 
     def __repr__(self) -> str:
-        # Values may be secret, and what is printed ends in logs.
+        # Values may be secret, and printed text ends up in logs.
         return "ReleaseSheet()"
 
 
@@ -187,7 +187,7 @@ class ReleaseActionSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
     remediation: ReleaseAction | None = None
     """The remediation of a failure. None leaves the failed revision."""
     ignore_test_failures: bool = False
-    """Whether failed tests are reported, but are no failure."""
+    """Whether failed tests are reported, but ignored."""
     cleanup_on_fail: bool = False
     """Whether to delete the objects that a failed action created."""
 

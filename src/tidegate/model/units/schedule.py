@@ -62,7 +62,7 @@ class CronSchedule(NamedTuple):
             later = self._next_candidate(local)
             if later is None:
                 return Ms(int(local.timestamp()) * SECOND)
-            # A clock that is set forward leaves out hours: never go back behind where we are.
+            # Hours are skipped when the clock is set forward: never go back in time.
             candidate = max(later.astimezone(UTC), candidate + timedelta(seconds=1))
         return None
 
@@ -73,7 +73,7 @@ class CronSchedule(NamedTuple):
             return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
         if not self._matches_day(local):
             return midnight + timedelta(days=1)
-        # Hours and minutes are counted in real time, as a clock that is set would show them.
+        # Hours and minutes are counted in UTC, so clock changes are handled.
         real = local.astimezone(UTC)
         if local.hour not in self.hour.values:
             return real + timedelta(minutes=60 - local.minute, seconds=-local.second)

@@ -71,7 +71,7 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True):
     dependency_interval: Ms
     """The interval at which a unit checks its dependencies."""
     uses_generic_health: bool
-    """Whether kinds without a health rule are judged by the generic rule."""
+    """Whether the generic rule applies to kinds without a health rule."""
     settle_time: Ms
     """How long Degraded must last until it counts."""
     status_wait: Ms

@@ -70,7 +70,7 @@ class ChartSource(msgspec.Struct, frozen=True, order=True, tag="chart"):
     repository: str
     chart: str
     version: str = ""
-    """The version or range. Empty for the latest version that is no prerelease."""
+    """The version or range. Empty for the latest version that is not a prerelease."""
     shares_credentials: bool = False
     """Whether credentials are also sent to other hosts in the index of the repository."""
     plain_http: bool = False

@@ -2,6 +2,8 @@
 
 A window is active for its duration after each time of its schedule. The schedule is evaluated in
 the local time of its time zone, with the UTC offset of the time in question.
+
+Like `CanSync` of `SyncWindows` in `pkg/apis/application/v1alpha1/types.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations

@@ -17,5 +17,5 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     ref: Ref
     is_hook: bool
     status: str = ""
-    """Status in the cluster; empty where the object does not exist."""
+    """Status in the cluster; empty if the object does not exist."""
     finished: Ms | None = None

@@ -35,7 +35,7 @@ class AssumedDependency(msgspec.Struct, frozen=True):
     needed_by: tuple[str, ...]
     location: Location | None = None
     is_trust_root: bool = False
-    """Whether the dependency is created by hand, such as a key."""
+    """Whether the dependency is created manually, such as a key."""
 
 
 class LintReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +86,7 @@ def unchecked_message(unchecked: Iterable[UncheckedInput]) -> str:
     count = len([*unchecked])
     if not count:
         return ""
-    things = "one thing is" if count == 1 else f"{count} things are"
-    return (
-        f"{things} not known, and nothing is said of it: what it would bring counts as there,"
-        " and what is wrong in it is not found"
+    inputs = (
+        "1 input is unavailable; its" if count == 1 else f"{count} inputs are unavailable; their"
     )
+    return f"{inputs} objects are assumed to exist and were not checked"

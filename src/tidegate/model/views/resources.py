@@ -19,7 +19,7 @@ class ResourceRow(msgspec.Struct, frozen=True):
     """Whether the object is no longer in Git."""
     phase: str = ""
     hook: str = ""
-    """Hook type; empty if the object is no hook."""
+    """Hook type; empty if the object is not a hook."""
     hook_result: str = ""
     """Result of the last run of the hook."""
     detail: str = ""

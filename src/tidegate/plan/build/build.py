@@ -1,4 +1,4 @@
-"""Build a plan from units and their manifests."""
+"""Building of a plan from units and their manifests."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def _unit_steps(
         set_gates(group_steps, planned, child_keys), manifests_by_step, planned, dependents
     )
     if unit.policy.regenerates_during_rollout and not steps:
-        steps = [end_step(planned)]  # by then it may bring something
+        steps = [end_step(planned)]  # it may have objects by then
     awaited = dependency_items(unit, provided)
     return [
         *([await_step(planned, AWAIT_STAGE, awaited)] if awaited else ()),
@@ -309,8 +309,8 @@ def _dependencies_by_unit(
         dependencies[name] = unit_dependencies(unit)
         for dependency in unit.dependencies:
             if dependency.unit is not None and dependency.unit not in units:
-                problem = f"`{name}` depends on `{dependency.unit}`, which is not there"
-                hint = "correct the name in `dependsOn`, or add that unit"
+                problem = f"`{name}` depends on `{dependency.unit}`, which does not exist"
+                hint = f"correct the name in `dependsOn`, or add `{dependency.unit}`"
                 raise PlanError("plan.unknown", problem, location=dependency.location, hint=hint)
     return dependencies
 
@@ -334,5 +334,5 @@ def _index_by_id(chains: Iterable[Iterable[Step]]) -> dict[str, Step]:
 
 
 def _duplicate_error(name: str) -> PlanError:
-    problem = f"two units, or steps of them, are called `{name}`"
-    return PlanError("plan.duplicate", problem, hint="give one of the units another name")
+    problem = f"duplicate unit or step name `{name}`"
+    return PlanError("plan.duplicate", problem, hint="rename one of the units")

@@ -78,7 +78,7 @@ def filter_items(step: Step, should_keep: Callable[[PlanItem], bool]) -> Step | 
     filtered = (tuple(item for item in batch if should_keep(item)) for batch in step.batches)
     batches = tuple(batch for batch in filtered if batch)
     if batches == step.batches:
-        return step  # joints stay: without them each unit before one would lead to each behind
+        return step  # keep joints: they avoid an edge for each pair of units
     if not batches:
         return None
     return msgspec.structs.replace(

@@ -155,12 +155,12 @@ def _cycle_error(cycle: Iterable[UnitId], locations: Sequence[Location] = ()) ->
     if unit_problem:
         problem = f"{units[0]} {unit_problem}"
     else:
-        chain = sanitize(" waits for ".join([*units, units[0]]))
+        chain = sanitize(" → ".join([*units, units[0]]))
         problem = f"units wait for each other: {chain}"
     hint = "remove one of these dependencies"
     if len(locations) > 1:
         more = ", …" if len(locations) > MAX_LOCATIONS else ""
-        hint += f"; others are at {', '.join(map(str, locations[1:MAX_LOCATIONS]))}{more}"
+        hint += f"; the others are at {', '.join(map(str, locations[1:MAX_LOCATIONS]))}{more}"
     location = locations[0] if locations else None
     error = PlanError("plan.cycle", problem, location=location, hint=hint)
     error.unit_problem = unit_problem

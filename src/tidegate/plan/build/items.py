@@ -29,7 +29,7 @@ def make_item(
 ) -> PlanItem:
     """Return the item for a manifest in a phase.
 
-    `with_finalizer`: a hook gets a finalizer that keeps it in the cluster until it is judged.
+    `with_finalizer`: a hook gets a finalizer that keeps it until its health is known.
     """
     body: JsonObject = msgspec.json.decode(manifest.body)
     kind = manifest.ref.kind
@@ -72,7 +72,7 @@ def _applied_body(manifest: Manifest, body: JsonObject, *, with_finalizer: bool)
 
 
 def with_hook_finalizer(body: JsonObject) -> JsonObject:
-    """Return a hook with the finalizer that keeps it until it is judged."""
+    """Return a hook with the finalizer that keeps it until its health is known."""
     metadata = get_mapping(body, "metadata")
     finalizers = get_list(metadata, "finalizers")
     if HOOK_FINALIZER in finalizers:

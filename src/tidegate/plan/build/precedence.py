@@ -131,7 +131,7 @@ def _split_step(step: Step, pairs: list[ObjectPair], delayed: Collection[Cluster
         return [step]
     ordered, cycle = topological_sort(object_refs, inner_pairs)
     if cycle:
-        chain = " waits for ".join(f"`{cycle_ref.ref}`" for cycle_ref in (*cycle, cycle[0]))
+        chain = " → ".join(f"`{cycle_ref.ref}`" for cycle_ref in (*cycle, cycle[0]))
         raise PlanError("plan.cycle", f"objects wait for each other: {sanitize(chain)}")
     predecessors: dict[ClusterRef, list[ClusterRef]] = {}
     for before, dependent in inner_pairs:

@@ -35,7 +35,7 @@ def group_by_stage(
 ) -> list[StepGroup]:
     """Return the steps of a unit in order, without stages that have no objects.
 
-    Kinds in `first` come before the rest. They are no step of their own, because nothing waits for
+    Kinds in `first` come before the rest. They are not a separate step, because nothing waits for
     them.
     """
 

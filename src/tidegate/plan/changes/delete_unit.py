@@ -74,7 +74,7 @@ def build_deletion(
             unit, [candidate for candidate in deleted if not is_crd(candidate.ref.kind)]
         )
     steps = (*pre_delete, *deletions, *post_delete)
-    policy = msgspec.structs.replace(unit.policy, prune=False)  # what stays has not left Git
+    policy = msgspec.structs.replace(unit.policy, prune=False)  # kept objects are still in Git
     planned_unit = msgspec.structs.replace(
         unit, digest=_hooks_digest((*pre_delete, *post_delete)), policy=policy
     )

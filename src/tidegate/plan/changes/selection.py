@@ -71,8 +71,8 @@ def select_refs(refs: Iterable[Ref], texts: Iterable[str]) -> frozenset[Ref]:
     excluded = [selector for selector in selectors if selector.is_excluded]
     for selector in included:
         if not any(selector.matches(ref) for ref in known):
-            problem = f"there is no object `{sanitize(selector.text)}` in the plan"
-            hint = "see `tidegate plan` for those there are; hooks cannot be chosen"
+            problem = f"object `{sanitize(selector.text)}` is not in the plan"
+            hint = "list the objects with `tidegate plan`; hooks cannot be selected"
             raise PlanError("plan.selection", problem, hint=hint)
     candidates = (ref for ref in known if not any(selector.matches(ref) for selector in excluded))
     return frozenset(
@@ -86,7 +86,7 @@ def parse_selector(text: str) -> ResourceSelector:
     """Parse a selector. Raises UsageError if it is invalid."""
     group, *parts = text.removeprefix("!").split(":", 2)
     if len(parts) != 2 or not all(parts):  # noqa: PLR2004 - kind and name
-        problem = f"`{sanitize(text)}` does not name an object"
+        problem = f"`{sanitize(text)}` is not a resource selector"
         raise UsageError("usage.selection", problem, hint=SYNTAX_HINT)
     kind, qualified_name = parts
     namespace, _, name = qualified_name.rpartition("/")

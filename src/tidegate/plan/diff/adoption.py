@@ -110,7 +110,7 @@ def adoption_patch(
             "/metadata/managedFields",
             [_merge_entries(live, manager, [*our_entries, *adopted_entries]), *other_entries],
         ),
-        # Replaced and not tested: then the server says conflict, and not that the patch is wrong.
+        # Replace without a test operation: the server then returns Conflict, not Invalid.
         _replace_operation(
             "/metadata/resourceVersion", get_text(live, "metadata", "resourceVersion")
         ),

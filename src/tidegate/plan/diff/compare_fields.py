@@ -63,7 +63,7 @@ class FieldComparison:
         self.changes_ownership = False
         self._other_fields = other_fields
         self._is_builtin = is_builtin
-        # The schemas in a definition may use any name, so names say nothing there.
+        # Schemas in a CRD may use any field name, so names have no meaning there.
         self._is_crd = is_crd
 
     def compare_fields(
@@ -88,7 +88,7 @@ class FieldComparison:
             ):
                 self.changes_ownership = self.changes_ownership or owned is None
             elif owned and isinstance(value, dict) and isinstance(live_value, dict):
-                # Somebody owns what is inside, so it is no one piece.
+                # Managers own fields below it, so it is not atomic.
                 self.compare_fields(value, live_value, owned, (path, name), name)
             else:
                 self._compare_value(value, live_value, owned, (path, name), parent)
@@ -155,8 +155,9 @@ class FieldComparison:
         path: tuple[LinkedPath, PathStep],
         siblings: JsonObject,
     ) -> None:
-        """Compare a value that is no longer desired: removed, unless others own it or it is a
-        default.
+        """Compare a value that is not desired any more.
+
+        It is removed, unless another manager owns it or it is a default.
         """
         self.changes_ownership = True
         name, parent = field_name(path), field_name(path[0])
@@ -164,7 +165,7 @@ class FieldComparison:
             return
         if self._is_default(live, path, parent, siblings):
             return
-        # Of a mapping the fields are told one by one, of an item of a list that it goes.
+        # Report a mapping field by field, but a list item as one.
         is_removed_whole = not owned or (SELF in owned and not isinstance(path[1], str))
         if is_removed_whole and not self._other_fields_at(path):
             self.differences.append(FieldDifference(path, live, None))

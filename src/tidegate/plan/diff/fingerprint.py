@@ -71,7 +71,7 @@ def _collect_values(
         if not inner and not other_fields:
             values.append(live_value)
         elif not inner:
-            # What we applied empty may hold what is theirs.
+            # A field that we applied empty may contain fields of other managers.
             values.append(None if any(fields_below(other_fields, element)) else live_value)
         elif type(live_value) is dict:
             _collect_values(

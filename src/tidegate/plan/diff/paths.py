@@ -24,7 +24,7 @@ class SetValue(NamedTuple):
 
 
 class FieldDifference(NamedTuple):
-    """A value that an apply would change. None stands for no value."""
+    """A value that an apply would change. None means no value."""
 
     path: LinkedPath
     before: Json

@@ -1,8 +1,8 @@
 """Difference between a live object and the result of a full replacement by the desired one.
 
-A replacement removes everything that is not desired, whoever owns it. Fields that servers and
-controllers set come back and are not removed again and again: once an object was replaced, only
-fields that users and other appliers added since then count as extra.
+A replacement removes everything that is not desired, no matter which manager owns it. Fields that
+servers and controllers set come back and are not removed again and again: once an object was
+replaced, only fields that users and other appliers added since then count as extra.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def compare_replacement(
         return Difference(action=DiffAction.CREATE)
     entries, was_replaced = managed_entries(live), fingerprint.startswith(REPLACED_PREFIX)
     if not entries and not was_replaced:
-        # Somebody has wiped out who owns what: what would go cannot be told.
+        # The managed fields were cleared: which fields would be removed is unknown.
         return Difference(action=DiffAction.REPLACE)
     removed_fields: Fields = {}
     other_fields: list[Fields] = []

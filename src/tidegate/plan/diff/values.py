@@ -22,7 +22,7 @@ def word_set(text: str) -> frozenset[str]:
 
 MAX_LENGTH = 80
 CONTEXT_LENGTH = 20
-"""Number of characters of two long texts that are shown before they differ."""
+"""Number of characters of two long strings that are shown before they differ."""
 QUANTITY_MAPS = word_set(
     "capacity default defaultRequest hard limits max maxLimitRequestRatio min overhead "
     "podFixed requests"
@@ -86,7 +86,7 @@ def _without_line_breaks(value: Json) -> Json:
 
 
 def format_pair(before: Json, after: Json) -> tuple[str, str]:
-    """Return two values in short form; two long texts are shown where they differ."""
+    """Return two values in short form; two long strings are shown where they differ."""
     old, new = _format_value(before), _format_value(after)
     if len(old) > MAX_LENGTH and len(new) > MAX_LENGTH:
         start = _first_difference(old, new) - CONTEXT_LENGTH
@@ -96,7 +96,7 @@ def format_pair(before: Json, after: Json) -> tuple[str, str]:
 
 
 def _first_difference(first: str, second: str) -> int:
-    """Return the index at which two texts differ."""
+    """Return the index at which two strings differ."""
     pairs = enumerate(zip(first, second, strict=False))
     return next(
         (index for index, (first_char, second_char) in pairs if first_char != second_char),

@@ -1,7 +1,7 @@
 """Order of steps as the timestamps of objects in a cluster show it.
 
-All timestamps are whole seconds of the cluster's clock, so that two in one second decide nothing.
-Only the last change of an object is known: if it changed after the rollout, it is no evidence.
+All timestamps are whole seconds of the cluster's clock, so two in the same second prove nothing.
+Only the last change of an object is known: a change after the rollout is not evidence.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ObservedOrder:
         for edge in head.edges:
             predecessors.setdefault(edge.after, []).append(edge.before)
         self._readiness: dict[str, _Readiness] = {}
-        for step in head.steps:  # those before a joint come before it
+        for step in head.steps:  # a joint is ready when its predecessors are
             readiness = _Readiness()
             for predecessor in predecessors.get(step.id, ()) if not step.objects else ():
                 readiness = readiness.merged_with(self._readiness.get(predecessor, _Readiness()))
@@ -94,7 +94,7 @@ class ObservedOrder:
         before_evidence = latest(readiness.final, readiness.revocable)
         if before_evidence is None:
             return _with_state(
-                pair, PairState.UNPROVEN, "nothing that it waited for is there to be seen"
+                pair, PairState.UNPROVEN, "no object of the earlier step shows when it was ready"
             )
         since = self._rollout_start(before_evidence.unit, after.unit)
         after_evidence = self.first_write(after, since)
@@ -116,13 +116,17 @@ class ObservedOrder:
                 )
         if _whole_seconds(after_evidence.at) == _whole_seconds(before_evidence.at):
             return _with_state(
-                pair, PairState.UNPROVEN, "both are of one second", before_evidence, after_evidence
+                pair,
+                PairState.UNPROVEN,
+                "both timestamps are in the same second",
+                before_evidence,
+                after_evidence,
             )
         return _with_state(pair, PairState.RESPECTED, "", before_evidence, after_evidence)
 
     def _violation_state(self, since: Ms | None, *, is_conclusive: bool) -> tuple[PairState, str]:
         if since is None:
-            return PairState.UNPROVEN, "nothing says that they are of one rollout"
+            return PairState.UNPROVEN, "unknown whether both belong to the same rollout"
         if is_conclusive:
             return PairState.VIOLATED, ""
         has_record = self._inputs.passed_at is not None
@@ -161,9 +165,8 @@ class ObservedOrder:
     def _write_evidence(self, step: RunStep, since: Ms | None) -> Iterator[OrderEvidence]:
         for run_object, observed in self._observed(step):
             is_first = self._first_steps[ClusterRef(step.cluster, run_object.ref)] == step.id
-            if (
-                run_object.action not in WRITE_ACTIONS or not is_first
-            ):  # a namespace may be brought by several
+            # Several units may contain a namespace: only the first one counts.
+            if run_object.action not in WRITE_ACTIONS or not is_first:
                 continue
             if since is None or _whole_seconds(observed.created_at) >= _whole_seconds(since):
                 yield self._evidence(step, run_object, observed.created_at)
@@ -186,10 +189,12 @@ class ObservedOrder:
         return OrderEvidence(at, step.id, step.unit, object_ref, event, creator)
 
 
-NOT_WRITTEN = PairState.IDLE, "nothing was written behind it"
-NOT_OBSERVED = PairState.UNPROVEN, "nothing that waited is there to be seen"
-CHANGED_SINCE = "what was waited for has turned since"
-MAYBE_CHANGED_SINCE = "what was waited for may have turned since; a run record would tell"
+NOT_WRITTEN = PairState.IDLE, "the later step wrote nothing in this rollout"
+NOT_OBSERVED = PairState.UNPROVEN, "no object of the later step shows when it was written"
+CHANGED_SINCE = "the readiness of the earlier step changed after its gate opened"
+MAYBE_CHANGED_SINCE = (
+    "the readiness of the earlier step may have changed since; only a run record can prove it"
+)
 
 
 def _whole_seconds(time: Ms) -> int:

@@ -1,4 +1,4 @@
-"""Paths with several things to render, and no way to choose one of them."""
+"""Findings and errors about charts, overlays and directories that PATH does not select."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def find_nested(scan: RepositoryScan, repositories: Iterable[str] = ()) -> list[
 
 
 def nested_findings(paths: Iterable[str]) -> list[Finding]:
-    """Return the notes that these directories are not part of the directory around them."""
+    """Return the notes about directories that are not part of their parent directory."""
     return [
         Finding(
             code="units.not-included",
             severity=Severity.NOTE,
-            message=f"`{path}` is a thing of its own, and no part of this directory",
+            message=f"`{path}` is not part of this directory",
             location=Location(path),
-            reason="it is an overlay or a chart, and nothing here names it",
-            fix="point at it to look at it",
+            reason="it is a separate overlay or chart that no file in this directory references",
+            fix=f"pass `{path}` as PATH to check it",
         )
         for path in paths
     ]
@@ -59,10 +59,10 @@ def unused_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> lis
         Finding(
             code="units.not-included",
             severity=Severity.NOTE,
-            message=f"no unit here deploys {named}{more}",
+            message=f"no unit in this repository deploys {named}{more}",
             location=Location(unused[0]),
-            reason="the units are those that charts here make",
-            fix="point at what is missing to look at it",
+            reason="charts in this repository create all units",
+            fix="pass one of these directories as PATH to check it",
         )
     ]
 
@@ -74,10 +74,10 @@ def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) ->
         Finding(
             code="units.not-included",
             severity=Severity.NOTE,
-            message=f"the chart `{chart}` makes units, and no unit here deploys it",
+            message=f"chart `{chart}` creates units, but no unit in this repository deploys it",
             location=Location(f"{chart}/{CHART_FILE}" if chart != "." else CHART_FILE),
-            reason="who does, and with which values, is written elsewhere",
-            fix="point at it to look at what it makes",
+            reason="the unit that deploys it, and its values, are defined elsewhere",
+            fix=f"pass `{chart}` as PATH to check the units that it creates",
         )
         for chart in scan.unit_charts
         if chart not in used
@@ -87,7 +87,7 @@ def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) ->
 def require_single_target(
     path_or_url: str, scan: RepositoryScan, repositories: Iterable[str] = ()
 ) -> None:
-    """Raise RenderError where PATH contains several things to render."""
+    """Raise RenderError if PATH contains several things to render."""
     candidates = find_nested(scan, repositories)
     if not candidates:
         return
@@ -96,8 +96,6 @@ def require_single_target(
     names = [posixpath.join(path_or_url, path.removeprefix(start)) for path in candidates]
     named = ", ".join(f"`{name}`" for name in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    problem = (
-        f"`{path_or_url}` holds several things to render, and nothing says which of them is meant"
-    )
-    hint = f"point at one of: {named}{more}"
+    problem = f"`{path_or_url}` contains several things to render"
+    hint = f"set PATH to one of: {named}{more}"
     raise RenderError("render.ambiguous", problem, location=Location(path_or_url), hint=hint)

@@ -63,7 +63,7 @@ from tidegate.workspace.rendering.sources import decode_data
 CLUSTER_LABEL = ("argocd.argoproj.io/secret-type", "cluster")
 """Label of a Secret that registers a cluster."""
 CLUSTER_SECRET_MARKER, ARGOCD_CM_MARKER = b"argocd.argoproj.io/secret-type", b"argocd-cm"
-"""What is in the text of files with clusters, and with settings."""
+"""Patterns in files with clusters, and with settings."""
 GLOBBING_SETTING = "applicationsetcontroller.enable.new.git.file.globbing"
 PROGRESSIVE_SYNCS_SETTING = "applicationsetcontroller.enable.progressive.syncs"
 HEAD_REVISIONS = frozenset({"", "HEAD"})
@@ -98,7 +98,7 @@ async def list_nothing(
 
 @dataclass
 class AppSetExpander:
-    """Expands the ApplicationSets of one run, each once."""
+    """Expansion of the ApplicationSets of one run, each once."""
 
     context: RenderContext
     scan: RepositoryScan
@@ -311,8 +311,8 @@ def _failure_finding(appset: ApplicationSet, error: TidegateError) -> Finding:
     finding = Finding(
         code="appset.failed",
         severity=Severity.ERROR,
-        message=f"what ApplicationSet `{appset.namespace}/{appset.name}` generates is not known:"
-        f" {error.problem}",
+        message=f"cannot generate the Applications of ApplicationSet"
+        f" `{appset.namespace}/{appset.name}`: {error.problem}",
         location=appset.location.with_field("spec.generators"),
         reason=f"at {error.location}" if error.location else "",
         fix=error.hint,

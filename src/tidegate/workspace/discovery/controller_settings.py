@@ -83,9 +83,9 @@ def settings_findings(settings: dict[str, ControllerSetting]) -> list[Finding]:
         Finding(
             code="units.settings",
             severity=Severity.NOTE,
-            message=f"settings of the controllers: {', '.join(shown[:MAX_NAMED_SETTINGS])}{more}",
+            message=f"controller settings in use: {', '.join(shown[:MAX_NAMED_SETTINGS])}{more}",
             location=listed[0].location,
-            reason="all other settings are taken at their defaults",
+            reason="all other settings have their defaults",
         )
     ]
 
@@ -115,14 +115,14 @@ def _rules_finding(rules: LuaRules) -> Finding:
     names = [f"`{sanitize(name)}`" for name in rules.named]
     more = f" and {len(names) - MAX_NAMED_RULES} more" if len(names) > MAX_NAMED_RULES else ""
     gates_children = rules.find(*APPLICATION) is not None
-    reason = "by that for Applications, a parent waits for its children" if gates_children else ""
+    reason = "so waves of a parent Application wait for its children" if gates_children else ""
     return Finding(
         code="argo.health-rules",
         severity=Severity.NOTE,
-        message=f"scripts of the repository judge {', '.join(names[:MAX_NAMED_RULES])}{more}",
+        message=f"using custom health checks for {', '.join(names[:MAX_NAMED_RULES])}{more}",
         location=next(iter(rules.named.values())).location,
         reason=reason,
-        fix="`--health-rules FILE` comes before them",
+        fix="override them with `--health-rules FILE`",
     )
 
 
@@ -130,9 +130,9 @@ def _invalid_rule_finding(error: TidegateError) -> Finding:
     return Finding(
         code="argo.health-rules",
         severity=Severity.ERROR,
-        message=f"no health rule of the repository is used: {error.problem}",
+        message=f"custom health checks of the repository are not used: {error.problem}",
         location=error.location,
-        reason="Argo CD cannot read its settings then",
+        reason="Argo CD cannot load its settings either",
         fix=error.hint,
     )
 
@@ -187,18 +187,18 @@ def _exclusion_finding(
     member: RenderedUnit, dropped: Mapping[str, int], filters: KindFilters
 ) -> Finding:
     names = ", ".join(f"{count} of `{sanitize(kind)}`" for kind, count in dropped.items())
-    reason = f"`resource.exclusions` or `resource.inclusions` at {filters.location} says so"
+    reason = f"`resource.exclusions` or `resource.inclusions` at {filters.location} excludes them"
     return Finding(
         code="argo.excluded",
         severity=Severity.WARNING,
-        message=f"objects of `{member.unit.id}` are left out: {names}",
+        message=f"Argo CD ignores objects of `{member.unit.id}`: {names}",
         location=member.unit.location,
-        reason=reason if filters.location else "Argo CD never looks at such kinds",
+        reason=reason if filters.location else "Argo CD excludes these kinds by default",
     )
 
 
 def is_rolling_sync_off(settings: Mapping[str, ControllerSetting]) -> bool:
-    """Whether progressive syncs are off.
+    """Return whether progressive syncs are off.
 
     Without the setting they are assumed to be on: steps are written to be used.
     """
@@ -237,9 +237,9 @@ def rolling_sync_findings(
         return
     is_disabled = is_rolling_sync_off(settings)
     reason = (
-        "progressive syncs are off"
+        "progressive syncs are disabled"
         if is_disabled
-        else "nobody says whether progressive syncs are on"
+        else "the repository does not set whether progressive syncs are enabled"
     )
     for unit in {stepped_unit.generated_by: stepped_unit for stepped_unit in units}.values():
         yield Finding(
@@ -247,7 +247,7 @@ def rolling_sync_findings(
             severity=Severity.WARNING if is_disabled else Severity.NOTE,
             message=f"Argo CD ignores the steps of `{unit.generated_by}`"
             if is_disabled
-            else f"the steps of `{unit.generated_by}` are taken to be in force",
+            else f"the steps of `{unit.generated_by}` are assumed to be enabled",
             location=unit.location and unit.location.with_field("spec.strategy"),
             reason=reason,
             fix=f"set `{PROGRESSIVE_SYNCS_SETTING}: true` for the controller, or in tidegate.yaml",
@@ -278,14 +278,14 @@ def _unknown_cluster_finding(name: str, units: Sequence[Unit], known: list[str])
     finding = Finding(
         code="argo.cluster",
         severity=Severity.WARNING,
-        message=f"`{units[0].id}`{more}: Git knows no cluster `{sanitize(name)}`",
+        message=f"`{units[0].id}`{more}: no cluster `{sanitize(name)}` in this repository",
         reason=(
-            f"it knows {known_names}; Argo CD refuses what is for a cluster that is not registered"
+            f"known clusters: {known_names}; Argo CD rejects Applications for unregistered clusters"
         ),
         fix=(
             f"did you mean `{sanitize(matches[0])}`?"
             if matches
-            else "correct the name, or register it"
+            else f"correct the name, or register cluster `{sanitize(name)}`"
         ),
     )
     return at_unit_field(units[0], "spec.destination.name", finding)

@@ -85,7 +85,7 @@ from tidegate.workspace.request import LoadRequest, repository_root, unit_for_pa
 
 GetCapabilities: TypeAlias = Callable[[str], Awaitable[Capabilities]]
 CONCURRENT_UNITS = 16
-"""Number of units that are rendered at a time; what they wait for has limits of its own."""
+"""Number of units that are rendered at a time; workers and fetches have their own limits."""
 
 
 class DiscoveryContext(msgspec.Struct, frozen=True):
@@ -154,7 +154,7 @@ async def discover(
     get_capabilities: GetCapabilities,
     list_live: ListLive = list_nothing,
 ) -> DiscoveryResult:
-    """Find the units of a request. Raises where there is nothing to find."""
+    """Find the units of a request. Raises if there is nothing to find."""
     result = await _discover(request, settings, get_capabilities, list_live)
     return replace(result, findings=FieldLocator(result.scan.root).locate_findings(result.findings))
 
@@ -265,9 +265,9 @@ def _select_configured_roots(result: DiscoveryResult, config: Config) -> Discove
         Finding(
             code="config.entry",
             severity=Severity.ERROR,
-            message=f"there is no entry `{entry.text}`",
+            message=f"root `{entry.text}` not found",
             location=entry.location,
-            fix="`tidegate units` shows all, with the list removed",
+            fix="remove `roots` and run `tidegate units` to list all roots",
         )
         for entry in config.entries
         if not any(
@@ -494,7 +494,7 @@ def select_trees(result: DiscoveryResult, request: LoadRequest) -> tuple[UnitTre
                 for unit_tree in result.unit_trees
                 for name in _unit_names(unit_tree.members[0].unit)
             ]
-            raise _unknown_name_error("entry", request.entry, known)
+            raise _unknown_name_error("root", request.entry, known)
     if not request.units:
         return unit_trees
     members = [member for unit_tree in unit_trees for member in unit_tree.members]
@@ -523,7 +523,7 @@ def _select_units(unit_tree: UnitTree, names: Sequence[str]) -> UnitTree:
 
 
 def matches_name(unit: Unit, *names: str) -> bool:
-    """Whether a unit has one of these names, or is in a directory of that name."""
+    """Return whether a unit has one of these names, or is in a directory of that name."""
     file = unit.location.name if unit.location else ""
     return any(
         name in _unit_names(unit) or file.startswith(f"{name.rstrip('/').removeprefix('./')}/")
@@ -541,5 +541,7 @@ def _unknown_name_error(noun: str, name: str, known: Sequence[str]) -> PlanError
     matches = get_close_matches(name, known, n=1)
     hint = f"did you mean `{matches[0]}`? " if matches else ""
     return PlanError(
-        "plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all"
+        "plan.named",
+        f"{noun} `{name}` not found",
+        hint=f"{hint}list all units with `tidegate units`",
     )

@@ -19,7 +19,7 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit
 from tidegate.workspace.locations import FieldLocator
 
 ReadFile = Callable[[str], bytes]
-"""Returns the content of a file that a location names. Raises OSError where there is none."""
+"""Returns the content of a file that a location names. Raises OSError if there is none."""
 
 
 def check_objects(
@@ -57,16 +57,16 @@ def _finding(document: Document, problem: SchemaProblem, location: Location) -> 
     name = sanitize(get_text(document.body, "metadata", "name"))
     field = f"`{sanitize(format_path(problem.path))}`" if problem.path else "a field"
     effect = (
-        "is unknown and dropped"
+        "is unknown; the API server drops it"
         if problem.is_dropped
-        else f"is refused: {sanitize(problem.problem)}"
+        else f"is invalid: {sanitize(problem.problem)}"
     )
     return Finding(
         code="schema.unknown" if problem.is_dropped else "schema.refused",
         severity=Severity.WARNING if problem.is_dropped else Severity.ERROR,
         message=f"{field} of {get_text(document.body, 'kind')} `{name}` {effect}",
         location=location,
-        reason=f"the CRD in {problem.source} says so" if problem.source else "",
+        reason=f"validated against the CRD in {problem.source}" if problem.source else "",
         fix=_fix(problem),
         unit_names=(unit.qualified_name,) if unit else (),
         unit=unit,
@@ -85,14 +85,14 @@ def _defined_unit(document: Document) -> UnitId | None:
 def _fix(problem: SchemaProblem) -> str:
     if problem.suggestion:
         return f"did you mean `{problem.suggestion}`?"
-    return "put it in quotes" if problem.lacks_quotes else ""
+    return "put the value in quotes" if problem.lacks_quotes else ""
 
 
 _LoadedFile = tuple[bytes, tuple[Document, ...]]
 
 
 def _load_file(name: str, read_file: ReadFile) -> _LoadedFile:
-    """Return the content of a file and its documents; nothing where it cannot be read."""
+    """Return the content of a file and its documents; nothing if it cannot be read."""
     try:
         content = read_file(name)
         return content, read_documents(content, name)

@@ -61,7 +61,7 @@ def narrow_tree(unit_tree: UnitTree, selected: Sequence[RenderedUnit]) -> UnitTr
 
 
 class _DependencyCollector:
-    """Collects the units that the first selected units must wait for."""
+    """Collector of the units that the first selected units must wait for."""
 
     def __init__(self, unit_tree: UnitTree, selected: frozenset[UnitId]) -> None:
         self._selected = selected

@@ -25,7 +25,7 @@ INPUT_KEYS = (
     "secretGenerator",
     "helmCharts",
 )
-"""Keys of a kustomization that name files which are no objects by themselves."""
+"""Keys of a kustomization that refer to files without objects."""
 
 
 class OverlayIndex(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class OverlayIndex(msgspec.Struct, frozen=True):
         return cls(overlays, frozenset(inputs))
 
     def is_input(self, path: str) -> bool:
-        """Whether overlays use the path as a patch or the like, and none includes it."""
+        """Return whether overlays use the path as a patch or the like, and none includes it."""
         return path in self.inputs and path not in self.overlays
 
     def including(self, path: str) -> list[str]:
@@ -60,7 +60,7 @@ class OverlayIndex(msgspec.Struct, frozen=True):
     def topmost_including(self, path: str) -> list[str]:
         """Return the overlays that include a file, and that no other overlay includes."""
         seen, topmost, pending = set[str](), list[str](), [*self.including(path)]
-        for overlay in pending:  # it grows meanwhile
+        for overlay in pending:  # the list grows during the loop
             if overlay not in seen:
                 seen.add(overlay)
                 parents = [parent for parent in self.including(overlay) if parent not in seen]

@@ -175,7 +175,7 @@ class Projects(msgspec.Struct):
         findings += (denial_finding(unit, refusal, field) for refusal, field in refusals)
         if not refusals:
             findings += _uncertainty_findings(unit, project_request, scope)
-        reason = f"its project `{scope.project.name}` does not allow it" if refusals else ""
+        reason = f"project `{scope.project.name}` does not permit it" if refusals else ""
         return structs.replace(unit, policy=policy, project_error=reason), findings
 
     @property
@@ -265,10 +265,11 @@ def denial_finding(unit: Unit, refusal: ProjectViolation, field_name: str = "") 
         code="argo.project",
         severity=Severity.ERROR,
         message=(
-            f"project `{sanitize(name)}` does not allow {sanitize(refusal.message)} to `{unit.id}`"
+            f"project `{sanitize(name)}` does not permit {sanitize(refusal.message)}"
+            f" for `{unit.id}`"
         ),
         reason=f"{sanitize(refusal.rule)}: {refusal.location}",
-        fix="allow it there, or give the Application another project",
+        fix="permit it in the project, or move the Application to another project",
         unit_names=(unit.id.qualified_name,),
         unit=unit.id,
     )
@@ -296,24 +297,26 @@ def _uncertainty_findings(
     slow = find_slow_pattern(project) if unit.id.namespace != project.namespace else ""
     if is_decision_certain(scope, project_request.namespace) and not slow:
         return
-    reason = f"`{sanitize(slow)}` could take for ever and is not tried" if slow else ""
+    reason = f"`{sanitize(slow)}` could take forever to match and is not evaluated" if slow else ""
     unknown = "server" if scope.cluster else "name"
     yield Finding(
         code="argo.project-unknown",
         severity=Severity.WARNING,
-        message=f"nobody knows whether project `{sanitize(project.name)}` allows `{unit.id}`",
+        message=f"unknown whether project `{sanitize(project.name)}` permits `{unit.id}`",
         location=unit.location,
         reason=reason
         or (
-            "it allows only clusters that are registered for it"
+            "the project permits only clusters that are registered for it"
             if project.only_scoped
             else (
-                f"the {unknown} of its cluster is not known, and"
-                f" {project.location_of_list('destinations')} asks for it"
+                f"{project.location_of_list('destinations')} matches on the {unknown} of the"
+                " cluster, which is unknown"
             )
         ),
         fix=(
-            "" if slow or project.only_scoped else "name the cluster in `clusters` of tidegate.yaml"
+            ""
+            if slow or project.only_scoped
+            else f"set the {unknown} of the cluster in `clusters` of tidegate.yaml"
         ),
     )
 
@@ -329,10 +332,10 @@ def _missing_finding(name: str, units: Sequence[Unit]) -> Finding:
     finding = Finding(
         code="argo.project-missing",
         severity=Severity.WARNING,
-        message=f"project `{sanitize(name)}` of `{units[0].id}`{more} is not known here",
+        message=f"project `{sanitize(name)}` of `{units[0].id}`{more} not found",
         reason=(
-            "it is not in the repository, nor seen in a cluster; without it Argo CD refuses the"
-            " Application"
+            "it is neither in the repository nor in a connected cluster; without it, Argo CD"
+            " rejects the Application"
         ),
         fix="add the AppProject, or correct the name",
     )
@@ -345,7 +348,7 @@ def _is_project(document: Document) -> bool:
 
 
 def _global_project_entries(setting: ControllerSetting | None) -> list[dict[str, Json]]:
-    """Return the entries of `globalProjects`; none where the setting is invalid."""
+    """Return the entries of `globalProjects`; none if the setting is invalid."""
     try:
         value = read_first_value(str(setting.value), setting.location.name) if setting else None
     except DocumentError:

@@ -1,7 +1,7 @@
 """Scan of a tree for files with units, for overlays and for charts.
 
-Nothing is rendered here. A file is parsed only if its text names a kind of Argo CD or Flux.
-Templates of charts are no manifests, and directories that start with a dot are left out.
+Nothing is rendered here. A file is parsed only if it contains a kind of Argo CD or Flux.
+Chart templates are not manifests, and directories that start with a dot are skipped.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 CHART_FILE = "Chart.yaml"
 TEMPLATES_DIRECTORY = "templates"
 NOT_AN_OBJECT = "documents.object"
-"""Error code of a document that is no mapping, such as a list for a test: nothing applies it."""
+"""Error code of a document that is not a mapping, such as test data: no unit applies it."""
 MAX_FILE_SIZE = 32 * 1024 * 1024
 VALUES_FILE = lazy_regex(r"(?:.*/)?values[^/]*\.ya?ml")
 BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
 DATA_OBJECT_KINDS = ("ConfigMap", "Secret")
 DataKey: TypeAlias = tuple[str, str, str]
-"""Kind, namespace and name; the namespace is empty where none is set."""
+"""Kind, namespace and name; the namespace is empty if none is set."""
 _UNIT_API_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
 _UNIT_API_VERSION = lazy_regex(
     rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
@@ -81,7 +81,7 @@ class RepositoryScan:
         return RepositoryScan(self.root / folder, files, search_path)
 
     def is_searched(self, path: str) -> bool:
-        """Whether a path is the search path or below it."""
+        """Return whether a path is the search path or below it."""
         return self.search_path in {".", path} or path.startswith(f"{self.search_path}/")
 
     @cached_property
@@ -148,7 +148,7 @@ class RepositoryScan:
     def read_documents(self, content: bytes, name: str) -> tuple[Document, ...]:
         """Return the objects of a text; those of an unchanged file that was scanned are reused.
 
-        Most files with units are applied by some unit, and so are read for it as well.
+        Most files with units are applied by some unit, so they are read twice.
         """
         is_known = "documents" in self.__dict__ and self._relevant_files[0].get(name) == content
         return (self.documents.get(name) if is_known else None) or read_documents(content, name)
@@ -268,7 +268,7 @@ class RepositoryScan:
         return RootedFiles(self.root)
 
     def _content(self, name: str) -> bytes:
-        """Return the content of a file; empty where it cannot be read."""
+        """Return the content of a file; empty if it cannot be read."""
         try:
             with self._rooted_files.open(name) as file:
                 return file.read(MAX_FILE_SIZE)
@@ -287,7 +287,7 @@ class RepositoryScan:
             return ()
 
     def _is_hidden(self, name: str) -> bool:
-        """Whether a file is below a dot-directory, a template of a chart, or its values."""
+        """Return whether a file is below a dot-directory, a template of a chart, or its values."""
         folder = _parent(name)
         if folder in self.charts and VALUES_FILE.fullmatch(name):
             return True
@@ -318,7 +318,7 @@ def _contains_unit_kinds(content: bytes) -> bool:
 
 
 def is_bootstrap_source(source: SourceObject) -> bool:
-    """Whether the Flux operator creates the source, for the repository that it syncs."""
+    """Return whether the Flux operator creates the source, for the repository that it syncs."""
     return source.kind in BOOTSTRAP_KINDS and source.name == FLUX_NAMESPACE
 
 
@@ -349,7 +349,7 @@ def finding_from_error(error: DocumentError) -> Finding:
 
 
 def topmost(folders: Iterable[str], scan: RepositoryScan) -> list[str]:
-    """Return the directories that are no part of another one."""
+    """Return the directories that are not part of another one."""
     known = set(folders)
     return sorted(
         folder

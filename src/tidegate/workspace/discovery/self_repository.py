@@ -130,10 +130,10 @@ def _assume_repository(
     finding = Finding(
         code="units.repository-assumed",
         severity=Severity.NOTE,
-        message=f"`{redact_password(url)}` is taken for this directory",
+        message=f"`{redact_password(url)}` is assumed to be this directory",
         location=Location("."),
-        reason=f"{hits} of the {total} paths that units ask of it are here",
-        fix="`--repo-map URL=PATH` says otherwise",
+        reason=f"{hits} of {total} paths of its units found in this directory",
+        fix="set another directory with `--repo-map URL=PATH`",
     )
     register_display_root(repository_scan.root)
     checkout = Checkout(url, repository_scan.root, is_override=True)

@@ -115,7 +115,7 @@ class UnitScope:
             level = level.parent
 
     def look_up(self, kind: str, namespace: str, name: str, file: str) -> Data | None:
-        """Return the entries of a ConfigMap or Secret; None where it is unknown.
+        """Return the entries of a ConfigMap or Secret; None if it is unknown.
 
         An object without a namespace may be in this one.
         """

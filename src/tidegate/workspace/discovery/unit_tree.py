@@ -101,7 +101,7 @@ class _Node(msgspec.Struct):
 
 
 class UnitTreeBuilder:
-    """Builds unit trees: renders each unit, and then the units that it creates.
+    """Builder of unit trees: renders each unit, and then the units that it creates.
 
     The same unit in two places is rendered once, unless it uses data of the objects around it.
     """
@@ -157,7 +157,7 @@ class UnitTreeBuilder:
         return [tasks[index].result() for index in range(len(units))]
 
     def _may_create_units(self, unit: Unit) -> bool:
-        """Whether files with units are below one of its paths."""
+        """Return whether files with units are below one of its paths."""
         return any(source.path in self._scan.unit_directories for source in unit.sources)
 
     async def _build_node(
@@ -277,7 +277,7 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
     members: dict[UnitId, RenderedUnit] = {}
     findings: list[Finding] = []
     pending = [node]
-    for current in pending:  # it grows meanwhile
+    for current in pending:  # the list grows during the loop
         known = members.setdefault(current.member.unit.id, current.member)
         if known is not current.member:
             findings.append(_duplicate_finding(known.unit, current.member.unit))
@@ -293,14 +293,14 @@ def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
 
 def _duplicate_finding(first: Unit, second: Unit) -> Finding:
     location = first.location or (first.parent and Location(str(first.parent)))
-    problem = f"is brought twice: by `{first.parent}` and by `{second.parent}`"
+    problem = f"is created twice: by `{first.parent}` and by `{second.parent}`"
     return Finding(
         code="units.duplicate",
         severity=Severity.ERROR,
         message=f"`{second.id}` {problem}",
         location=second.location,
-        reason="whoever applies it last wins, and each takes back what the other has written",
-        fix=f"remove one of the two, or give it another name; the first is at {location}",
+        reason="the parent that applies last wins, and the two keep reverting each other",
+        fix=f"remove or rename one of the two; the first is at {location}",
         unit=second.id,
         unit_problem=problem,
     )
@@ -352,9 +352,9 @@ def _cycle_finding(unit: Unit, other: Unit) -> Finding:
     return Finding(
         code="units.cycle",
         severity=Severity.WARNING,
-        message=f"`{unit.id}` and `{other.id}` bring each other: neither is the beginning",
+        message=f"`{unit.id}` and `{other.id}` create each other, so neither is the root",
         location=unit.location,
-        fix=f"`{unit.id}` is taken for it; remove one of the two from what the other renders",
+        fix=f"`{unit.id}` is assumed to be the root; stop one of the two from creating the other",
     )
 
 
@@ -370,12 +370,12 @@ def _descendants(node: _Node) -> Iterator[RenderedUnit]:
 
 
 def is_included(unit: Unit, scan: RepositoryScan) -> bool:
-    """Whether an overlay includes the file of a unit."""
+    """Return whether an overlay includes the file of a unit."""
     return unit.location is not None and bool(scan.overlay_index.including(unit.location.name))
 
 
 def renders_itself(unit: Unit) -> bool:
-    """Whether the file of a unit is in a directory that it renders."""
+    """Return whether the file of a unit is in a directory that it renders."""
     name = unit.location.name if unit.location else ""
     paths = [source.path for source in unit.sources if source.request is not None]
     return any(path == "." or name.startswith(f"{path}/") for path in paths)
@@ -397,7 +397,7 @@ def overlay_units(units: Iterable[Unit], scan: RepositoryScan) -> list[Unit]:
 def directory_units(
     unit_trees: Iterable[UnitTree], scan: RepositoryScan
 ) -> Iterator[tuple[Unit, list[UnitTree]]]:
-    """Yield a parent for the root units of one directory, where there are several, and their trees.
+    """Yield a parent for the root units of one directory, if there are several, and their trees.
 
     Trees with the same units are alternatives, and have no common parent.
     """

@@ -111,7 +111,7 @@ class EncryptedObjects(msgspec.Struct, frozen=True):
 
     documents: tuple[Document, ...]
     missing_inputs: tuple[MissingInput, ...] = ()
-    """Inputs that are missing, so that objects are."""
+    """Missing inputs; the objects that they would add are missing, too."""
     is_skipped: bool = False
     """Whether nothing was rendered, as it cannot contain the searched text."""
     remote_bases: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ async def _render_attempt(
     """Return the objects, or the dependencies that must be fetched before."""
     if mode.search_pattern and not chart_may_contain(mode.search_pattern, request):
         return SKIPPED
-    # What is found in a cluster may be secret, and something else the next time.
+    # Live objects may be secret, and may differ the next time.
     key = chart_cache_key(request, context) if mode.use_cache and not request.lookups else ""
     cached = _find_cached(key, context) if key else None
     if cached is not None:
@@ -234,7 +234,7 @@ async def _fetch_dependencies(
         raise_all(tuple(errors.values()))
     fetched |= {dependency: await empty_chart(dependency, options.cache) for dependency in errors}
     missing_inputs = (
-        MissingInput(f"what the chart `{sanitize(chart.name)}` would add", error)
+        MissingInput(f"the objects of chart dependency `{sanitize(chart.name)}`", error)
         for chart, error in errors.items()
     )
     return tuple(fetched[chart] for chart in dependencies), tuple(missing_inputs)
@@ -250,25 +250,25 @@ async def _fetch_dependency(dependency: ChartDependency, options: FetchOptions) 
 def _check_repository(dependency: ChartDependency, request: ChartRequest) -> None:
     if not dependency.repository.startswith(REPOSITORY_SCHEMES):
         problem = (
-            f"the chart needs `{sanitize(dependency.name)}` from"
+            f"chart dependency `{sanitize(dependency.name)}` has an unsupported repository"
             f" `{sanitize(dependency.repository)}`"
         )
-        hint = "write the repository's address: " + ", ".join(
+        hint = "write a repository URL that starts with " + ", ".join(
             f"`{scheme}`" for scheme in REPOSITORY_SCHEMES
         )
         location = Location(f"{request.chart}/Chart.yaml", field="dependencies")
         raise RenderError("render.helm.repository", problem, location=location, hint=hint)
 
 
-NO_CLUSTER_NOTE = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
-SIMULATED_NOTE = "`lookup` sees the simulated cluster; a real one may have more"
-MISSING_OBJECT_NOTE = "it cannot be rendered while something that it looks up is not there"
+NO_CLUSTER_NOTE = "`lookup` returns nothing, as with `helm template`: no cluster is connected"
+SIMULATED_NOTE = "`lookup` reads the simulated cluster; a real cluster may have more objects"
+MISSING_OBJECT_NOTE = "cannot render the chart without the objects that it looks up"
 MAX_ROUNDS = 20
 """Limit for a chart that looks up something new each time."""
 
 
 class LookupRenderer:
-    """Renders the chart of a unit with the objects that its templates look up.
+    """Renderer of the chart of a unit with the objects that its templates look up.
 
     A worker renders, and reports what its templates look up. That is read from the cluster, and the
     worker renders again with the responses, until nothing new is looked up. Without a cluster
@@ -319,7 +319,7 @@ class LookupRenderer:
 
 
 def is_empty_response(response: LookupResult) -> bool:
-    """Whether a lookup found nothing."""
+    """Return whether a lookup found nothing."""
     if response.status == LOOKUP_NOT_FOUND.status:
         return True
     body: dict[str, Json] = msgspec.json.decode(response.body)
@@ -334,7 +334,7 @@ def _missing_object_result(error: RenderError) -> RenderResult:
 
 def _with_lookup_notes(result: RenderResult, request: ChartRequest, problem: str) -> RenderResult:
     """Add a note for each template with a lookup, as it may render something else in a cluster."""
-    hint = "`sync` and `plan --context` ask the cluster, as helm-controller does"
+    hint = "`sync` and `plan --context` query the cluster, like helm-controller"
     notes = (
         RenderError("render.lookup", problem, location=location, hint=hint)
         for location in find_lookups(request)
@@ -346,6 +346,6 @@ def _secrets_in(response: LookupResult) -> Iterator[str]:
     body: dict[str, Json] = msgspec.json.decode(response.body)
     kind = get_text(body, "kind")
     if kind in ("Secret", "SecretList"):
-        # What stands in a list need not say what it is.
+        # Items of a list may have no kind.
         for secret in get_mappings(body, "items") if kind == "SecretList" else (body,):
             yield from secret_texts(decode_data({**secret, "kind": "Secret"}))

@@ -54,7 +54,7 @@ class RenderContext:
         self.render_cache = RenderCache(settings.cache.renders, LocalKey(settings.environment))
         self.cache_keys = KeyCache()
         self.prescan_inputs = CacheInputs()
-        """Files that were read to see what they may contain: shared, as most are side by side."""
+        """Files that were searched; shared between units, as many use the same directory."""
         self.worker_pool = settings.worker_pool or WorkerPool(
             settings.cores, offline=settings.offline
         )
@@ -141,7 +141,7 @@ class RenderContext:
         return await compose_artifact(base, copies, await self.fetch_options(None))
 
     async def optional_helm_workers(self) -> Workers | None:
-        """Return the Helm workers; None where the Helm SDK is not installed."""
+        """Return the Helm workers; None if the Helm SDK is not installed."""
         return await self.worker_pool.helm() if has_helm_sdk() else None
 
     async def fetch_options(self, directory: Path | None) -> FetchOptions:

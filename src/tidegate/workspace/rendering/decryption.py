@@ -44,7 +44,7 @@ NAME_FIELDS = frozenset(
 )
 """Fields that name an object: they are shown everywhere, and never secret."""
 MIN_SECRET_LENGTH = 4
-"""A shorter secret is masked where it is the whole value, not inside other texts."""
+"""A shorter secret is masked if it is the entire value, but not inside other strings."""
 
 
 class Decryption(msgspec.Struct):
@@ -58,7 +58,7 @@ class Decryption(msgspec.Struct):
     mac_errors: list[RenderError] = msgspec.field(default_factory=list)
     """Errors of files with a wrong MAC."""
     secrets: set[str] = msgspec.field(default_factory=set)
-    """Decrypted texts, which must be masked."""
+    """Decrypted strings, which must be masked."""
 
     def __repr__(self) -> str:
         return f"Unsealing({self.keys!r})"
@@ -116,9 +116,7 @@ class Decryption(msgspec.Struct):
     ) -> bytes:
         match build_input.use:
             case FileUse.FILE:
-                return (
-                    build_input.content
-                )  # it is opened, or stood in for, in the object it becomes
+                return build_input.content  # decrypted or replaced later, in the object
             case FileUse.ENV if output_format is Format.DOTENV:
                 self.undecrypted.append(error)
                 return _with_placeholders(build_input.content)
@@ -145,14 +143,14 @@ class Decryption(msgspec.Struct):
 
 
 def _require_decryption(documents: Iterable[Document]) -> None:
-    """Raise for Secrets that would be applied encrypted: Flux refuses these."""
+    """Raise for Secrets that would be applied encrypted: Flux rejects these."""
     errors = [
         RenderError(
             "render.sops.not-requested",
-            f"Secret `{text_at(document.body, 'metadata', 'name')}` is encrypted, and its unit does"
-            " not ask for decryption",
+            f"Secret `{text_at(document.body, 'metadata', 'name')}` is encrypted, but its unit does"
+            " not enable decryption",
             location=document.location,
-            hint="add `decryption: {provider: sops}` to the unit, with the `secretRef` of its keys",
+            hint="add `decryption: {provider: sops}` to the unit, with a `secretRef` to its keys",
         )
         for document in find_encrypted(documents)
         if (text_at(document.body, "apiVersion"), text_at(document.body, "kind"))
@@ -191,7 +189,7 @@ def _read_file(root: Path, name: str) -> bytes:
 def _decrypted_texts(
     encrypted: bytes, decrypted: bytes, formats: tuple[Format, Format]
 ) -> Iterator[str]:
-    """Yield the decrypted texts, so that they are masked wherever a build puts them."""
+    """Yield the decrypted strings, so that they are masked wherever a build puts them."""
     for text in _plain_texts(encrypted, decrypted, formats):
         yield from secret_variants(text)
 
@@ -205,7 +203,7 @@ def secret_variants(secret: str) -> Iterator[str]:
 
 
 def secret_texts(entries: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the entries of a Secret, and all texts in those that are YAML or JSON."""
+    """Yield the entries of a Secret, and all strings in those that are YAML or JSON."""
     for entry in entries.values():
         text = entry.decode("utf-8", "replace")
         yield from secret_variants(text)
@@ -247,7 +245,7 @@ def _plain_texts(
 
 
 def find_used_secrets(candidates: Iterable[str], documents: Iterable[Document]) -> set[str]:
-    """Return those of some texts that are part of a Secret, in all variants."""
+    """Return the strings that are part of a Secret, in all variants."""
     texts = {candidate for candidate in candidates if len(candidate) >= MIN_SECRET_LENGTH}
     if not texts:
         return set()

@@ -107,7 +107,7 @@ def _without_capabilities(request: ChartRequest) -> ChartRequest:
     try:
         uses_capabilities = chart_may_contain(CAPABILITIES_PATTERN, request)
     except (RenderError, OSError):
-        uses_capabilities = True  # it cannot be rendered either, and the worker says it better
+        uses_capabilities = True  # rendering fails too, with a better message
     return (
         request
         if uses_capabilities

@@ -72,10 +72,10 @@ class FluxInputs:
             if reference.key not in entries:
                 if reference.optional:
                     continue
-                raise self._missing_data_error(reference, f"has no entry `{reference.key}`")
+                raise self._missing_data_error(reference, f"has no key `{reference.key}`")
             content = entries[reference.key].decode("utf-8", "replace")
             if content == PLACEHOLDER and not reference.target_path:
-                continue  # whatever stands in it, it is no such text
+                continue  # a placeholder is not valid values YAML
             name = f"{reference.kind} {self.unit.id.namespace}/{reference.name} ({reference.key})"
             references.append(
                 ValuesReference(content, name, reference.target_path, reference.literal)
@@ -94,7 +94,7 @@ class FluxInputs:
             return settings.keys
         entries, reason = (
             decrypted_data(self._find_data("Secret", namespace, name)),
-            "not in the repository",
+            "not found in the repository",
         )
         if entries is None and settings.get_cluster_data is not None:
             entries, cluster_reason = await settings.get_cluster_data("Secret", namespace, name)
@@ -132,7 +132,7 @@ class FluxInputs:
         )
 
     def may_add(self, pattern: SearchPattern) -> bool:
-        """Whether a matching text could be added after the build."""
+        """Return whether a matching text could be added after the build."""
         encoded = msgspec.json.encode((self._details.post_renderers, self._variables.values))
         return bool(pattern.search(encoded))
 
@@ -177,10 +177,10 @@ class FluxInputs:
 
     def _undecrypted_error(self, reference: DataReference, field: str) -> RenderError:
         problem = (
-            f"no key opens {reference.kind} `{reference.name}`: placeholders stand for what it"
-            " holds"
+            f"cannot decrypt {reference.kind} `{reference.name}`: no key matches; placeholders"
+            " replace its values"
         )
-        hint = "give the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"
+        hint = "set the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"
         location = self.unit.location and self.unit.location.with_field(field)
         return RenderError("render.sops.data", problem, location=location, hint=hint)
 
@@ -189,7 +189,7 @@ class FluxInputs:
     ) -> RenderError:
         unit_problem = f"needs {reference.kind} `{reference.name}`, which {reason}"
         problem = f"`{self.unit.id}` {unit_problem}"
-        hint = "what it renders to is not known before; give the object in the repository"
+        hint = f"add {reference.kind} `{reference.name}` to the repository; rendering needs it"
         location = self.unit.location and self.unit.location.with_field(field)
         error = RenderError("render.data", problem, location=location, hint=hint)
         error.unit_problem = unit_problem
@@ -201,5 +201,5 @@ def _decode_entries(entries: Data) -> dict[str, str]:
 
 
 def is_helm_hook(document: Document) -> bool:
-    """Whether an object is a hook of a chart."""
+    """Return whether an object is a hook of a chart."""
     return bool(get_text(document.body, "metadata", "annotations", HOOK_ANNOTATION))

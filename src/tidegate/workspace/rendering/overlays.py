@@ -99,7 +99,7 @@ async def _build_once(
             overlay, tool=tool, decrypt=decryption.decrypt_input, workers=workers
         )
     if key and not decryption.has_encrypted_inputs:
-        context.render_cache.store(key, documents)  # what SOPS has opened is never kept
+        context.render_cache.store(key, documents)  # decrypted contents are never cached
     return EncryptedObjects(documents)
 
 
@@ -119,7 +119,7 @@ async def _fetch_references(
         reference: await _empty_substitute(references[reference], options) for reference in errors
     }
     missing_inputs = (
-        MissingInput(f"what `{sanitize(reference)}` would add", error)
+        MissingInput(f"the objects of base `{sanitize(reference)}`", error)
         for reference, error in errors.items()
     )
     return {reference: fetched[reference] for reference in references}, tuple(missing_inputs)
@@ -174,7 +174,7 @@ async def render_request(
 
 
 def _parameter_values(request: RenderRequest) -> Iterator[str]:
-    """Yield the values of parameters; one that is part of a Secret is meant to be secret."""
+    """Yield the values of parameters; one that is part of a Secret must stay secret."""
     if isinstance(request, ChartRequest):
         yield from (layer.value for layer in request.layers if isinstance(layer, Parameter))
 

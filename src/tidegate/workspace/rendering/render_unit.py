@@ -151,9 +151,9 @@ def _drop_duplicates(result: RenderResult, unit: Unit) -> RenderResult:
         name = get_text(document.body, "metadata", "name")
         key = (kind.group, kind.name, namespace, name)
         if name and key in last:
-            problem = f"{kind.name} `{name}` is there twice, and the last one counts"
+            problem = f"duplicate {kind.name} `{name}`: the last one is used"
             first = result.documents[last[key]].location
-            hint = f"the first is at {first}; remove one of them"
+            hint = f"remove one of the two; the first is at {first}"
             notes.append(
                 RenderError("render.duplicate", problem, location=document.location, hint=hint)
             )

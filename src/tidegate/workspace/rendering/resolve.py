@@ -82,7 +82,7 @@ def _read_values(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        problem = "the values that were fetched are not UTF-8"
+        problem = "the fetched values file is not UTF-8"
         raise RenderError("render.helm.file", problem, location=Location(name)) from None
 
 
@@ -113,7 +113,7 @@ async def resolve_source(
 
 
 def _list_directory(path: str, files: RootedFiles) -> list[str] | None:
-    """Return the names in a directory of a tree; none for a file, and None where nothing exists."""
+    """Return the names in a directory of a tree; none for a file, and None if nothing exists."""
     try:
         return files.list_directory(path or ".")
     except NotADirectoryError:
@@ -145,7 +145,7 @@ def _with_overrides(
     )
     if overridden is None:
         messages = "; ".join(finding.message for finding in findings)
-        problem = f"with its overrides the source cannot be read: {messages}"
+        problem = f"invalid source after applying its overrides: {messages}"
         raise RenderError("render.override", problem, location=owner.location)
     merged = msgspec.structs.replace(overridden, source=source.source)
     return msgspec.structs.replace(merged, details=_with_original_ref(overridden, details))
@@ -172,15 +172,15 @@ def _choose_request(source: UnitSource, names: list[str] | None, root: Path) -> 
     request = source.request
     if isinstance(request, ArgoPlugin | None):
         name = f" `{request.name}`" if request is not None and request.name else ""
-        problem = f"the plugin{name} of Argo CD, which renders this source, is not here"
-        hint = "point at what it renders to, or render it with a tool that Argo CD has itself"
+        problem = f"cannot run the Argo CD config management plugin{name} that renders this source"
+        hint = "set PATH to the rendered manifests, or render with Helm, Kustomize or Jsonnet"
         raise RenderError(
             "render.plugin", problem, location=Location(str(source.source)), hint=hint
         )
     if names is None:
         owner = "here" if isinstance(source.source, LocalSource) else f"in {source.source}"
-        problem = f"there is no `{source.path}` {owner}"
-        hint = "correct the path, or look whether the revision has it"
+        problem = f"path `{source.path}` not found {owner}"
+        hint = "correct the path, or check that the revision contains it"
         raise SourceError("source.path", problem, location=Location(str(source.source)), hint=hint)
     if isinstance(request, ChartRequest) and not isinstance(
         source.source, LocalSource | GitSource | BucketSource
@@ -196,10 +196,10 @@ def _choose_request(source: UnitSource, names: list[str] | None, root: Path) -> 
 
 
 def _require_no_values(chart: ChartRequest, source: UnitSource) -> None:
-    """Raise UsageError where values are given to a source that is no chart."""
+    """Raise UsageError if values are set for a source that is not a chart."""
     if any(not isinstance(layer, InlineValues) for layer in chart.layers):
-        problem = "values are for a chart, and this is none"
-        hint = "leave out `--values` and `--set`, or point at a chart"
+        problem = "values are set, but the source is not a chart"
+        hint = "remove `--values` and `--set`, or set PATH to a chart"
         raise UsageError("usage.values", problem, location=Location(str(source.source)), hint=hint)
 
 

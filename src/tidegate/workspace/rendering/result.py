@@ -23,10 +23,10 @@ Value = TypeVar("Value")
 
 
 class MissingInput(msgspec.Struct, frozen=True):
-    """Objects that are unknown, as a missing input would add them."""
+    """Objects that are unknown because an input is missing."""
 
     description: str
-    """The objects, in words."""
+    """Description of the objects for the user."""
     error: TidegateError
     """Why the input is missing."""
 
@@ -59,13 +59,13 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
     secret_fields: tuple[tuple[FieldPath, ...], ...]
     """For each object, the fields that were encrypted."""
     undecrypted: tuple[TidegateError, ...] = ()
-    """What no key decrypts: placeholders are in its place."""
+    """Errors of values that no key decrypts; placeholders replace these values."""
     mac_errors: tuple[TidegateError, ...] = ()
-    """Encrypted files that were changed by hand."""
+    """Encrypted files that were modified after encryption."""
     missing_inputs: tuple[MissingInput, ...] = ()
-    """Inputs that are missing, so that objects are."""
+    """Missing inputs; the objects that they would add are missing, too."""
     notes: tuple[TidegateError, ...] = ()
-    """What else to know about the result."""
+    """Notes about the result."""
     is_skipped: bool = False
     """Whether it was not rendered, as it cannot contain the searched text."""
     sources: tuple[RenderedSource, ...] = ()
@@ -92,7 +92,7 @@ class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_miss_objects(self) -> bool:
-        """Whether objects may be missing, and not only values in those that are here."""
+        """Whether objects may be missing, and not only values of objects."""
         return bool(self.missing_inputs) or any(
             error.code != UNDECRYPTED_DATA for error in self.undecrypted
         )
@@ -122,10 +122,10 @@ class RenderFailure(msgspec.Struct, frozen=True):
 
 
 def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -> None:
-    """Raise for a result that may be previewed and must not be applied to a real cluster.
+    """Raise for a result that may be previewed but not applied to a real cluster.
 
-    That is one with placeholders, with missing objects, or from an encrypted file that was changed
-    by hand. With `ignore_sops_mac` the last is accepted, as Flux does.
+    Such a result has placeholders, missing objects, or an encrypted file that was modified after
+    encryption. With `ignore_sops_mac` the last one is accepted, like Flux does.
     """
     mac_errors = () if ignore_sops_mac else result.mac_errors
     raise_all(
@@ -138,7 +138,7 @@ def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -
 
 
 def render_notes(result: RenderResult) -> tuple[TidegateError, ...]:
-    """Return what is uncertain about a preview."""
+    """Return the notes about an uncertain preview."""
     missing = (missing_input.error for missing_input in result.missing_inputs)
     return (*result.undecrypted, *result.mac_errors, *missing, *result.notes)
 
@@ -170,7 +170,7 @@ def raise_all(errors: tuple[TidegateError, ...]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup("several things cannot be had", errors)
+        raise ExceptionGroup("several inputs could not be fetched", errors)
 
 
 UNAVAILABLE_SOURCE_CODES = frozenset(

@@ -60,12 +60,12 @@ def decode_data(body: dict[str, Json]) -> dict[str, bytes]:
         try:
             decoded.setdefault(name, base64.b64decode(str(value), validate=True))
         except ValueError:
-            continue  # the server would refuse it
+            continue  # the API server would reject it
     return decoded
 
 
 def decrypted_data(entries: Data | None) -> Data | None:
-    """Return the entries; None where no key decrypted them."""
+    """Return the entries; None if no key decrypted them."""
     placeholder = PLACEHOLDER.encode()
     is_undecrypted = entries is not None and any(placeholder in value for value in entries.values())
     return None if is_undecrypted else entries
@@ -82,7 +82,7 @@ async def fetch_tree(
     if declared is not None:
         return await _fetch_declared(declared, context, find_data)
     if isinstance(source, SourceObject):
-        raise _undeclared_error(f"nothing here declares `{source}`", None)
+        raise _undeclared_error(f"source `{source}` is not declared in this repository", None)
     return await context.fetch(source)
 
 
@@ -93,7 +93,7 @@ async def _fetch_declared(
     source = declared.source
     if declared.suggestion:
         problem, hint = (
-            f"nothing here declares `{declared.id}`",
+            f"source `{declared.id}` is not declared in this repository",
             f"did you mean `{declared.suggestion}`?",
         )
         raise SourceError("source.undeclared", problem, hint=hint)
@@ -109,7 +109,7 @@ async def _fetch_declared(
     name = f"Secret {namespace}/{secret}"
     keyring = credentials_from_secret(entries, _origin(source), name=name) if entries else None
     if isinstance(source, BucketSource):
-        return await context.fetch(source, None, keyring)  # it knows itself what is left out
+        return await context.fetch(source, None, keyring)  # it applies its ignore rules itself
     if not parts and not declared.sparse_directories:
         return await context.fetch(source, declared.ignore, keyring)
     tree = await context.fetch(source, None, keyring)
@@ -123,7 +123,8 @@ async def _fetch_declared(
 
 async def _fetch_copy(copy: ArtifactCopy, context: RenderContext, find_data: FindData) -> Snapshot:
     if copy.declared_source is None:
-        raise _undeclared_error(f"nothing here declares `{copy.source}`", copy.location)
+        problem = f"source `{copy.source}` is not declared in this repository"
+        raise _undeclared_error(problem, copy.location)
     return await _fetch_declared(copy.declared_source, context, find_data)
 
 
@@ -136,7 +137,8 @@ async def _resolve_discovery(
             continue
         if discovery.declared_source is None:
             raise _undeclared_error(
-                f"nothing here declares `{discovery.source}`", discovery.location
+                f"source `{discovery.source}` is not declared in this repository",
+                discovery.location,
             )
         tree = await _fetch_declared(discovery.declared_source, context, find_data)
         values = find_artifact_directory(discovery, tree.files, declared.id.name)
@@ -146,7 +148,10 @@ async def _resolve_discovery(
                 candidate, copies=copies, discovery=None, alternatives=()
             )
     pattern = declared.discovery.pattern if declared.discovery else ""
-    problem = f"no directory that fits `{sanitize(pattern)}` makes `{declared.id.name}`"
+    problem = (
+        f"no directory that matches `{sanitize(pattern)}` produces the artifact"
+        f" `{declared.id.name}`"
+    )
     raise _undeclared_error(problem, declared.location)
 
 
@@ -160,12 +165,12 @@ def _with_named_revision(
 
 
 def _undeclared_error(problem: str, location: Location | None) -> SourceError:
-    hint = "add that object to the repository, or map its address to a directory"
+    hint = "add the source to the repository, or map its URL to a directory"
     return SourceError("source.object", problem, location=location, hint=hint)
 
 
 def _origin(source: SourceRef) -> str:
-    """Return the server of a source: scheme, host, and port where it is not the default."""
+    """Return the server of a source: scheme, host, and port if it is not the default."""
     match source:
         case GitSource(url):
             return read_git_url(url).origin
@@ -204,10 +209,10 @@ class RemoteBase(msgspec.Struct, frozen=True):
 
 
 def parse_base(reference: str, *, submodules: bool = True) -> RemoteBase | None:
-    """Return the repository and the directory that a reference names; None if it names none.
+    """Return the repository and the directory of a reference; None if it has none.
 
-    References are parsed as by kustomize, which fetches `submodules` unless the reference says
-    otherwise.
+    References are parsed like kustomize does, which fetches `submodules` unless the reference
+    disables it.
     """
     address, _, query = reference.partition("?")
     match = _HOST.fullmatch(address)
@@ -235,8 +240,9 @@ async def fetch_base(reference: str, options: FetchOptions) -> FetchedTree:
         if tree is not None:
             return FetchedTree(tree.root, FILE_NAME)
     if base is None:
-        problem = f"`{sanitize(reference)}` names neither a repository nor a file"
-        raise SourceError("source.url", problem, hint="write it as `https://host/owner/name//path`")
+        problem = f"`{sanitize(reference)}` is neither a repository nor a file"
+        hint = "write it as `https://host/owner/name//path`"
+        raise SourceError("source.url", problem, hint=hint)
     return FetchedTree((await fetch(base.source, options)).root, base.path)
 
 
@@ -248,9 +254,7 @@ async def _fetch_manifest(
     try:
         tree = await fetch_file(url, options)
         if not is_file:
-            read_documents(
-                (tree.root / FILE_NAME).read_bytes(), ""
-            )  # a page for people is no manifest
+            read_documents((tree.root / FILE_NAME).read_bytes(), "")  # raises for a web page
     except (SourceError, DocumentError):
         if is_file:
             raise

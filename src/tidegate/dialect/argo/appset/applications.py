@@ -1,4 +1,9 @@
-"""Applications of an ApplicationSet: its template, filled with each set of parameters."""
+"""Applications of an ApplicationSet: its template, filled with each set of parameters.
+
+Like `GenerateApplications` in `applicationset/controllers/template/template.go` and
+`validateGeneratedApplications` in `applicationset/controllers/applicationset_controller.go` of Argo
+CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +99,7 @@ def generate_applications(
         try:
             generated = yield from generate_from_entry(get_mapping(entry), path, appset, context)
         except GeneratorError as error:
-            why = "Argo CD generates nothing of a set that is at fault"
+            why = "Argo CD generates no Applications from an invalid ApplicationSet"
             collector.error(error.code, error.path, error.message, why, error.fix)
             return GenerationResult(findings=collector.findings, is_complete=False)
         if "clusters" in get_mapping(entry):
@@ -104,8 +109,8 @@ def generate_applications(
         applications += generated
     _report_empty_generators(empty_paths, collector, is_empty=not applications)
     if not applications:
-        message = f"ApplicationSet `{appset.namespace}/{appset.name}` generates nothing"
-        fix = "`--allow-empty` prunes what it generated before"
+        message = f"ApplicationSet `{appset.namespace}/{appset.name}` generates no Applications"
+        fix = "prune the Applications that it generated before with `--allow-empty`"
         collector.note("appset.empty", ("spec", "generators"), message, fix=fix)
     valid = tuple(_valid_applications(applications, collector))
     report_unresolved(
@@ -123,7 +128,7 @@ def _report_empty_generators(
 ) -> None:
     """Report generators without results; a note only, if other generators have some."""
     report = collector.warn if is_empty else collector.note
-    message, why = "this generator finds nothing", "no Application comes of it"
+    message, why = "the generator returns no results", "it generates no Application"
     for path in paths:
         report("appset.no-results", path, message, why, "correct its paths, or remove it")
 
@@ -142,9 +147,11 @@ def _report_clusters_from_git(
     if inputs.includes_live_clusters:
         return
     names = ", ".join(f"`{sanitize(cluster.name)}`" for cluster in inputs.clusters)
-    message = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
-    why = "a running Argo CD may know others; it is not asked"
-    fix = "name them, with `server` and `labels`, in `clusters` of tidegate.yaml"
+    message = (
+        f"using the clusters defined in Git: {names}" if names else "no clusters defined in Git"
+    )
+    why = "a running Argo CD may have other clusters; Tidegate does not query it"
+    fix = "list the clusters, with `server` and `labels`, in `clusters` of tidegate.yaml"
     collector.note("appset.clusters", path, message, why, fix)
 
 
@@ -242,10 +249,12 @@ def _with_patch(body: JsonObject, patch: str, namespace: str) -> JsonObject:
     try:
         patch_value = read_first_value(patch, "templatePatch")
     except DocumentError as error:
-        message = f"`templatePatch` comes to what cannot be read: {error.problem}"
+        message = f"`templatePatch` renders to invalid YAML: {error.problem}"
         raise GeneratorError("appset.patch", message, error.hint) from None
     if not isinstance(patch_value, dict | None):
-        raise GeneratorError("appset.patch", "`templatePatch` comes to no mapping", "correct it")
+        raise GeneratorError(
+            "appset.patch", "`templatePatch` does not render to a mapping", "correct it"
+        )
     merged = get_mapping(strategic_merge(body, patch_value or {}))
     project = get_value(body, "spec", "project")
     spec = {key: value for key, value in get_mapping(merged, "spec").items() if key != "project"}
@@ -292,7 +301,7 @@ def _valid_applications(
     """Yield the Applications that Argo CD accepts; none of several with the same name."""
     counts, reported = Counter(application.name for application in applications), set[str]()
     for application in applications:
-        why, fix = "Argo CD leaves it out", "use more parameters in its name"
+        why, fix = "Argo CD skips it", "use more parameters in the name"
         if (
             counts[application.name] == 1
             and NAME_PATTERN.fullmatch(application.name)
@@ -302,33 +311,32 @@ def _valid_applications(
         elif application.name in reported:
             continue
         elif not application.name:
-            message = f"an Application comes out without a name ({application.origin})"
+            message = f"generated Application without a name ({application.origin})"
             collector.error(
                 "appset.name",
                 application.name_path,
                 message,
                 why,
-                "write `template.metadata.name`",
+                "set `template.metadata.name`",
             )
         elif counts[application.name] > 1:
             message = (
-                f"{counts[application.name]} Applications come out as"
+                f"{counts[application.name]} generated Applications are named"
                 f" `{sanitize(application.name)}`"
             )
             collector.error(
                 "appset.duplicate",
                 application.name_path,
                 message,
-                "Argo CD takes none of them",
+                "Argo CD skips all of them",
                 fix,
             )
         else:
             message = (
-                f"`{sanitize(application.name)}` cannot be the name of an object"
-                f" ({application.origin})"
+                f"`{sanitize(application.name)}` is not a valid object name ({application.origin})"
             )
             fix = "use lower-case letters, digits, `-` and `.`, or the function `normalize`"
             collector.error(
-                "appset.name", application.name_path, message, "the API server refuses it", fix
+                "appset.name", application.name_path, message, "the API server rejects it", fix
             )
         reported.add(application.name)

@@ -1,4 +1,7 @@
-"""Dispatch of generators, and the generators that combine others: matrix and merge."""
+"""Dispatch of generators, and the generators that combine others: matrix and merge.
+
+Like `matrix.go` and `merge.go` in `applicationset/generators` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def generator_kinds(entry: JsonObject) -> list[str]:
     """Return the generators of an entry, in Argo CD's order. Raises a GeneratorError."""
     unknown = [key for key in entry if key not in GENERATORS and key != SELECTOR]
     if unknown:
-        message = f"there is no generator `{sanitize(unknown[0])}`"
+        message = f"unknown generator `{sanitize(unknown[0])}`"
         raise GeneratorError(
             "appset.generator",
             message,
@@ -64,7 +67,7 @@ def generator_kinds(entry: JsonObject) -> list[str]:
     kinds = [key for key in GENERATORS if entry.get(key) is not None]
     if not kinds:
         message, fix = (
-            "an entry of `generators` names no generator",
+            "an entry of `generators` sets no generator",
             format_suggestion("", tuple(GENERATORS)),
         )
         raise GeneratorError("appset.generator", message, fix)
@@ -75,8 +78,8 @@ def _generator_function(kind: str, depth: int) -> GeneratorFunction:
     if kind not in {"matrix", "merge"}:
         return GENERATORS[kind]
     if depth > MAX_DEPTH:
-        message = f"`{kind}` is too deep inside of others: Argo CD takes one inside of one"
-        raise GeneratorError("appset.nested", message, "put its parameters into a list")
+        message = f"`{kind}` is nested too deeply: Argo CD supports one level of nesting"
+        raise GeneratorError("appset.nested", message, "move its parameters into a list generator")
     combine = from_matrix if kind == "matrix" else from_merge
     return lambda body, context: combine(body, context, depth)
 
@@ -87,9 +90,9 @@ def from_matrix(
     """Combine the parameters of two generators; the second may use parameters of the first."""
     entries = _entries(body)
     if len(entries) != PAIR:
-        message = f"a matrix has two generators, and this one has {len(entries)}"
+        message = f"a matrix needs two generators, but this one has {len(entries)}"
         raise GeneratorError(
-            "appset.matrix", message, "put one matrix into another", ("generators",)
+            "appset.matrix", message, "nest one matrix in another", ("generators",)
         )
     with prefix_error_path("generators", 0):
         first = yield from _single_generator_params(entries[0], context, depth)
@@ -111,7 +114,7 @@ def _combine_params(first: Params, second: Params, *, is_go: bool) -> Params:
     texts = {key: go_format(value) for key, value in first.items()}
     for key, value in second.items():
         if texts.setdefault(key, go_format(value)) != go_format(value):
-            message = f"both generators of a matrix have `{sanitize(key)}`, with different values"
+            message = f"both generators of a matrix set `{sanitize(key)}`, to different values"
             raise GeneratorError("appset.matrix", message, "rename one, or use `pathParamPrefix`")
     return dict(texts)
 
@@ -169,12 +172,13 @@ def from_merge(
         [go_format(merge_key) for merge_key in get_list(body, "mergeKeys")],
     )
     if len(entries) < PAIR:
-        message = f"a merge needs two generators or more, and this one has {len(entries)}"
-        fix = "add one, or use the generator by itself"
+        message = f"a merge needs at least two generators, but this one has {len(entries)}"
+        fix = "add a generator, or use this one without `merge`"
         raise GeneratorError("appset.merge", message, fix, ("generators",))
     if not keys:
-        message = "a merge needs `mergeKeys`"
-        raise GeneratorError("appset.merge", message, "name a parameter", ("mergeKeys",))
+        message = "`mergeKeys` is missing"
+        fix = "add a parameter to `mergeKeys`"
+        raise GeneratorError("appset.merge", message, fix, ("mergeKeys",))
     groups = []
     for index, entry in enumerate(entries):
         with prefix_error_path("generators", index):
@@ -196,9 +200,10 @@ def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
         key = msgspec.json.encode([param_set.get(name) for name in keys], order="deterministic")
         if key in by_key:
             message = (
-                f"a generator of a merge finds the same `{'`, `'.join(map(sanitize, keys))}` twice"
+                "a generator of a merge returns several results with the same"
+                f" `{'`, `'.join(map(sanitize, keys))}`"
             )
-            raise GeneratorError("appset.merge", message, "name more parameters in `mergeKeys`")
+            raise GeneratorError("appset.merge", message, "add more parameters to `mergeKeys`")
         by_key[key] = param_set
     return by_key
 
@@ -207,8 +212,8 @@ def _single_generator_params(
     entry: JsonObject, context: GeneratorContext, depth: int
 ) -> Procedure[list[Params]]:
     if len(generator_kinds(entry)) > 1:
-        message = "an entry inside of a matrix or merge names more than one generator"
-        raise GeneratorError("appset.nested", message, "make entries of them")
+        message = "an entry of a matrix or merge sets more than one generator"
+        raise GeneratorError("appset.nested", message, "make each generator a separate entry")
     ((_, params),) = yield from generate_parameters(entry, context, depth + 1)
     return params
 

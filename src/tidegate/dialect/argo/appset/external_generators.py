@@ -1,6 +1,9 @@
 """Generators that query external services; the user provides their results.
 
 Derived parameters of Argo CD are added: short commit hashes and normalized branch names.
+
+Like `scm_provider.go`, `pull_request.go`, `plugin.go` and `duck_type.go` in
+`applicationset/generators` of Argo CD 3.6.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ def provided_params(kind: str, context: GeneratorContext) -> tuple[Params, ...]:
     """Return the provided results of a generator. Raises a GeneratorError if there are none."""
     provided = context.inputs.provided.get(kind)
     if provided is None:
-        message = f"what `{kind}` finds is not known here: it asks a server elsewhere"
-        fix = "say what it finds, in a file that `--generator-data` names"
+        message = f"the results of `{kind}` are unknown: the generator queries an external service"
+        fix = "provide the results in a file with `--generator-data FILE`"
         raise GeneratorError("appset.unknown", message, fix)
     return provided
 
@@ -89,7 +92,7 @@ def from_plugin(body: JsonObject, context: GeneratorContext) -> Procedure[list[P
 
 
 def from_decisions(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
-    """Return parameters per decision about a registered cluster; `values` are no templates."""
+    """Return the parameters of each decision about a cluster; `values` are not templates."""
     yield from ()
     servers = {cluster.name: cluster.server for cluster in context.inputs.clusters}
     values = get_mapping(body, "values")

@@ -1,4 +1,8 @@
-"""Parameters like Argo CD handles them: formatted by Go, flattened, merged, selected."""
+"""Parameters like Argo CD handles them: formatted by Go, flattened, merged, selected.
+
+Like `generator_spec_processor.go` in `applicationset/generators`, and `map.go` and `selector.go` in
+`applicationset/utils` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -97,13 +101,14 @@ def validate_selector(selector: JsonObject, *, check_values: bool = False) -> No
     for index, expression in enumerate(get_mappings(selector, "matchExpressions")):
         operator, values = get_text(expression, "operator"), get_list(expression, "values")
         if operator not in OPERATORS:
-            message = f"a selector has no operator `{sanitize(operator)}`"
+            message = f"unknown selector operator `{sanitize(operator)}`"
             path = ("matchExpressions", index, "operator")
             raise GeneratorError(
-                "appset.selector", message, f"there are {', '.join(OPERATORS)}", path
+                "appset.selector", message, f"use one of {', '.join(OPERATORS)}", path
             )
         if bool(values) is not OPERATORS[operator]:
-            message = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
+            verb = "requires" if OPERATORS[operator] else "does not take"
+            message = f"`{operator}` {verb} values"
             path = ("matchExpressions", index, "values")
             raise GeneratorError("appset.selector", message, "correct the selector", path)
         _validate_key(get_text(expression, "key"), ("matchExpressions", index, "key"))
@@ -112,13 +117,13 @@ def validate_selector(selector: JsonObject, *, check_values: bool = False) -> No
 
 def _validate_key(key: str, path: FieldPath) -> None:
     if not LABEL_KEY.fullmatch(key):
-        message = f"`{sanitize(key)}` is no key of a selector"
-        fix = "write letters, digits, `-`, `_` and `.`, 63 at most"
+        message = f"`{sanitize(key)}` is not a valid label key"
+        fix = "use at most 63 letters, digits, `-`, `_` and `.`"
         raise GeneratorError("appset.selector", message, fix, path)
 
 
 def _validate_values(values: list[Json], path: FieldPath) -> None:
     for value in values:
         if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
-            message = f"no label has the value `{sanitize(str(value))}`"
+            message = f"`{sanitize(str(value))}` is not a valid label value"
             raise GeneratorError("appset.selector", message, "correct the selector", path)

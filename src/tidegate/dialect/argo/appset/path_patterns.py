@@ -1,4 +1,8 @@
-"""Path patterns of Git generators, like Argo CD and Git read them."""
+"""Path patterns of Git generators, like Argo CD and Git read them.
+
+Like `filterApps` and `generateParamsForGitFiles` in `applicationset/generators/git.go` of Argo CD
+3.6.
+"""
 
 from __future__ import annotations
 
@@ -52,16 +56,17 @@ def compile_file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], b
     Raises a GeneratorError for an invalid pattern.
     """
     if not doublestar and (not pattern or pattern.startswith("/")):
-        message = f"`{sanitize(pattern)}` is no path of the repository"
-        raise GeneratorError("appset.pattern", message, "write it from the top of the repository")
+        message = f"`{sanitize(pattern)}` is not a path in the repository"
+        fix = "write it relative to the root of the repository"
+        raise GeneratorError("appset.pattern", message, fix)
     try:
         if doublestar:
             return _compile_doublestar(pattern)
         pattern = pattern.removeprefix("./")
         regex = compile_name_glob(pattern)
     except ValueError as error:
-        message = f"`{sanitize(pattern)}` is no pattern: {error}"
-        raise GeneratorError("appset.pattern", message, "correct it") from None
+        message = f"`{sanitize(pattern)}` is not a valid pattern: {error}"
+        raise GeneratorError("appset.pattern", message, "correct the pattern") from None
     prefix = pattern.rstrip("/")
     if GLOB_CHARS & set(pattern):
         return lambda path: regex.fullmatch(path) is not None

@@ -1,6 +1,8 @@
 """Policy of an ApplicationSet: whether Applications are updated and deleted, and ignored fields.
 
 The policy of Argo CD's controller wins, unless the controller lets ApplicationSets override it.
+
+Like `DefaultPolicy` in `applicationset/utils/policy.go` of Argo CD 3.6.
 """
 
 from __future__ import annotations
@@ -59,26 +61,25 @@ def report_policy(
     """Report what keeps Applications from following their ApplicationSet."""
     requested, policy = get_text(appset.body, *POLICY_PATH), effective_policy(appset, settings)
     if requested and requested not in POLICIES:
-        message = f"there is no policy `{sanitize(requested)}`"
-        why = "the API server refuses the set"
+        message = f"unknown policy `{sanitize(requested)}`"
+        why = "the API server rejects the ApplicationSet"
         collector.error(
             "appset.policy", POLICY_PATH, message, why, format_suggestion(requested, POLICIES)
         )
         return
     if requested and policy != effective_policy(appset, {}):
         message = (
-            f"`{requested}` does not count: the controller's policy is"
+            f"`{requested}` has no effect: the policy of the controller is"
             f" `{settings.get(POLICY_SETTING)}`"
         )
         fix = f"set `{OVERRIDE_SETTING}: true` for the controller"
-        collector.warn("appset.policy", POLICY_PATH, message, "it lets no set say otherwise", fix)
+        why = "the controller does not let an ApplicationSet override its policy"
+        collector.warn("appset.policy", POLICY_PATH, message, why, fix)
     if not policy.can_update:
-        message = "Applications that are there already do not follow this set"
-        collector.note(
-            "appset.policy", POLICY_PATH, message, "its policy creates and does not update"
-        )
+        message = "existing Applications are not updated from this ApplicationSet"
+        collector.note("appset.policy", POLICY_PATH, message, "its policy only creates")
     if not policy.can_delete:
-        message = "Applications that are no longer generated stay"
+        message = "Applications that are no longer generated are kept"
         collector.note("appset.policy", POLICY_PATH, message, "its policy does not delete")
 
 
@@ -102,7 +103,7 @@ def _entries(appset: ApplicationSet) -> list[Json]:
 def report_ignored_fields(appset: ApplicationSet, collector: FindingCollector) -> None:
     """Report entries of `ignoreApplicationDifferences` without a field or a valid pointer."""
     for subpath, error in parse_ignore_differences(_entries(appset))[1]:
-        why = "nothing is ignored by it"
+        why = "the entry ignores nothing"
         collector.warn("argo.ignored", (*IGNORED_PATH, *subpath), error.problem, why, error.hint)
 
 

@@ -39,7 +39,7 @@ def read_application_set(document: Document, namespace: str) -> Declarations:
     name = get_text(body, "metadata", "name")
     if not get_list(body, "spec", "generators"):
         message = f"ApplicationSet `{appset_namespace}/{sanitize(name)}` has no generators"
-        why, fix = "it generates nothing", "write `spec.generators`"
+        why, fix = "it generates no Applications", "add `spec.generators`"
         collector.error("appset.generator", ("spec",), message, why, fix)
     appset = ApplicationSet(
         namespace=appset_namespace, name=name, location=document.location, body=body
@@ -148,7 +148,7 @@ def relocate_to_template(finding: Finding) -> Finding:
 def uses_clusters(appset: ApplicationSet) -> bool:
     """Return whether a generator, at any depth, depends on the clusters registered in Argo CD."""
     pending = [*get_list(appset.body, "spec", "generators")]
-    for entry in pending:  # it grows meanwhile
+    for entry in pending:  # the list grows during the loop
         if "clusters" in get_mapping(entry) or "clusterDecisionResource" in get_mapping(entry):
             return True
         pending += [

@@ -1,4 +1,8 @@
-"""RollingSync: the steps of an ApplicationSet, their Applications, and how many sync at once."""
+"""RollingSync: the steps of an ApplicationSet, their Applications, and how many sync at once.
+
+Like `buildAppDependencyList` in `applicationset/progressivesync/progressive_sync.go` of Argo CD
+3.6.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +41,14 @@ def rollout_steps(
     _report_deletion_order(strategy, kind, collector)
     if kind != ROLLING_SYNC:
         if kind != ALL_AT_ONCE:
-            message, why = f"there is no strategy `{sanitize(kind)}`", "Argo CD syncs all at once"
+            message, why = f"unknown strategy `{sanitize(kind)}`", "Argo CD syncs all at once"
             fix = format_suggestion(kind, (ALL_AT_ONCE, ROLLING_SYNC))
             collector.error("appset.strategy", ("spec", "strategy", "type"), message, why, fix)
         return {}, collector.findings
     steps = get_mappings(strategy, "rollingSync", "steps")
     if not steps:
-        why, fix = "Argo CD syncs nothing of this set", "write `rollingSync.steps`"
-        collector.error("appset.steps", STEPS_PATH[:-1], "there are no steps", why, fix)
+        why, fix = "Argo CD never syncs its Applications", "add `rollingSync.steps`"
+        collector.error("appset.steps", STEPS_PATH[:-1], "`rollingSync` has no steps", why, fix)
         return {}, collector.findings
     numbers = _step_numbers(steps, applications, collector)
     limits = _step_limits(steps, numbers, collector)
@@ -81,7 +85,7 @@ def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCo
     path: FieldPath = ("spec", "strategy", "deletionOrder")
     order = get_text(strategy, "deletionOrder", default=ALL_AT_ONCE)
     if order.lower() not in {ALL_AT_ONCE.lower(), REVERSE.lower()}:
-        message, why = f"there is no order `{sanitize(order)}`", "Argo CD deletes all at once"
+        message, why = f"unknown deletion order `{sanitize(order)}`", "Argo CD deletes all at once"
         collector.warn(
             "appset.strategy",
             path,
@@ -90,8 +94,11 @@ def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCo
             format_suggestion(order, (ALL_AT_ONCE, REVERSE)),
         )
     elif order.lower() == REVERSE.lower() and kind != ROLLING_SYNC:
-        message = f"`deletionOrder: {sanitize(order)}` does nothing"
-        why, fix = "Argo CD obeys it for sets with steps alone", "add `rollingSync`, or remove it"
+        message = f"`deletionOrder: {sanitize(order)}` has no effect"
+        why, fix = (
+            "it applies to ApplicationSets with steps only",
+            "add `rollingSync`, or remove it",
+        )
         collector.warn("appset.strategy", path, message, why, fix)
 
 
@@ -128,14 +135,14 @@ def _step_numbers(
         for step_number in matching:
             counts[step_number] = counts.get(step_number, 0) + 1
         if len(matching) > 1:
-            message = f"`{application.name}` is in steps {' and '.join(map(str, matching))}"
-            why, fix = "it belongs to the first of them", "make the steps exclude each other"
+            message = f"`{application.name}` matches steps {' and '.join(map(str, matching))}"
+            why, fix = "Argo CD uses the first one", "make the steps mutually exclusive"
             collector.warn("appset.steps", (*STEPS_PATH, matching[1] - 1), message, why, fix)
     for step_number, step in enumerate(steps, 1):
         for expression_index, expression in enumerate(get_mappings(step, "matchExpressions")):
             path = (*STEPS_PATH, step_number - 1, "matchExpressions", expression_index, "operator")
             _report_operator(get_text(expression, "operator"), path, collector)
-    if applications:  # where nothing is generated, that is what is told
+    if applications:  # an empty ApplicationSet has its own finding
         _report_empty_steps(
             [step_number for step_number in range(1, len(steps) + 1) if step_number not in counts],
             collector,
@@ -146,13 +153,15 @@ def _step_numbers(
 def _report_empty_steps(step_numbers: list[int], collector: FindingCollector) -> None:
     if step_numbers:
         is_single = len(step_numbers) == 1
-        subject = "a step takes" if is_single else f"steps {', '.join(map(str, step_numbers))} take"
-        why = f"Argo CD passes over {'it' if is_single else 'them'}"
+        subject = "step" if is_single else "steps"
+        verb = "matches" if is_single else "match"
+        numbers = ", ".join(map(str, step_numbers))
+        why = f"Argo CD skips {'it' if is_single else 'them'}"
         fix = f"correct {'its' if is_single else 'their'} labels"
         collector.warn(
             "appset.steps",
             (*STEPS_PATH, step_numbers[0] - 1),
-            f"{subject} no Application",
+            f"{subject} {numbers} {verb} no Application",
             why,
             fix,
         )
@@ -175,8 +184,8 @@ def matches_step(step: Json, application: GeneratedApplication) -> bool:
 
 def _report_operator(operator: str, path: FieldPath, collector: FindingCollector) -> None:
     if operator not in OPERATORS:
-        message = f"a step has no operator `{sanitize(operator)}`"
-        why = "it takes no Application that has the label"
+        message = f"unknown operator `{sanitize(operator)}` in a step"
+        why = "the step matches no Application that has the label"
         collector.error("appset.steps", path, message, why, format_suggestion(operator, OPERATORS))
 
 
@@ -195,9 +204,9 @@ def _step_limits(
             continue
         limit = max_update_limit(max_update, count)
         if limit is None:
-            message = f"`maxUpdate` of step {step_number} is no number and no percentage"
-            path, why = (*STEPS_PATH, step_number - 1, "maxUpdate"), "Argo CD takes it for 1"
-            collector.error("appset.steps", path, message, why, "write it like `2` or `25%`")
+            message = f"`maxUpdate` of step {step_number} is neither a number nor a percentage"
+            path, why = (*STEPS_PATH, step_number - 1, "maxUpdate"), "Argo CD uses 1"
+            collector.error("appset.steps", path, message, why, "set a value such as `2` or `25%`")
         limits[step_number] = 1 if limit is None else limit
     return limits
 
@@ -220,6 +229,7 @@ def _report_unmatched(numbers: dict[str, int], collector: FindingCollector) -> N
     if unmatched:
         more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""  # noqa: PLR2004 - a few names
         names = ", ".join(f"`{name}`" for name in unmatched[:3])
-        message = f"no step takes {names}{more}"
-        why = "Argo CD never syncs them; somebody has to, by hand"
-        collector.warn("appset.unmatched", STEPS_PATH, message, why, "add a step, or a label")
+        message = f"no step matches {names}{more}"
+        why = "Argo CD does not sync an Application without a step; sync it manually"
+        fix = "add a step, or a label that a step matches"
+        collector.warn("appset.unmatched", STEPS_PATH, message, why, fix)

@@ -1,4 +1,7 @@
-"""List, Git and cluster generators."""
+"""List, Git and cluster generators.
+
+Like `list.go`, `git.go` and `cluster.go` in `applicationset/generators` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -53,15 +56,15 @@ def _element_params(element: Json, index: int, *, is_go: bool) -> Params:
         return element
     params: Params = {}
     if not isinstance(element.get("values", {}), dict):
-        message, fix = "`values` of an element must be a mapping", "write `values: {NAME: TEXT}`"
+        message, fix = "`values` of an element must be a mapping", "write `values: {NAME: VALUE}`"
         raise GeneratorError("appset.element", message, fix, ("elements", index, "values"))
     for key, value in element.items():
         inner = value.items() if key == "values" and isinstance(value, dict) else ((None, value),)
         for name, leaf in inner:
             full_name = key if name is None else f"values.{name}"
             if not isinstance(leaf, str):
-                message = f"`{sanitize(full_name)}` of an element must be text"
-                fix = "put it in quotes, or write `goTemplate: true`"
+                message = f"`{sanitize(full_name)}` of an element must be a string"
+                fix = "put it in quotes, or set `goTemplate: true`"
                 subpath = (key,) if name is None else (key, name)
                 raise GeneratorError("appset.element", message, fix, ("elements", index, *subpath))
             params[full_name] = leaf
@@ -73,15 +76,15 @@ def _read_elements(content: str | bytes, name: str, *, must_be_list: bool = Fals
     try:
         value = read_first_value(content, name)
     except DocumentError as error:
-        message = f"`{sanitize(name)}` cannot be read: {error.problem}"
+        message = f"cannot read `{sanitize(name)}`: {error.problem}"
         raise GeneratorError("appset.file", message, error.hint) from None
     elements = value if isinstance(value, list) else [{} if value is None else value]
     if must_be_list and not isinstance(value, list | None):
         raise GeneratorError(
-            "appset.file", f"`{sanitize(name)}` holds no list", "write a list of mappings"
+            "appset.file", f"`{sanitize(name)}` does not contain a list", "write a list of mappings"
         )
     if not all(isinstance(element, dict | None) for element in elements):
-        message = f"`{sanitize(name)}` holds neither a mapping nor a list of mappings"
+        message = f"`{sanitize(name)}` contains neither a mapping nor a list of mappings"
         raise GeneratorError("appset.file", message, "write one of the two")
     return [element for element in elements if isinstance(element, dict)]
 
@@ -91,7 +94,7 @@ def from_git(body: JsonObject, context: GeneratorContext) -> Procedure[list[Para
     url, revision = get_text(body, "repoURL"), get_text(body, "revision")
     directories, files = get_mappings(body, "directories"), get_mappings(body, "files")
     if not directories and not files:
-        message, fix = "a git generator needs `directories` or `files`", "write one of the two"
+        message, fix = "a git generator needs `directories` or `files`", "add one of the two"
         raise GeneratorError("appset.git", message, fix)
     file_list = yield FileListQuery(url, revision)
     prefix, is_go = get_text(body, "pathParamPrefix"), context.language.is_go

@@ -1,4 +1,7 @@
-"""Templates of both languages: `{{name}}`, and Go templates, which a query renders."""
+"""Templates of both languages: `{{name}}`, and Go templates, which a query renders.
+
+Like `Replace` in `applicationset/utils/utils.go` of Argo CD 3.6.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class UnclosedParameter(Exception):  # noqa: N818 - it becomes a Fault where its
 
 
 def fill_text(text: str, params: Params) -> str:
-    """Fill the parameters of a text; missing ones and those that are no strings are kept."""
+    """Fill the parameters of a string; missing parameters and non-strings are kept."""
     if not _TEMPLATED.search(text):
         return text
     result, opening, remainder = text.partition(OPENS)
@@ -117,8 +120,8 @@ def _transform_all(bodies: Sequence[Json], transform: Callable[[str], str]) -> l
     try:
         return [_transform(body, transform) for body in bodies]
     except UnclosedParameter as error:
-        fix = f"write `{CLOSES}` behind it"
-        message = f"`{sanitize(error.text)}` opens a parameter and does not close it"
+        fix = f"add `{CLOSES}` after the parameter"
+        message = f"`{sanitize(error.text)}` has an unclosed parameter"
         raise GeneratorError(
             "appset.template", message, fix, _find_path(error.text, [*bodies])
         ) from None

@@ -35,10 +35,10 @@ def report_unresolved(
         fix = (
             f"did you mean `{sanitize(matches[0])}`?"
             if matches
-            else "name a parameter that is found"
+            else "use a parameter that a generator provides"
         )
-        message = f"{parameter} is not filled in for {subject}"
-        why = "no generator finds such a parameter, and Argo CD leaves the text as it is"
+        message = f"{parameter} is not resolved for {subject}"
+        why = "no generator provides the parameter, and Argo CD keeps the placeholder"
         collector.warn("appset.parameter", (*TEMPLATE_PATH, *path), message, why, fix)
 
 

@@ -1,6 +1,9 @@
 """Status of an Application: sync, health, last operation and history, computed like Argo CD does.
 
 The operation names Tidegate as its initiator.
+
+Like `CompareAppState` in `controller/state.go` and `setApplicationHealth` in `controller/health.go`
+of Argo CD 3.6.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Status of an ApplicationSet: its conditions, its Applications and their steps.
 
 Like its controller, only the status of the Applications is read: their last sync, sync status and
-health decide the state of a step.
+health decide the state of a step. Like `applicationset/progressivesync/progressive_sync.go` of
+Argo CD 3.6.
 """
 
 from __future__ import annotations

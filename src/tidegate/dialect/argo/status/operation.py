@@ -1,6 +1,8 @@
 """`operationState` of an Application: the requested sync, its progress and the result per object.
 
 Also the history entry and the Events of the operation.
+
+Messages are those of `gitops-engine/pkg/sync/sync_context.go` in Argo CD 3.6.
 """
 
 from __future__ import annotations
@@ -158,7 +160,7 @@ def _result_message(obj: ObjectProgress) -> str:
         case ObjectResult.PRUNE_SKIPPED:
             return "ignored (requires pruning confirmation)"
         case ObjectResult.FAILED:
-            return obj.message or "it is not healthy"
+            return obj.message or "not healthy"
         case ObjectResult.UNCHANGED:
             return f"{name} unchanged"
         case _:

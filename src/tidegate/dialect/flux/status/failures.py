@@ -1,4 +1,7 @@
-"""Reason and message of a Kustomization that cannot be reconciled, like kustomize-controller's."""
+"""Reason and message of a Kustomization that cannot be reconciled, like kustomize-controller's.
+
+Messages are those of `internal/controller/kustomization_controller.go` in kustomize-controller 1.9.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Status of a Kustomization: its conditions, revisions, inventory and history.
 
-Reasons and messages are those of kustomize-controller.
+Reasons and messages are those of `internal/controller/kustomization_controller.go` in
+kustomize-controller 1.9.
 """
 
 from __future__ import annotations

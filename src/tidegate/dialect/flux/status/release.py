@@ -1,6 +1,7 @@
 """Status of a HelmRelease: its conditions, failure counters and release history.
 
-Reasons and messages are those of helm-controller. The history is built from the release records.
+Reasons and messages are those of `internal/reconcile/atomic_release.go` in helm-controller 1.6 and
+of the actions next to it. The history is built from the release records.
 Digests are not computed like Flux does: when Flux takes over, it sees a change and upgrades once.
 """
 
@@ -104,7 +105,7 @@ def helm_release_status(
     else:
         events = _set_failed(progress, release_spec, conditions, records)
         status |= _failure_counts(progress, release_spec)
-        # Nothing more comes of it by itself; who waits for it is to see that.
+        # Stalled: the controller does not retry, so the generation counts as observed.
         status |= (
             _observed_generation(unit_resource)
             if progress.is_valid and conditions.has(STALLED, "True")

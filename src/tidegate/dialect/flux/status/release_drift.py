@@ -1,4 +1,7 @@
-"""Status of a HelmRelease with drift: the condition and the Events."""
+"""Status of a HelmRelease with drift: the condition and the Events.
+
+Like `internal/reconcile/correct_cluster_drift.go` of helm-controller 1.6.
+"""
 
 from __future__ import annotations
 

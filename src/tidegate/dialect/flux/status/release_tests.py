@@ -1,4 +1,7 @@
-"""Status of a HelmRelease with tests: the condition, the Events and the test hooks."""
+"""Status of a HelmRelease with tests: the condition, the Events and the test hooks.
+
+Like `internal/reconcile/test.go` of helm-controller 1.6.
+"""
 
 from __future__ import annotations
 

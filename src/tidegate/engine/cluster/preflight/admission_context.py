@@ -168,7 +168,7 @@ class AdmissionContext(msgspec.Struct):
         )
 
     def _subject(self, object_ref: ClusterRef, item: PlanItem, namespace: str) -> AdmissionSubject:
-        """Return what selectors see of an object when it is written."""
+        """Return the object as selectors see it when it is written."""
         labels = self._labels(object_ref, item)
         if object_ref.ref.kind == NAMESPACE:
             return AdmissionSubject(labels, object_ref.ref.name, labels)

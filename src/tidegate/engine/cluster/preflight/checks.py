@@ -179,7 +179,7 @@ class PreflightChecker(msgspec.Struct):
     def _dry_run_call(self, candidate: DryRunCandidate) -> ApiCall:
         """Return the dry run of a candidate.
 
-        With violations, unknown fields are rejected as well.
+        With violations, unknown fields are also rejected.
         """
         step, item, compared = candidate.compared_item
         unit = self.units[step.unit]
@@ -260,7 +260,7 @@ class PreflightChecker(msgspec.Struct):
         return candidate
 
     def _server_checked_key(self, compared_item: ComparedItem) -> bytes:
-        """Return the key of what only the server can check of an object without violations."""
+        """Return the key of the part of an object that only the server can check."""
         _, item, compared = compared_item
         live = self.admission.live_cache.objects.get(compared.object_ref)
         if live is None or compared.result is CompareResult.RECREATE:
@@ -314,11 +314,11 @@ def _is_immutable(compared_item: ComparedItem) -> bool:
 
 def _immutable_failure(compared_item: ComparedItem) -> ObjectFailure:
     step, item, compared = compared_item
-    fields = ", ".join(f"`{name}`" for name in compared.immutable_fields) or "a field that differs"
-    message = f"{fields} cannot be changed while it lives"
-    suffix = "cannot be changed while it lives"
+    fields = ", ".join(f"`{name}`" for name in compared.immutable_fields) or "a changed field"
+    suffix = "is immutable" if len(compared.immutable_fields) <= 1 else "are immutable"
+    message = f"{fields} {suffix}"
     field_messages = tuple(
-        (name, sanitize(f"`{name}` {suffix}")) for name in compared.immutable_fields
+        (name, sanitize(f"`{name}` is immutable")) for name in compared.immutable_fields
     )
     return (
         step,

@@ -127,7 +127,7 @@ def is_accepted(candidate: DryRunCandidate, outcome: messages.Outcome) -> bool:
 
 def _is_inconclusive_for(candidate: DryRunCandidate, outcome: messages.ErrorOutcome) -> bool:
     if isinstance(outcome, messages.Invalid):
-        # What can be read, somebody who comes with the plan may mend.
+        # A webhook of the plan may fix an object that is otherwise readable.
         return (
             candidate.may_be_mutated
             and bool(candidate.awaited_refs)
@@ -142,8 +142,8 @@ def is_inconclusive(outcome: messages.ErrorOutcome) -> bool:
         case messages.ServerError():
             return outcome.status >= SERVER_ERROR
         case messages.Forbidden():
-            # A pod is refused while its account, its priority or its runtime is not there. How
-            # much there may be can change with the plan, and with what it deletes.
+            # A pod is rejected while its ServiceAccount, PriorityClass or RuntimeClass is missing.
+            # Quotas can change with the plan and its deletions.
             is_missing = (
                 outcome.message.endswith(NOT_FOUND_SUFFIXES) and DENIED not in outcome.message
             )

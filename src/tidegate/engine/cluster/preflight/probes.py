@@ -1,9 +1,9 @@
-"""Probes of what an object promises: the kinds of a CRD, the answers of a webhook.
+"""Probes of what an object provides: the kinds of a CRD, the responses of a webhook.
 
 A webhook is probed with a dry run of an object that it matches: it is not ready while the
-server reports `failed calling webhook`. A denial is an answer. If no dry run is conclusive, its
-endpoints must be ready and its CA bundle must be set. A webhook with failure policy `Ignore` is
-not probed.
+server reports `failed calling webhook`. A denial is a response, too. If no dry run is conclusive,
+its endpoints must be ready and its CA bundle must be set. A webhook with failure policy `Ignore`
+is not probed.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def probe(
 ) -> Procedure[Failure | None]:
     """Return why an object does not serve yet; None if it serves.
 
-    `planned` are the objects of its cluster that can be used for dry runs.
+    `planned`: the objects of its cluster that can be used for dry runs.
     """
     live = live_cache.objects.get(object_ref)
     if live is None:
-        return Failure("Missing", "it is not there")
+        return Failure("Missing", "not found")
     body = object_body(live)
     if object_ref.ref.kind.name == "CustomResourceDefinition":
         return (yield from _probe_crd(object_ref, body, live_cache))
@@ -186,7 +186,7 @@ class _WebhookProbe(msgspec.Struct):
         if has_matching_rule(self.webhook, served, "UPDATE" if exists else "CREATE"):
             return build_write(item, unit, WritePayload(item.body), None, dry_run=True)
         if exists and has_matching_rule(self.webhook, served, "CREATE"):
-            # That it is there already is said after all webhooks have been asked.
+            # The API server reports AlreadyExists only after it called all webhooks.
             return Write(verb=Verb.CREATE, ref=item.ref, body=item.body, dry_run=True)
         return None
 
@@ -245,9 +245,7 @@ class _WebhookProbe(msgspec.Struct):
         slices = outcome.items if isinstance(outcome, ListPage) else ()
         if any(has_ready_endpoint(object_body(live)) for live in slices):
             return None
-        message = (
-            f"Service {namespace}/{name} of webhook `{self._name}` has no endpoint that is ready"
-        )
+        message = f"Service {namespace}/{name} of webhook `{self._name}` has no ready endpoints"
         return Failure("NoEndpoints", message)
 
     @property
@@ -270,11 +268,12 @@ def webhook_failure(outcome: Outcome, name: str) -> Failure | None:
     if not is_error(outcome):
         return None
     if CALL_FAILED in outcome.message:
-        message = f"webhook `{name}` does not answer: {sanitize(outcome.message)}"
+        message = f"webhook `{name}` does not respond: {sanitize(outcome.message)}"
         return Failure("NoAnswer", message)
     is_down = isinstance(outcome, ServerError) and outcome.status >= SERVER_ERROR
     if is_down or isinstance(outcome, NoResponse | TooManyRequests):
-        return Failure("NoDryRun", f"webhook `{name}` cannot be tried: {sanitize(outcome.message)}")
+        message = f"webhook `{name}` does not support dry runs: {sanitize(outcome.message)}"
+        return Failure("NoDryRun", message)
     return None
 
 
