@@ -37,7 +37,7 @@ from tidegate.world.messages import (
     WatchEventType,
 )
 
-LEASED = "Held"
+LEASED = "LeaseHeld"
 Decide: TypeAlias = Callable[[Rollout, messages.Input, Ms], messages.Decision]
 
 

@@ -57,7 +57,7 @@ LEASE_CHANGED = NoResponse(
     Delivery.NOT_SENT, LossReason.CANCELLED, "another rollout acquired the unit in between"
 )
 """Outcome of a write decided before another rollout changed the unit; its step restarts."""
-LEASE_LOST = messages.Failure("Overtaken", "another rollout holds the unit now")
+LEASE_LOST = messages.Failure("Superseded", "another rollout holds the unit now")
 SCHEMA_TIMEOUT = Ms(3_000)
 SCHEMA_RETRY_INTERVAL = Ms(200)
 """Retry interval while a server loads a changed CRD."""

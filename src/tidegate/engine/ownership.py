@@ -46,7 +46,7 @@ def find_adopted(
         owner = "" if live is None else context.evaluator.find_owner(object_body(live))
         if owner not in {"", step.unit.tracking_id}:
             message = f"belongs to unit `{sanitize(owner)}`, which loses it"
-            adopted.append((step, item.ref, Failure("Taken", message)))
+            adopted.append((step, item.ref, Failure("Adopted", message)))
     return adopted
 
 

@@ -123,7 +123,7 @@ def _assumed_time_finding(unit: Unit, now: Ms) -> Finding:
         message=f"sync windows are evaluated as of {format_timestamp(now)}",
         location=Location(unit.policy.windows[0].where),
         reason="the simulation starts at this time",
-        fix="set another start with `--start MOMENT`, or with `start` in a scenario",
+        fix="set another start with `--start TIME`, or with `start` in a scenario",
     )
 
 

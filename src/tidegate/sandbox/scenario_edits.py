@@ -15,7 +15,7 @@ from tidegate.model.times import Duration
 from tidegate.sandbox.faults import Edit, FaultSelector, TimedFault
 from tidegate.world.requests import Verb, Write
 
-EDIT_MANAGER = "somebody"
+EDIT_MANAGER = "manual-edit"
 """The field manager of edits."""
 
 

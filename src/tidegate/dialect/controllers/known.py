@@ -11,7 +11,7 @@ from tidegate.dialect.argo.application import SKIP_RECONCILE, TRUE_VALUES
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import JsonObject
 
-PAUSED_BY_US = "tidegate.dev/held"
+PAUSED_BY_US = "tidegate.dev/paused"
 """Annotation on a unit resource whose controller Tidegate paused."""
 SUSPEND = "suspend"
 

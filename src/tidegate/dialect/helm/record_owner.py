@@ -18,7 +18,7 @@ from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.units.release_history import KnownRelease, ReleaseAction, ReleaseSpec
 
 UNIT = "tidegate.dev/unit"
-CONTENT_KEY = "tidegate.dev/made-of"
+CONTENT_KEY = "tidegate.dev/content-digest"
 ACTION = "tidegate.dev/action"
 RENDERED = "tidegate.dev/rendered-as"
 RELEASE_NAMESPACE = "tidegate.dev/release-namespace"

@@ -153,7 +153,7 @@ def _skip_item(context: DecisionContext, run: ItemRun) -> None:
     if run.drift is not None:
         event_type, reason, message = EventType.OBJECT_DRIFTED, DRIFTED, run.drift.message
     elif run.compare_result is messages.CompareResult.UNMANAGED and _is_drift_detection_off(run):
-        reason, message = "Brought", DRIFT_DISABLED_MESSAGE
+        reason, message = "DriftDetectionDisabled", DRIFT_DISABLED_MESSAGE
     elif run.compare_result is messages.CompareResult.UNMANAGED:
         event_type, reason, message = EventType.OBJECT_SKIPPED, OPTED_OUT, UNMANAGED_MESSAGE
     context.emit_object_event(event_type, run, DiffAction.KEEP, reason=reason, message=message)

@@ -332,7 +332,7 @@ def _abandon_unit(context: DecisionContext, step: StepRun) -> None:
     for waiting_step in unit.steps:
         if waiting_step.state is StepState.WAITING:
             context.set_step_state(
-                waiting_step, StepState.SKIPPED, reason="Behind", message=message
+                waiting_step, StepState.SKIPPED, reason="DependencyFailed", message=message
             )
             settle_child(context, waiting_step)
             skip_dependents(context, waiting_step)
@@ -369,7 +369,7 @@ def skip_dependents(context: DecisionContext, step: StepRun) -> None:
     while pending:
         dependent = pending.pop()
         if dependent.state is StepState.WAITING:
-            context.set_step_state(dependent, StepState.SKIPPED, reason="Behind", message=message)
+            context.set_step_state(dependent, StepState.SKIPPED, reason="DependencyFailed", message=message)
             settle_child(context, dependent)
             pending += reversed(dependent.after)
 

@@ -28,7 +28,7 @@ from tidegate.plan.build.build import digest_units
 from tidegate.plan.build.chains import mark_last, narrow_plan
 
 JOB_KIND = ("batch", "Job")
-CLEANUP_STAGE = "makes room"
+CLEANUP_STAGE = "cleanup"
 
 
 def is_task(item: PlanItem) -> bool:
