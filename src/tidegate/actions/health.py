@@ -247,13 +247,13 @@ class ScriptTest(msgspec.Struct, frozen=True):
     """One tested body, the expected result and the actual result of its script."""
 
     body: str
-    wanted: StatusAndMessage
-    said: StatusAndMessage
+    expected: StatusAndMessage
+    actual: StatusAndMessage
     problem: str = ""
 
     @property
     def passed(self) -> bool:
-        return self.wanted == self.said and not self.problem
+        return self.expected == self.actual and not self.problem
 
 
 class _HealthTest(NamedTuple):

@@ -90,7 +90,7 @@ class RebuiltJournalDocument(msgspec.Struct, frozen=True):
 
     unit: str
     objects: tuple[ObjectIdentity, ...] = ()
-    unseen: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
     """Kinds that could not be listed."""
 
 
@@ -99,7 +99,7 @@ def rebuilt_journal_lines(document: RebuiltJournalDocument) -> Iterator[str]:
     count = len(document.objects)
     yield f"{document.unit}: {count} object{'' if count == 1 else 's'} found"
     yield from (f"  {item.ref}" for item in document.objects)
-    if document.unseen:
-        kinds = ", ".join(document.unseen)
+    if document.unlisted:
+        kinds = ", ".join(document.unlisted)
         yield f"  no permission to list {kinds}: the journal does not contain them"
     yield "the next rollout runs hooks and evaluates gates again"

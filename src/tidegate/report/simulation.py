@@ -344,64 +344,73 @@ class DriftDocument(ObjectIdentity, frozen=True, kw_only=True, omit_defaults=Tru
     cluster: str = ""
     at: Ms
     message: str
-    healed: Ms | None = None
-    stays: str = ""
+    healed_at: Ms | None = None
+    not_healed_reason: str = ""
     attempts: int = 0
 
 
-class RevisionSyncDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RevisionSyncDocument(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
     """JSON form of `RevisionSync`."""
 
     unit: str
-    committed: Ms
-    seen: Ms
+    committed_at: Ms
+    detected_at: Ms
     step: int = 0
-    began: Ms | None = None
-    ended: Ms | None = None
-    ahead: tuple[str, ...] = ()
-    stays: str = ""
+    started_at: Ms | None = None
+    finished_at: Ms | None = None
+    outdated_predecessors: tuple[str, ...] = ()
+    not_synced_reason: str = ""
 
 
-class DoubleSyncDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DoubleSyncDocument(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
     """JSON form of `Resync`."""
 
     unit: str
-    turn: Ms
+    step_at: Ms
     at: Ms
     hooks: tuple[ObjectIdentity, ...] = ()
-    ended: Ms | None = None
+    finished_at: Ms | None = None
     passed: bool = True
 
 
 class EngineResultDocument(
-    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="engine.ended"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    tag_field="event",
+    tag="engine.finished",
+    rename="camel",
 ):
     """Last JSON line of a simulated run with its outcome. Times count from the start."""
 
     engine: str
     outcome: str
-    lasted: Ms
+    duration: Ms
     """Duration in milliseconds."""
-    expecting: DurationEstimate | None = None
+    duration_estimate: DurationEstimate | None = None
     message: str = ""
     failures: tuple[FailureDocument, ...] = ()
-    unwaited: tuple[ObjectIdentity, ...] = ()
+    not_awaited: tuple[ObjectIdentity, ...] = ()
     """Objects without a health check."""
-    unplayed: tuple[ObjectIdentity, ...] = ()
+    not_simulated: tuple[ObjectIdentity, ...] = ()
     """Objects with a health check whose status is not simulated."""
-    aftermath: tuple[FailureDocument, ...] = ()
+    failed_afterwards: tuple[FailureDocument, ...] = ()
     """Objects that failed after the engine had finished."""
     drifts: tuple[DriftDocument, ...] = ()
     """Changes by other clients."""
-    uptakes: tuple[RevisionSyncDocument, ...] = ()
+    revision_syncs: tuple[RevisionSyncDocument, ...] = ()
     """How units synced to revisions that were committed during the rollout."""
-    resyncs: tuple[DoubleSyncDocument, ...] = ()
+    double_syncs: tuple[DoubleSyncDocument, ...] = ()
     """Applications that were synced twice."""
-    unknown: str = ""
-    """What could not be fetched; the result is weaker than it looks."""
+    incomplete: str = ""
+    """What could not be fetched; the result is incomplete."""
     releases: tuple[ReleaseHistory, ...] = ()
     """Revisions of Helm releases."""
-    faulty: tuple[str, ...] = ()
+    skipped_units: tuple[str, ...] = ()
     """Units that were not simulated."""
 
 
@@ -412,28 +421,28 @@ def engine_result_document(run: EngineRun) -> EngineResultDocument:
     return EngineResultDocument(
         engine=run.name,
         outcome=last.reason,
-        lasted=Ms(last.at - first.at),
-        expecting=run.durations,
+        duration=Ms(last.at - first.at),
+        duration_estimate=run.durations,
         message=failure_message(run.events),
         failures=failure_documents(progress, run.evidence),
-        unwaited=tuple(map(ObjectIdentity.from_ref, run.without_health_check)),
-        unplayed=tuple(map(ObjectIdentity.from_ref, run.not_simulated)),
-        aftermath=tuple(
+        not_awaited=tuple(map(ObjectIdentity.from_ref, run.without_health_check)),
+        not_simulated=tuple(map(ObjectIdentity.from_ref, run.not_simulated)),
+        failed_afterwards=tuple(
             FailureDocument(**msgspec.structs.asdict(ObjectIdentity.from_ref(ref)), why=(failure,))
             for ref, failure in run.failures_after_end
         ),
         drifts=tuple(_drift_document(drift_from_start(drift, first.at)) for drift in run.drifts),
-        uptakes=tuple(
+        revision_syncs=tuple(
             _revision_sync_document(revision_sync_from_start(revision_sync, first.at))
             for revision_sync in run.revision_syncs
         ),
-        resyncs=tuple(
+        double_syncs=tuple(
             _double_sync_document(double_sync_from_start(double_sync, first.at))
             for double_sync in run.double_syncs
         ),
-        unknown=run.incomplete_message,
+        incomplete=run.incomplete_message,
         releases=tuple(run.releases),
-        faulty=tuple(map(str, run.faulty_units)),
+        skipped_units=tuple(map(str, run.faulty_units)),
     )
 
 
@@ -444,8 +453,8 @@ def _drift_document(drift: Drift) -> DriftDocument:
         cluster=drift.cluster,
         at=drift.detected_at,
         message=drift.message,
-        healed=drift.healed_at,
-        stays=drift.not_healed_reason,
+        healed_at=drift.healed_at,
+        not_healed_reason=drift.not_healed_reason,
         attempts=drift.attempts,
     )
 
@@ -453,23 +462,23 @@ def _drift_document(drift: Drift) -> DriftDocument:
 def _revision_sync_document(revision_sync: RevisionSync) -> RevisionSyncDocument:
     return RevisionSyncDocument(
         unit=str(revision_sync.unit),
-        committed=revision_sync.committed_at,
-        seen=revision_sync.detected_at,
+        committed_at=revision_sync.committed_at,
+        detected_at=revision_sync.detected_at,
         step=revision_sync.step,
-        began=revision_sync.started_at,
-        ended=revision_sync.finished_at,
-        ahead=tuple(map(str, revision_sync.outdated_predecessors)),
-        stays=revision_sync.not_synced_reason,
+        started_at=revision_sync.started_at,
+        finished_at=revision_sync.finished_at,
+        outdated_predecessors=tuple(map(str, revision_sync.outdated_predecessors)),
+        not_synced_reason=revision_sync.not_synced_reason,
     )
 
 
 def _double_sync_document(double_sync: Resync) -> DoubleSyncDocument:
     return DoubleSyncDocument(
         unit=str(double_sync.unit),
-        turn=double_sync.rollout_at,
+        step_at=double_sync.rollout_at,
         at=double_sync.at,
         hooks=tuple(map(ObjectIdentity.from_ref, double_sync.hooks)),
-        ended=double_sync.finished_at,
+        finished_at=double_sync.finished_at,
         passed=double_sync.passed,
     )
 

@@ -83,9 +83,9 @@ def _unit_document(row: UnitRow) -> dict[str, Json]:
         "name": unit.id.name,
         "parent": str(unit.parent) if unit.parent else None,
         "root": unit.parent is None,
-        "place": location_text(unit.location) or None,
+        "location": location_text(unit.location) or None,
         "sources": [
-            {"place": source.canonical_location, "path": source.path} for source in unit.sources
+            {"url": source.canonical_location, "path": source.path} for source in unit.sources
         ],
         "destination": {
             "cluster": unit.destination.cluster,

@@ -168,7 +168,7 @@ def _unit_document(unit: UnitWaves) -> Json:
     return {
         "unit": str(unit.unit),
         "source": unit.source,
-        "place": location_text(unit.location) or None,
+        "location": location_text(unit.location) or None,
         "order": unit.order,
         "whole": unit.is_complete,
         "objects": total,
@@ -192,7 +192,7 @@ def _object_document(item: WaveObject) -> Json:
         "kind": kind.name,
         "namespace": item.ref.namespace,
         "name": item.ref.name,
-        "place": location_text(item.location) or None,
+        "location": location_text(item.location) or None,
         "withWave": item.has_wave,
         "made": item.is_generated,
     }

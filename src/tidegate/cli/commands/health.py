@@ -56,8 +56,8 @@ def _test_lines(results: Sequence[ScriptTest]) -> Iterator[str]:
     failures = [result for result in results if not result.passed]
     for failure in failures:
         yield failure.body
-        yield f"  expected  {': '.join(filter(None, failure.wanted))}"
-        yield f"  actual    {failure.problem or ': '.join(filter(None, failure.said)) or 'nothing'}"
+        yield f"  expected  {': '.join(filter(None, failure.expected))}"
+        yield f"  actual    {failure.problem or ': '.join(filter(None, failure.actual)) or 'nothing'}"
     yield f"{len(results) - len(failures)} of {len(results)} passed"
 
 

@@ -369,7 +369,9 @@ def skip_dependents(context: DecisionContext, step: StepRun) -> None:
     while pending:
         dependent = pending.pop()
         if dependent.state is StepState.WAITING:
-            context.set_step_state(dependent, StepState.SKIPPED, reason="DependencyFailed", message=message)
+            context.set_step_state(
+                dependent, StepState.SKIPPED, reason="DependencyFailed", message=message
+            )
             settle_child(context, dependent)
             pending += reversed(dependent.after)
 

@@ -304,7 +304,9 @@ def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
     if is_late:
         return _fail_waiting(context, step, "Deadline", "timed out")
     if is_quiet:
-        return _fail_waiting(context, step, "IdleTimeout", "made no progress before the idle timeout")
+        return _fail_waiting(
+            context, step, "IdleTimeout", "made no progress before the idle timeout"
+        )
     if quiet_limit:
         context.set_timer(Ms(step.changed_at + quiet_limit), step)
     return False

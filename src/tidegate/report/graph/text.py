@@ -222,7 +222,7 @@ def critical_path_lines(graph: Graph, path: Iterable[CriticalStep]) -> Iterator[
     )
 
 
-SCHEMA = "tidegate.dev/graph/v1"
+SCHEMA = "tidegate.dev/graph/v2"
 
 
 def graph_document(view: GraphView) -> JsonObject:
@@ -248,10 +248,10 @@ def graph_document(view: GraphView) -> JsonObject:
             for dependency in view.missing
             if _is_needed(dependency, visible)
         ],
-        "circles": [_cycle_document(cycle) for cycle in view.cycles],
-        "unread": [str(unit_id) for unit_id in graph.incomplete_units],
-        "misread": [
-            {"node": problem.node, "annotation": problem.annotation, "said": problem.text}
+        "cycles": [_cycle_document(cycle) for cycle in view.cycles],
+        "incompleteUnits": [str(unit_id) for unit_id in graph.incomplete_units],
+        "invalidAnnotations": [
+            {"node": problem.node, "annotation": problem.annotation, "text": problem.text}
             for problem in graph.unparsed_annotations
             if problem.node in visible
         ],
@@ -260,8 +260,8 @@ def graph_document(view: GraphView) -> JsonObject:
         document["criticalPath"] = [
             {
                 "step": graph.steps[critical_step.step].id,
-                "takesMs": critical_step.duration,
-                "untilMs": critical_step.finishes_at,
+                "durationMs": critical_step.duration,
+                "finishesAtMs": critical_step.finishes_at,
                 "slowest": critical_step.slowest_node if critical_step.slowest_node >= 0 else None,
             }
             for critical_step in view.critical_path
@@ -284,7 +284,7 @@ def _node_document(graph: Graph, node: GraphNode) -> JsonObject:
         "unit": str(node.unit) if node.unit else None,
         "ref": _ref_document(node.ref),
         "step": graph.steps[node.step].id if node.step >= 0 else None,
-        "place": location_text(node.location) or None,
+        "location": location_text(node.location) or None,
         "gates": node.is_gating,
         "checked": node.has_health_check,
         "hook": node.is_hook,
@@ -316,7 +316,7 @@ def _order_document(edge: Edge) -> JsonObject:
         "after": edge.after,
         "reason": edge.reason.value,
         "strength": edge.strength.value,
-        "place": location_text(edge.location) or None,
+        "location": location_text(edge.location) or None,
     }
 
 
@@ -324,7 +324,7 @@ def _edge_document(edge: GraphEdge, *, is_inverted: bool) -> JsonObject:
     return {
         "before": edge.before,
         "after": edge.after,
-        "want": edge.alternative,
+        "alternative": edge.alternative,
         "reason": edge.kind.value,
         "strength": edge.strength.value,
         "effect": edge.effect.value,
@@ -332,12 +332,12 @@ def _edge_document(edge: GraphEdge, *, is_inverted: bool) -> JsonObject:
         "field": format_path(edge.field) if edge.field else None,
         "through": _ref_document(edge.required_object),
         "key": edge.key or None,
-        "lacksKey": edge.is_key_missing,
+        "keyMissing": edge.is_key_missing,
         "optional": edge.is_optional,
-        "inForce": edge.is_enforced,
+        "enforced": edge.is_enforced,
         "certain": edge.is_certain,
         "inverted": is_inverted,
-        "place": location_text(edge.location) or None,
+        "location": location_text(edge.location) or None,
     }
 
 
@@ -354,7 +354,7 @@ def _missing_document(dependency: UnmetDependency) -> JsonObject:
                 "name": dependent.name,
                 "field": format_path(dependent.field) if dependent.field else None,
                 "effect": dependent.effect.value,
-                "place": location_text(dependent.location) or None,
+                "location": location_text(dependent.location) or None,
             }
             for dependent in dependency.dependents
         ],
@@ -367,9 +367,9 @@ def _cycle_document(cycle: Cycle) -> Json:
 
 def _wait_document(wait: WaitLink) -> JsonObject:
     return {
-        "who": wait.waiter,
+        "waiter": wait.waiter,
         "why": wait.reason,
-        "place": location_text(wait.location) or None,
+        "location": location_text(wait.location) or None,
         "node": wait.node,
         "edge": wait.edge,
     }

@@ -196,7 +196,7 @@ class RolloutExplanation(
     """Last line of the JSON events of a rollout: its outcome and the failures."""
 
     outcome: str
-    lasted: Ms
+    duration: Ms
     """Duration in milliseconds."""
     message: str = ""
     failures: tuple[FailureDocument, ...] = ()
@@ -227,7 +227,7 @@ def rollout_explanation(
     messages = [step.message for step in progress.failed_steps()]
     return RolloutExplanation(
         outcome=RolloutOutcome.TIMED_OUT if progress.has_timed_out else progress.outcome,
-        lasted=Ms(progress.now - progress.start),
+        duration=Ms(progress.now - progress.start),
         message=messages[0] if messages else progress.message,
         failures=failure_documents(progress, evidence),
     )
