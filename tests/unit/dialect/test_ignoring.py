@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.dialect.argo.ignore_differences import read_ignore_file
 from tidegate.errors import DialectError, TidegateError
 from tidegate.model.units.ignore_differences import IgnoreDifference
@@ -41,7 +42,7 @@ READ = (
 def check(expression: str) -> None:
     """Stands for jq."""
     if not expression.startswith("."):
-        raise DialectError("dialect.jq.expression", f"`{expression}` is no path", hint="write one")
+        raise DialectError("dialect.jq.expression", f"jq refuses `{expression}`", hint="write one")
 
 
 def read(text: str) -> tuple[IgnoreDifference, ...]:
@@ -49,7 +50,7 @@ def read(text: str) -> tuple[IgnoreDifference, ...]:
 
 
 def mistakes(text: str) -> list[str]:
-    """What is wrong with a file: where, and what."""
+    """Read a file with errors; return their lines and problems."""
     with pytest.raises(ExceptionGroup) as caught:
         read(text)
     errors = [
@@ -75,28 +76,39 @@ def test_entries_of_several_documents_count_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "line"),
     [
-        ("spec: {}\n", "1 a list of differences to ignore has no key `spec`"),
-        ("- web\n", "1 an entry must be a mapping, not text"),
-        ("ignoreDifferences: web\n", "1 `ignoreDifferences` must be a list, not text"),
-        (
-            "- kind: A\n  jsonPointer: [/a]\n  jsonPointers: [/a]\n",
-            "2 an entry has no key `jsonPointer`",
-        ),
-        ("- kind: 1\n  jsonPointers: [/a]\n", "1 `kind` must be text, not a whole number"),
-        ("- group: apps\n  jsonPointers: [/a]\n", "1 an entry needs `kind`"),
-        ("- kind: A\n", "1 an entry names no field"),
-        ("- kind: A\n  jsonPointers: /a\n", "2 `jsonPointers` must be a list, not text"),
-        ("- kind: A\n  jsonPointers:\n  - spec/a\n", "3 `spec/a` is no JSON pointer"),
-        (
-            "- kind: A\n  jqPathExpressions:\n  - map(.a)\n",
-            "3 `map(.a)` is no path",
-        ),
+        ("spec: {}\n", 1),
+        ("- web\n", 1),
+        ("ignoreDifferences: web\n", 1),
+        ("- kind: A\n  jsonPointer: [/a]\n  jsonPointers: [/a]\n", 2),
+        ("- kind: 1\n  jsonPointers: [/a]\n", 1),
+        ("- group: apps\n  jsonPointers: [/a]\n", 1),
+        ("- kind: A\n", 1),
+        ("- kind: A\n  jsonPointers: /a\n", 2),
+        ("- kind: A\n  jsonPointers:\n  - spec/a\n", 3),
+        ("- kind: A\n  jqPathExpressions:\n  - map(.a)\n", 3),
+    ],
+    ids=[
+        "unknown key of the file",
+        "entry is text",
+        "list is text",
+        "unknown key of an entry",
+        "kind is a number",
+        "no kind",
+        "no field",
+        "pointers are text",
+        "no pointer",
+        "no path",
     ],
 )
-def test_a_mistake_is_told_with_its_line(text: str, problem: str) -> None:
-    assert mistakes(text) == [problem]
+def test_a_mistake_is_reported_with_its_line(
+    text: str, line: int, wording: RecordedWording
+) -> None:
+    (problem,) = mistakes(text)
+
+    assert problem.startswith(f"{line} ")
+    wording(problem)
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -105,12 +117,13 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert [mistake.partition(" ")[0] for mistake in mistakes(text)] == ["1", "3", "4"]
 
 
-def test_a_key_that_is_written_twice_is_told_with_its_line() -> None:
+def test_a_key_that_is_written_twice_is_told_with_its_line(wording: RecordedWording) -> None:
     text = "- kind: A\n  jsonPointers: [/a]\n  jsonPointers: [/b]\n"
 
     (problem,) = mistakes(text)
 
-    assert problem.startswith("3 `jsonPointers` is written twice, first in line 2")
+    assert problem.startswith("3 ")
+    wording(problem)
 
 
 def test_what_is_no_yaml_is_told_with_its_line() -> None:

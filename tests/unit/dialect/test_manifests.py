@@ -173,10 +173,8 @@ def test_what_has_no_name_is_no_object() -> None:
 def test_two_objects_with_one_name_are_refused_with_both_places() -> None:
     error = refused(a_document(line=3), a_document(namespace="shop", line=9))
 
-    assert (error.code, error.problem) == (
-        "dialect.duplicate",
-        "ConfigMap shop/settings is there twice",
-    )
+    assert error.code == "dialect.duplicate"
+    assert "ConfigMap shop/settings" in error.problem
     assert error.location == Location("shop.yaml", 9)
     assert "shop.yaml:3" in error.hint
 
