@@ -155,18 +155,18 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
         ),
     ],
 )
-def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
+def test_an_object_that_did_not_become_healthy_is_named(health: Health, message: str) -> None:
     ill = ObjectProgress(ref=WEB.ref, is_live=True, health=health, result=ObjectResult.FAILED)
 
     result = told_of(an_account(ill, result="failed", is_gate_failure=True))
 
     assert conditions(result) == {
-        "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {sentence}"),
-        "Healthy": ("False", "HealthCheckFailed", sentence),
+        "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {message}"),
+        "Healthy": ("False", "HealthCheckFailed", message),
         "Reconciling": (
             "True",
             "ProgressingWithRetry",
-            f"health check failed after 12.3s: {sentence}",
+            f"health check failed after 12.3s: {message}",
         ),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.unit.graph.repository import edges_of, graph_of, graph_of_text, manifests_of, unit_of
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.model.operators.rows import Effect, RequiredState
@@ -71,11 +72,11 @@ def test_what_two_rows_say_of_one_field_is_asked_for_once() -> None:
     assert len(lack.dependents) == 1
 
 
-def test_a_key_that_a_secret_has_not_got_is_missing() -> None:
+def test_a_key_that_a_secret_has_not_got_is_missing(wording: RecordedWording) -> None:
     env = "        env:\n        - {name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}\n"
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: x}\n"
 
-    assert lacking(together(WEB + env, secret)) == ["user of Secret shop/db"]
+    wording(lacking(together(WEB + env, secret)))
     assert lacking(together(WEB + env, secret.replace("password", "user"))) == []
 
 
@@ -118,27 +119,33 @@ def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not()
     assert served.field[-4:] == ("containers", 0, "env", 0)
 
 
-@pytest.mark.parametrize(
-    ("port", "lacks"), [("80", []), ("8080", ["port 8080 of Service shop/db"])]
-)
-def test_a_port_that_a_service_has_not_got_is_missing(port: str, lacks: list[str]) -> None:
+@pytest.mark.parametrize(("port", "missing"), [("80", 0), ("8080", 1)])
+def test_a_port_that_a_service_does_not_have_is_missing(
+    port: str, missing: int, wording: RecordedWording
+) -> None:
     call = f"        env: [{{name: DB_URL, value: 'http://db.shop:{port}/'}}]\n"
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
     bare = service.replace("spec: {", "spec: {clusterIP: None, ")
     db = WEB.replace("web", "db")
 
-    assert lacking(together(WEB + call, service, db)) == lacks
+    names = lacking(together(WEB + call, service, db))
+    assert len(names) == missing
+    wording(names)
     assert lacking(together(WEB + call, bare, db)) == []
 
 
-def test_pods_that_nobody_brings_for_a_service_are_missing_where_somebody_calls_it() -> None:
+def test_the_pods_of_a_called_service_without_a_workload_are_missing(
+    wording: RecordedWording,
+) -> None:
     call = "        env: [{name: DB_HOST, value: db.shop.svc}]\n"
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
     strange = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: db, namespace: shop}\n"
 
-    assert lacking(together(WEB + call, service)) == ["pods of Service shop/db"]
+    names = lacking(together(WEB + call, service))
+    assert len(names) == 1
+    wording(names)
     assert lacking(together(WEB, service)) == []
-    assert "pods of Service shop/db" not in lacking(together(WEB + call, service, strange))
+    assert names[0] not in lacking(together(WEB + call, service, strange))
 
 
 def test_a_workload_does_not_call_itself() -> None:

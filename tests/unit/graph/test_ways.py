@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.recorded_wording import RecordedWording
 from tests.unit.graph.repository import (
     graph_of,
     graph_of_text,
@@ -84,12 +85,10 @@ spec:
 """
 
 
-def test_a_config_map_that_a_later_wave_makes_is_a_circle() -> None:
+def test_a_config_map_that_a_later_wave_makes_is_a_circle(wording: RecordedWording) -> None:
     (circle,) = find_cycles(graph_of_text(CONFIG % 5 + MOUNTS))
 
-    assert circle.links[0].reason == (
-        "waits for ConfigMap shop/settings (spec.template.spec.volumes[0].configMap)"
-    )
+    wording(circle.links[0].reason)
     assert find_cycles(graph_of_text(CONFIG % 1 + MOUNTS)) == ()
 
 
@@ -108,7 +107,7 @@ def test_a_kind_that_nobody_can_judge_holds_nothing() -> None:
     assert find_cycles(graph) == ()
 
 
-def test_units_that_depend_on_each_other_are_a_circle() -> None:
+def test_units_that_depend_on_each_other_are_a_circle(wording: RecordedWording) -> None:
     first = manifests_of(unit_of("first", depends=("second",)), CONFIG % 0)
     second = manifests_of(unit_of("second", depends=("first",)), "")
     plan = build_plan(
@@ -116,13 +115,10 @@ def test_units_that_depend_on_each_other_are_a_circle() -> None:
     )
 
     (circle,) = find_cycles(build_graph([first, second], plan, ground()))
-    assert [f"{link.waiter} {link.reason}" for link in circle.links] == [
-        "shop/first depends on shop/second",
-        "shop/second depends on shop/first",
-    ]
+    wording(f"{link.waiter} {link.reason}" for link in circle.links)
 
 
-def test_a_service_answers_when_its_workload_is_ready() -> None:
+def test_a_service_answers_when_its_workload_is_ready(wording: RecordedWording) -> None:
     job = """\
 apiVersion: batch/v1
 kind: Job
@@ -150,11 +146,7 @@ spec:
 """
     (circle,) = find_cycles(graph_of_text(job, rules=ARGOCD))
 
-    messages = [f"{link.waiter} {link.reason}" for link in circle.links]
-    assert messages[0] == (
-        "Job shop/migrate calls Service shop/db (spec.template.spec.containers[0].env[0])"
-    )
-    assert "presync wave 0 of shop/app is over when Job shop/migrate is ready" in messages
+    wording(f"{link.waiter} {link.reason}" for link in circle.links)
 
 
 def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
@@ -177,7 +169,7 @@ def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
     assert graph.nodes[path[1].slowest_node].name == "Deployment shop/web"
 
 
-def test_why_one_waits_for_another_is_the_shortest_chain() -> None:
+def test_why_one_waits_for_another_is_the_shortest_chain(wording: RecordedWording) -> None:
     graph = graph_of(
         manifests_of(unit_of("database"), CONFIG % 0),
         manifests_of(unit_of("app", depends=("database",)), MOUNTS.removeprefix("---\n")),
@@ -185,10 +177,8 @@ def test_why_one_waits_for_another_is_the_shortest_chain() -> None:
     web, settings = node(graph, "Deployment shop/web"), node(graph, "ConfigMap shop/settings")
 
     (wait,) = explain_wait(graph, web.number, settings.number)
-    assert (wait.waiter, wait.reason) == (
-        "Deployment shop/web",
-        "needs ConfigMap shop/settings (reference)",
-    )
+    assert wait.waiter == "Deployment shop/web"
+    wording(wait.reason)
     assert explain_wait(graph, settings.number, web.number) == []
     (unit,) = explain_wait(
         graph, node(graph, "shop/app").number, node(graph, "shop/database").number

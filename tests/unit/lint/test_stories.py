@@ -101,7 +101,7 @@ async def test_a_story_of_argo_cd(story: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "told"), [(True, {"ORD006"}), (False, set())], ids=["waits", "does not wait"]
+    ("waits", "told"), [(True, {"ORD006"}), (False, set())], ids=["wait", "no-wait"]
 )
 async def test_a_kustomization_that_needs_what_comes_behind_it(
     waits: bool,  # noqa: FBT001 - it is the case

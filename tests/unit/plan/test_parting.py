@@ -15,6 +15,7 @@ from tests.support.orders import (
     results_by_name,
     step_of,
 )
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.plans.manifest import Manifest, Phase
@@ -125,22 +126,20 @@ def test_a_hook_may_come_behind_an_object_of_its_wave() -> None:
     assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/0.2": [["h"]]}
 
 
-def test_objects_that_wait_for_each_other_are_named() -> None:
+def test_objects_that_wait_for_each_other_are_named(wording: RecordedWording) -> None:
     with pytest.raises(PlanError) as raised:
         planned(*pods("abc"), pairs="a>b b>c c>b")
 
     assert raised.value.code == "plan.cycle"
-    assert raised.value.problem == (
-        "objects wait for each other: `Pod default/b` waits for `Pod default/c` waits for"
-        " `Pod default/b`"
-    )
+    wording(raised.value.problem)
 
 
-def test_an_object_that_waits_for_one_of_a_later_wave_is_refused() -> None:
-    with pytest.raises(PlanError, match="waits for itself") as raised:
+def test_an_object_that_waits_for_one_of_a_later_wave_is_refused(wording: RecordedWording) -> None:
+    with pytest.raises(PlanError) as raised:
         planned(*pods("a"), *pods("b", 1), pairs="b>a")
 
     assert raised.value.code == "plan.cycle"
+    wording(raised.value.problem)
 
 
 def test_what_waits_for_a_foreign_object_waits_alone() -> None:

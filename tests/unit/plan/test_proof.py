@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
 from tidegate.model.plans.plan import Edge, ItemAction
 from tidegate.model.plans.verification import ObservedObject, OrderPair, PairState
@@ -83,16 +84,18 @@ def test_two_objects_that_only_are_there(order: RunHead, a: int, b: int, state: 
     assert (pair.before_evidence.at, pair.after_evidence.at) == (ms(a), ms(b))
 
 
-def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record() -> None:
+def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record(
+    wording: RecordedWording,
+) -> None:
     final = {"a": made(1, ready_at=ms(9), is_final=True), "b": made(5)}
     turning = {"a": made(1, ready_at=ms(9)), "b": made(5)}
 
     assert seen(PLAIN, final).observed is BROKEN
     assert seen(PLAIN, turning).observed is UNPROVEN
-    assert "may have turned" in seen(PLAIN, turning).explanation
+    wording(seen(PLAIN, turning).explanation)
     assert seen(PLAIN, turning, passed={"one": 9.4}).observed is BROKEN
     assert seen(PLAIN, turning, passed={"one": 4.2}).observed is UNPROVEN
-    assert "has turned since" in seen(PLAIN, turning, passed={"one": 4.2}).explanation
+    wording(seen(PLAIN, turning, passed={"one": 4.2}).explanation)
 
 
 def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> None:
@@ -108,7 +111,7 @@ def test_without_one_rollout_nothing_is_held_against_anybody() -> None:
     pair = seen(PLAIN, {"a": made(6), "b": made(5)}, begun=None)
 
     assert pair.observed is UNPROVEN
-    assert pair.before_evidence is not None, "it is named all the same"
+    assert pair.before_evidence is not None
 
 
 def test_what_several_steps_bring_counts_where_it_comes_first() -> None:

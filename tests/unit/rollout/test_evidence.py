@@ -82,8 +82,9 @@ async def test_a_job_that_failed_has_its_pods_their_words_and_its_events() -> No
     (container,) = pod.containers
     assert pod.phase == "Failed"
     assert (container.name, container.exit_code) == ("app", 1)
-    assert container.message.startswith("Service default/db has no ready endpoints")
-    assert container.log == ("dial tcp: lookup db: no endpoints",)
+    assert container.message.startswith("Service default/db ")
+    (line,) = container.log
+    assert "lookup db" in line
     assert {note.reason for note in evidence.events} >= {"SuccessfulCreate", "BackoffLimitExceeded"}
 
 
@@ -127,7 +128,9 @@ async def test_secrets_are_hidden_in_what_is_said() -> None:
     evidence = await evidence_of(world, job, "lookup db")
 
     (container,) = evidence.pods[0].containers
-    assert container.log == (f"dial tcp: {MASK}: no endpoints",)
+    (line,) = container.log
+    assert MASK in line
+    assert "lookup db" not in line
 
 
 async def test_what_has_no_pods_has_none_to_show() -> None:

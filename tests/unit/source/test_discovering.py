@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import SourceError
 from tidegate.model.operators.placeholders import (
     could_match,
@@ -39,27 +40,30 @@ def test_a_directory_is_known_by_the_name_that_it_makes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    "files",
     [
-        (("apps/Pay/a.yaml", "apps/pay/b.yaml"), "both make `pay`"),
-        (("apps/-pay/a.yaml",), "cannot be a label"),
-        (("apps/pay_1/a.yaml",), "or the name of an object"),
-        ((f"apps/{'a' * 64}/a.yaml",), "cannot be a label"),
+        ("apps/Pay/a.yaml", "apps/pay/b.yaml"),
+        ("apps/-pay/a.yaml",),
+        ("apps/pay_1/a.yaml",),
+        (f"apps/{'a' * 64}/a.yaml",),
     ],
+    ids=["same name", "dash", "underscore", "long"],
 )
-def test_one_directory_that_cannot_be_keeps_all_from_being_made(
-    files: tuple[str, ...], told: str
+def test_one_invalid_directory_keeps_all_from_being_generated(
+    files: tuple[str, ...], wording: RecordedWording
 ) -> None:
-    with pytest.raises(SourceError, match=told):
+    with pytest.raises(SourceError) as raised:
         find_artifact_directory(
             looking("apps/{app}", "{app}"), (*files, "apps/fine/c.yaml"), "fine"
         )
 
+    assert raised.value.code == "source.copy"
+    wording(raised.value.problem)
 
-def test_names_in_braces() -> None:
+
+def test_names_in_braces(wording: RecordedWording) -> None:
     assert placeholder_names("apps/{app}/{env_2}") == (["app", "env_2"], "")
-    assert placeholder_names("apps/{app}}")[1] == "has a brace without the other one"
-    assert placeholder_names("apps/{app-1}")[1] == "has no name between two braces"
+    wording(placeholder_names(pattern)[1] for pattern in ("apps/{app}}", "apps/{app-1}"))
     assert fill_placeholders("a-{b}-{b}", {"b": "{c}"}) == "a-{c}-{c}"
     assert placeholder_regex("a.b/{c}").fullmatch("axb/c") is None
     assert could_match("{a}-{b}", "x-y-z")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import RenderError
 from tidegate.model.units.chart_request import ChartRequest, ValuesFile, ValuesUrl
 from tidegate.model.units.rendering import ToolDetection
@@ -147,8 +148,13 @@ def test_values_are_files_wherever_they_lie_or_addresses(tmp_path: Path) -> None
     assert address == ValuesUrl("https://host/v.yaml")
 
 
-def test_what_is_neither_here_nor_an_address_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RenderError, match="is not a directory"):
+def test_what_is_neither_a_directory_nor_an_address_is_refused(
+    tmp_path: Path, wording: RecordedWording
+) -> None:
+    with pytest.raises(RenderError) as missing:
         unit_for_path(str(tmp_path / "nothing"))
-    with pytest.raises(RenderError, match="has no revisions"):
+    with pytest.raises(RenderError) as versioned:
         unit_for_path(str(tmp_path), revision="v1")
+
+    assert missing.value.code == versioned.value.code == "render.path"
+    wording([missing.value.problem, versioned.value.problem])
