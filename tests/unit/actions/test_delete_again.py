@@ -108,7 +108,7 @@ async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
     assert ran(await delete(world, chosen)) == ["goodbye"]
 
 
-async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_on(
+async def test_the_last_hooks_run_when_a_deletion_is_resumed(
     shop: Path,
 ) -> None:
     world = build_sandbox(SimulationConfig())
@@ -181,9 +181,9 @@ async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Pa
     await bring(world, chosen)
     (shop / "0.yaml").write_text(a_setting("one", 1))
     await bring(world, chosen)
-    brought = await names(world, JOB)
+    created = await names(world, JOB)
 
     await delete(world, chosen)
 
-    assert len(brought) == 2
+    assert len(created) == 2
     assert await names(world, JOB) == []

@@ -87,7 +87,7 @@ def test_what_is_packed_is_unpacked_as_it_was(content: dict[str, Json]) -> None:
     assert decode_release(encode_release(content)) == content
 
 
-def test_what_nobody_here_knows_stays_when_a_status_changes() -> None:
+def test_unknown_fields_stay_when_a_status_changes() -> None:
     content: dict[str, Json] = {"name": "web", "version": 3, "later": {"field": 1}}
     record = ReleaseRecord(content, {"team": "sea"}, {"note": "kept"})
 

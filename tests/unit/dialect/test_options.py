@@ -100,9 +100,9 @@ def test_a_unit_cannot_force_all_its_objects() -> None:
     assert read({"metadata": {}}, "Force=true") == ObjectOptions()
 
 
-@pytest.mark.parametrize("word", ["true", "foo", ""])
-def test_any_value_on_the_object_overrides_the_units(word: str) -> None:
-    body = noting({OPTIONS: f"Prune={word},Delete={word}"})
+@pytest.mark.parametrize("value", ["true", "foo", ""])
+def test_any_value_on_the_object_overrides_the_units(value: str) -> None:
+    body = noting({OPTIONS: f"Prune={value},Delete={value}"})
 
     assert read(body, "Prune=false", "Delete=false") == ObjectOptions()
 
@@ -151,7 +151,7 @@ def test_an_invalid_option_of_a_unit_is_reported_with_the_valid_ones(
 
 
 @pytest.mark.parametrize(
-    ("words", "propagation"),
+    ("values", "propagation"),
     [
         ((), Propagation.FOREGROUND),
         (("orphan",), Propagation.ORPHAN),
@@ -160,15 +160,15 @@ def test_an_invalid_option_of_a_unit_is_reported_with_the_valid_ones(
         (("Orphan",), Propagation.FOREGROUND),
     ],
 )
-def test_a_unit_says_what_becomes_of_what_its_objects_own(
-    words: tuple[str, ...], propagation: Propagation
+def test_a_unit_sets_the_propagation_of_deletions(
+    values: tuple[str, ...], propagation: Propagation
 ) -> None:
-    defaults = tuple(f"PrunePropagationPolicy={word}" for word in words)
+    defaults = tuple(f"PrunePropagationPolicy={value}" for value in values)
 
     assert read(noting({}), *defaults).propagation is propagation
 
 
-def test_an_object_does_not_say_what_becomes_of_what_it_owns() -> None:
+def test_an_object_does_not_set_the_propagation_of_deletions() -> None:
     unit_resource = noting({OPTIONS: "PrunePropagationPolicy=orphan"})
 
     assert read(unit_resource).propagation is Propagation.FOREGROUND

@@ -30,11 +30,11 @@ def test_a_wave_is_argo_cds_or_else_helms(notes: dict[str, Json], wave: int) -> 
 
 
 @pytest.mark.parametrize(
-    "word", ["first", "1.5", "", " 1", "1_000", "0x1", "٣", "9223372036854775808", "9" * 5000]
+    "value", ["first", "1.5", "", " 1", "1_000", "0x1", "٣", "9223372036854775808", "9" * 5000]
 )
-def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(word: str) -> None:
+def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(value: str) -> None:
     with pytest.raises(DialectError) as raised:
-        manifest_wave(a_document(notes={WAVE: word}, line=7))
+        manifest_wave(a_document(notes={WAVE: value}, line=7))
 
     error = raised.value
     assert (error.code, error.location and error.location.line) == ("dialect.wave", 7)
@@ -56,7 +56,7 @@ def test_the_hint_for_a_number_without_quotes_shows_it_in_quotes() -> None:
 @pytest.mark.parametrize(
     "value", [True, 1.5, ["1"], {"a": "1"}], ids=["bool", "float", "list", "mapping"]
 )
-def test_a_wave_that_is_no_text_at_all_is_refused(value: Json, wording: RecordedWording) -> None:
+def test_a_wave_that_is_not_text_is_refused(value: Json, wording: RecordedWording) -> None:
     with pytest.raises(DialectError) as raised:
         manifest_wave(a_document(notes={WAVE: value}))
 

@@ -158,7 +158,7 @@ def test_duplicates_belong_to_the_item_they_stand_in() -> None:
     assert [twice.path for twice in second.duplicates] == [("items", 0, "c")]
 
 
-def test_duplicates_of_the_list_itself_are_told_with_its_first_item() -> None:
+def test_duplicates_of_the_list_itself_are_reported_with_its_first_item() -> None:
     source = "kind: List\nitems:\n- {kind: A}\nitems:\n- {kind: B}\n- {kind: C}\n"
 
     first, second = read_documents(source, "some.yaml")

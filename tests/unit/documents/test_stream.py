@@ -55,7 +55,7 @@ def test_windows_line_ends_do_not_get_into_blocks() -> None:
 
 
 @pytest.mark.parametrize("line", ["--- text", "---text: 1", "----", "--- {kind: A}", "--- |"])
-def test_text_behind_a_separator_is_refused(line: str) -> None:
+def test_text_after_a_separator_is_refused(line: str) -> None:
     error = refusal(f"kind: A\n{line}\n")
 
     assert error.code == "documents.separator"

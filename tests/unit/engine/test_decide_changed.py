@@ -85,7 +85,7 @@ def test_a_text_that_was_compared_is_not_compared_again() -> None:
     assert play.states[DB] is StepState.PASSED
 
 
-def test_what_somebody_changed_is_told_and_written_again() -> None:
+def test_an_object_changed_by_another_client_is_reported_and_written_again() -> None:
     play = Play(TWO_WAVES, TIDEGATE)
 
     change(play, "db")

@@ -151,7 +151,7 @@ def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to
     assert ended(play) == [("a", "passed"), ("b", "passed"), ("", "passed")]
 
 
-def test_who_waits_for_a_slot_says_so_once(wording: RecordedWording) -> None:
+def test_a_wait_for_a_slot_is_reported_once(wording: RecordedWording) -> None:
     play = Play(grouped("a", "b", "c", limit=1))
 
     result = waits(play)
@@ -204,7 +204,7 @@ def test_units_of_other_groups_do_not_wait_for_slots() -> None:
     assert started(play) == ["a", "c"]
 
 
-def test_with_no_slots_each_unit_waits_until_somebody_approves_it(wording: RecordedWording) -> None:
+def test_without_slots_each_unit_waits_for_its_approval(wording: RecordedWording) -> None:
     play = Play(grouped("a", "b", limit=0), due=(make_unit_id("a"), make_unit_id("b")))
     before, result = started(play), waits(play)
 
@@ -218,7 +218,7 @@ def test_with_no_slots_each_unit_waits_until_somebody_approves_it(wording: Recor
     assert ended(play) == [("b", "passed")]
 
 
-def test_a_step_behind_a_barrier_starts_when_somebody_approves_it() -> None:
+def test_a_step_after_a_barrier_starts_when_it_is_approved() -> None:
     play = Play(behind_a_barrier(Barrier("Approval", "somebody must look")))
     play.judge("db", Health.HEALTHY)
     play.wait(3_600)

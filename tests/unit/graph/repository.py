@@ -49,8 +49,8 @@ def manifests_of(unit: Unit, text: str) -> Manifests:
     return parse_all_manifests(unit, documents, is_namespaced)
 
 
-def graph_of(*wanted: Manifests) -> Graph:
-    known = [msgspec.structs.replace(item) for item in wanted]
+def graph_of(*manifests: Manifests) -> Graph:
+    known = [msgspec.structs.replace(item) for item in manifests]
     plan = build_plan(known, readiness_timeout=lambda _: Ms(0))
     return build_graph(known, plan, ground())
 

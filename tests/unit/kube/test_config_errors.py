@@ -75,7 +75,7 @@ WHOLES: list[tuple[str, dict[str, Json] | str]] = [
 
 
 @pytest.mark.parametrize(("code", "user"), USERS)
-def test_a_wrong_user_is_told(tmp_path: Path, code: str, user: dict[str, Json]) -> None:
+def test_a_wrong_user_is_reported(tmp_path: Path, code: str, user: dict[str, Json]) -> None:
     error = refused(tmp_path, config(user))
 
     assert error.code == code
@@ -84,7 +84,7 @@ def test_a_wrong_user_is_told(tmp_path: Path, code: str, user: dict[str, Json]) 
 
 
 @pytest.mark.parametrize(("code", "cluster"), CLUSTERS)
-def test_a_wrong_cluster_is_told(tmp_path: Path, code: str, cluster: dict[str, Json]) -> None:
+def test_a_wrong_cluster_is_reported(tmp_path: Path, code: str, cluster: dict[str, Json]) -> None:
     error = refused(tmp_path, config({"token": SECRET}, cluster))
 
     assert error.code == code
@@ -94,7 +94,7 @@ def test_a_wrong_cluster_is_told(tmp_path: Path, code: str, cluster: dict[str, J
 
 
 @pytest.mark.parametrize(("code", "body"), WHOLES)
-def test_a_wrong_file_is_told(tmp_path: Path, code: str, body: dict[str, Json] | str) -> None:
+def test_a_wrong_file_is_reported(tmp_path: Path, code: str, body: dict[str, Json] | str) -> None:
     error = refused(tmp_path, body)
 
     assert error.code == code

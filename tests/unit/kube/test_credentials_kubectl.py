@@ -173,19 +173,19 @@ def test_a_server_sees_the_same_from_kubectl_and_from_us(
     assert ours == theirs
 
 
-def test_a_plugin_is_told_the_same_by_kubectl_and_by_us(lab: Lab) -> None:
+def test_a_plugin_gets_the_same_input_from_kubectl_and_from_us(lab: Lab) -> None:
     teller: Fields = {**EXEC, "command": "sh", "args": ["-c", TELL], "provideClusterInfo": True}
     extension: Json = {"name": f"{V1.rpartition('/')[0]}/exec", "extension": {"audience": "x"}}
     cluster: Fields = {"extensions": [extension], "tls-server-name": "127.0.0.1"}
     path = lab.write({"exec": teller}, {**cluster, "disable-compression": True})
 
-    ours, theirs = (told_in(echoed) for echoed in (by_us(path), by_kubectl(path)))
+    ours, theirs = (comparable_fields(echoed) for echoed in (by_us(path), by_kubectl(path)))
 
     assert ours == theirs
     assert ours["spec"] != {"interactive": False}
 
 
-def told_in(echoed: Fields | None) -> Fields:
+def comparable_fields(echoed: Fields | None) -> Fields:
     """What a plugin was told, which it put into its token."""
     assert echoed is not None
     headers = echoed["headers"]

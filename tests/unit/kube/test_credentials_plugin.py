@@ -128,7 +128,7 @@ async def test_after_a_failure_the_next_one_tries_again(tmp_path: Path) -> None:
     assert len(runs(tmp_path)) == 2
 
 
-async def test_who_gives_up_waiting_spoils_it_for_nobody(tmp_path: Path) -> None:
+async def test_a_cancelled_wait_does_not_cancel_the_others(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     source = credentials(plugin(tmp_path, answer(TOKEN), "--gate", str(gate)))
@@ -217,7 +217,7 @@ async def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
     assert SECRET not in repr(auth)
 
 
-async def test_a_plugin_is_told_how_it_may_behave(tmp_path: Path) -> None:
+async def test_a_plugin_gets_its_interactive_mode(tmp_path: Path) -> None:
     await credentials(plugin(tmp_path, answer(TOKEN))).current()
 
     assert runs(tmp_path) == [
@@ -225,7 +225,7 @@ async def test_a_plugin_is_told_how_it_may_behave(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_plugin_is_told_of_its_cluster_where_it_asks(tmp_path: Path) -> None:
+async def test_a_plugin_gets_its_cluster_where_it_asks_for_it(tmp_path: Path) -> None:
     cluster = b'{"server":"https://a.example","config":{"audience":"x"}}'
 
     await credentials(plugin(tmp_path, answer(TOKEN), cluster=cluster)).current()
@@ -259,7 +259,7 @@ async def test_yaml_is_taken_as_kubectl_takes_it(tmp_path: Path) -> None:
     assert auth.headers() == bearer("yaml")
 
 
-async def test_a_missing_plugin_is_told_with_its_install_hint(tmp_path: Path) -> None:
+async def test_a_missing_plugin_is_reported_with_its_install_hint(tmp_path: Path) -> None:
     request = replace(
         plugin(tmp_path, ""), command="no-such-plugin", install_hint="brew install\n\x1b[1mit"
     )
@@ -319,7 +319,7 @@ async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
     assert error.code == "config.exec.terminal"
 
 
-async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None:
+async def test_a_plugin_that_may_prompt_gets_a_terminal(tmp_path: Path) -> None:
     request = replace(
         plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.IF_AVAILABLE
     )
@@ -329,7 +329,7 @@ async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None
     assert runs(tmp_path)[0]["spec"] == {"interactive": True}
 
 
-async def test_a_plugin_that_hangs_is_ended_and_told_apart(
+async def test_a_plugin_that_hangs_is_ended_with_its_own_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

@@ -154,7 +154,7 @@ def test_old_versions_of_tls_are_not_spoken() -> None:
         AUTHORITY.certificate[:200],
     ],
 )
-def test_an_authority_that_cannot_be_read_is_told(ca: bytes) -> None:
+def test_an_authority_that_cannot_be_read_is_reported(ca: bytes) -> None:
     error = refused(target(ca))
 
     assert (error.code, error.location) == ("config.ca", HERE)

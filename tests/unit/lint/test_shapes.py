@@ -19,7 +19,7 @@ ASSUMED = {"app-of-apps": 1, "homelab": 2, "ingress": 0}
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SHAPES.iterdir()))
-async def test_nothing_is_alarming_where_nothing_is_wrong(
+async def test_a_correct_repository_has_no_errors(
     name: str, tmp_path: Path, wording: RecordedWording
 ) -> None:
     folder = Path(shutil.copytree(SHAPES / name, tmp_path / name))

@@ -54,7 +54,7 @@ def test_a_step_that_waits_for_itself_is_named(wording: RecordedWording) -> None
     wording(raised.value.problem)
 
 
-def test_what_only_lies_behind_a_circle_is_not_named() -> None:
+def test_what_only_follows_a_cycle_is_not_named() -> None:
     with pytest.raises(PlanError) as raised:
         ordered("wxyz", "wx", "xw", "xy", "yz")
 
@@ -63,7 +63,7 @@ def test_what_only_lies_behind_a_circle_is_not_named() -> None:
     assert "unit-z" not in raised.value.problem
 
 
-def test_a_long_circle_is_told_in_a_short_sentence() -> None:
+def test_a_long_cycle_has_a_short_message() -> None:
     names = [make_unit_id(f"kustomization-number-{n}") for n in range(500)]
 
     with pytest.raises(PlanError) as raised:

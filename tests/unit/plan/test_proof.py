@@ -130,7 +130,7 @@ def test_what_is_gone_proves_nothing(gone: str) -> None:
     assert seen(PLAIN, there).observed is UNPROVEN
 
 
-def test_a_step_that_nothing_is_written_in_and_one_that_waits_for_nobody_are_no_pairs() -> None:
+def test_a_step_without_writes_and_one_without_waits_are_no_pairs() -> None:
     awaits = head(step("one", "a"), step("two", "b", deed=ItemAction.AWAIT))
     alone = head(step("one"), step("two", "b"))
 
@@ -155,7 +155,7 @@ def recorded(order: RunHead, events: list[Event]) -> PairState | None:
 
 
 @pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
-def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
+def test_a_record_shows_whether_a_step_had_passed(order: RunHead) -> None:
     item, two = ran("one", 1, 5), ran("two", 6, 9)
 
     assert recorded(order, [*item, *two]) is KEPT
@@ -164,7 +164,7 @@ def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
     assert recorded(order, [*two, *item]) is BROKEN
 
 
-def test_a_step_that_found_all_there_tells_nothing_and_is_not_missed() -> None:
+def test_a_step_without_changes_is_no_evidence_and_is_not_missed() -> None:
     order = head(step("one", "a", deed=ItemAction.CREATE), step("two", "b"))
 
     assert recorded(order, ran("two", 6, 9)) is KEPT

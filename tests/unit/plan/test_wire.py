@@ -114,7 +114,7 @@ def digests_in(text: bytes) -> set[bytes]:
 
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["Secret", "hidden field"])
-def test_nobody_without_the_key_can_try_out_a_short_secret(*, hidden: bool) -> None:
+def test_a_short_secret_cannot_be_guessed_without_the_key(*, hidden: bool) -> None:
     """Whoever knows all but the value makes the plan with each guess, and compares digests."""
 
     def guess(value: str, key: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tests.support.recorded_wording import RecordedWording
-from tests.unit.report.telling import (
+from tests.unit.report.rollout_events import (
     a_ref,
     a_step,
     applied,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.support.recorded_wording import RecordedWording
-from tests.unit.report.telling import SHOP
+from tests.unit.report.rollout_events import SHOP
 from tidegate.model.display import format_limit, format_running, shorten_wait_message
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Step
@@ -120,7 +120,7 @@ def test_a_part_of_a_step_is_named_by_its_number(wording: RecordedWording) -> No
     wording(step_name(step))
 
 
-def test_units_are_named_as_shortly_as_they_can_be_told_apart() -> None:
+def test_units_are_named_as_shortly_as_they_can_be_distinguished() -> None:
     assert shorten_unit_names(["default/shop"]) == {"default/shop": ""}
     assert shorten_unit_names(["a/shop", "a/db"]) == {"a/shop": "shop", "a/db": "db"}
     assert shorten_unit_names(["a/shop", "b/shop"]) == {"a/shop": "a/shop", "b/shop": "b/shop"}
@@ -138,7 +138,7 @@ def test_a_limit_is_shown_in_round_figures() -> None:
     assert [format_limit(span) for span in (90_000, 600_000, 600_040)] == ["1m30s", "10m", "10m"]
 
 
-def test_the_words_that_say_that_something_is_waited_for_are_left_out() -> None:
+def test_a_wait_message_loses_its_first_words() -> None:
     text = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
 
     assert shorten_wait_message(text) == "0 of 1 updated replicas are available"

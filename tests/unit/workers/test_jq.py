@@ -39,8 +39,8 @@ def jq() -> Iterator[Jq]:
         yield running
 
 
-def read_result(jq: Jq, *expressions: str, wanted: JsonObject = BODY) -> DifferencePaths:
-    paths, none = jq.paths_for(ITEM)(expressions, (wanted, {}))
+def read_result(jq: Jq, *expressions: str, desired: JsonObject = BODY) -> DifferencePaths:
+    paths, none = jq.paths_for(ITEM)(expressions, (desired, {}))
     assert not any(none)
     return paths
 

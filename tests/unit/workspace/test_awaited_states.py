@@ -51,7 +51,7 @@ async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
 
 
 @pytest.mark.parametrize(
-    ("said", "passes"),
+    ("dependency", "passes"),
     [
         ("v1/Namespace/kube-system", True),
         ("v1/Namespace/kube-system@ready", True),
@@ -62,18 +62,18 @@ async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
     ],
 )
 async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
-    said: str, *, passes: bool, tmp_path: Path
+    dependency: str, *, passes: bool, tmp_path: Path
 ) -> None:
-    run = await play_unit(tmp_path, said)
+    run = await play_unit(tmp_path, dependency)
 
     assert (run.result is RolloutOutcome.PASSED) is passes
     if not passes:
         waits = {event.reason for event in run.events if event.type is EventType.GATE_WAITING}
-        assert waits == {"Present" if said.endswith("@absent") else "Missing"}
+        assert waits == {"Present" if dependency.endswith("@absent") else "Missing"}
 
 
 @pytest.mark.parametrize(
-    ("said", "passes"),
+    ("dependency", "passes"),
     [
         ("Namespace/kube-system", True),
         ("Namespace/kube-system@absent", False),
@@ -85,9 +85,9 @@ async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
     ],
 )
 async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_do_not_wait(
-    said: str, *, passes: bool, tmp_path: Path
+    dependency: str, *, passes: bool, tmp_path: Path
 ) -> None:
-    run = await play_object(tmp_path, said)
+    run = await play_object(tmp_path, dependency)
 
     applied = {
         event.ref.name
