@@ -1,4 +1,4 @@
-"""Paths of strangers: whatever they say, they stay inside the tree."""
+"""Untrusted paths stay inside of the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A unit is brought and deleted again, on one cluster."""
+"""A unit is created and deleted again, on one cluster."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ async def test_the_record_of_a_held_unit_stays_while_its_holder_is_alive(
 
 
 async def hold(world: World, record: Ref, holder: str) -> None:
-    """Have a record say who holds its unit."""
+    """Set the holder of a unit in its record."""
     (send_request,) = await send_requests(Dispatcher(world), Get(record))
     assert isinstance(send_request, Success)
     assert send_request.live is not None

@@ -36,7 +36,7 @@ FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 
 
 async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) -> list[Event]:
-    """A deletion that somebody stops when it tells of something."""
+    """A deletion that is stopped at an event."""
     session = a_session(world)
     plan = (await plan_deletion(await make_unit_manifests(chosen, session), session)).plan
     events: list[Event] = []
@@ -63,7 +63,7 @@ def ran(events: list[Event]) -> list[str]:
 
 
 def a_failing(folder: Path) -> World:
-    """A cluster in which hooks fail that nobody mended."""
+    """A cluster in which hooks fail until they are fixed."""
     scenario = folder / "scenario.yaml"
     scenario.write_text(FAILING)
     return build_sandbox(SimulationConfig(scenario=scenario))

@@ -1,4 +1,4 @@
-"""What a project does not allow is not its unit's: neither pruned nor deleted."""
+"""Objects that a project does not allow are neither pruned nor deleted."""
 
 from __future__ import annotations
 

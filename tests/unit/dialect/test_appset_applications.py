@@ -1,4 +1,4 @@
-"""What sets generate, and what is told of those that are at fault."""
+"""What ApplicationSets generate, and the findings of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a tree that say more of a source: `.argocd-source.yaml` and its like."""
+"""Files of a tree that override a source: `.argocd-source.yaml` and the like."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SOURCES = (SourceRevision(Revision("main", f"sha1:{COMMIT}"), "Helm"),)
 
 
 def an_object(name: str = "web", kind: Kind = DEPLOYMENT, **more: object) -> ObjectProgress:
-    """One that lives and is as wanted, but for what is said of it."""
+    """A live object that is in sync, apart from the given fields."""
     notes = more.pop("notes", None)
     body = msgspec.json.encode({"metadata": {"annotations": notes}})
     usual: dict[str, object] = {"in_sync": True, "is_live": True, "body": body}

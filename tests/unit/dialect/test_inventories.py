@@ -1,4 +1,4 @@
-"""What own objects say that they have brought."""
+"""The objects that the status of an Application or a Kustomization lists."""
 
 from __future__ import annotations
 

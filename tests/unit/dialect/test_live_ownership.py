@@ -1,4 +1,4 @@
-"""What a living object says: whose it is, and how it wants to go."""
+"""The unit of a live object, and its options for deletion."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_the_manifests_know_the_unit_and_where_its_objects_go() -> None:
     assert (str(unit.id), unit.destination.namespace) == ("shop/web", "shop")
 
 
-def test_a_definition_has_a_defined_kind_and_no_namespace() -> None:
+def test_a_definition_has_a_defined_kind_and_no_owner() -> None:
     document = a_document(CRD, "gadgets.shop.dev")
     spec: Json = {"group": "shop.dev", "names": {"kind": "Gadget"}}
     given = Document({**document.body, "spec": spec}, document.location)

@@ -1,4 +1,4 @@
-"""What a HelmRelease says where drift could not be put back, and when nothing is new."""
+"""The status of a HelmRelease where drift could not be corrected, and when nothing is new."""
 
 from __future__ import annotations
 

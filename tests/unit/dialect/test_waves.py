@@ -1,4 +1,4 @@
-"""Waves and weights, in Git and on what lives."""
+"""Waves and weights, in Git and on live objects."""
 
 from __future__ import annotations
 

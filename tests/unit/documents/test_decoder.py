@@ -1,4 +1,4 @@
-"""Files that users write for us: what a type says of them, and every mistake with its place."""
+"""Files that users write for us: decoded by a type, every mistake with its location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about a file that is no YAML, and where it points."""
+"""Errors of files that are not YAML, with their locations."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ UNIT = "tidegate.dev/unit"
 
 
 def waiting(policy: Policy = DEFAULT_POLICY, *, depends: bool = True) -> Manifests:
-    """A unit with one ConfigMap, which waits for a Deployment that it does not bring."""
+    """A unit with one ConfigMap, which waits for a Deployment that it does not contain."""
     unit = Unit(
         id=make_unit_id("shop"),
         policy=policy,
@@ -49,7 +49,7 @@ def planned(*units: Manifests) -> Plan:
 
 
 async def together(world: World, *plans: Plan) -> list[Run]:
-    """What these rollouts tell, each of which has its own place in one world."""
+    """The events of these rollouts, which share one world."""
     exchange, runs = Dispatcher(ResilientWorld(world)), [Run() for _ in plans]
     with closing(Jq()) as jq:
         async with asyncio.TaskGroup() as group:

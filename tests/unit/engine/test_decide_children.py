@@ -1,4 +1,4 @@
-"""Units that bring others, as the engine runs them: pauses, polls, failures, their ends."""
+"""Units that contain others, as the engine runs them: pauses, polls, failures, their ends."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_secon
     assert play.starts("b/rest") == [30.0]
 
 
-def test_by_flux_a_unit_is_reconciled_first_when_it_exists() -> None:
+def test_by_flux_a_unit_is_first_reconciled_when_its_parent_has_created_it() -> None:
     ground = a_thing("Namespace", "shop")
     plan = plan_of(
         joined("root", ground, bring("a"), bring("b"), policy=BY_FLUX),

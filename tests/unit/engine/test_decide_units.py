@@ -1,4 +1,4 @@
-"""Units that end one by one, wait for slots and for somebody, or are left out."""
+"""Units that end one by one, wait for slots and approvals, or are left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TWO = make_plan_from(make_deployment("db"), make_deployment("web"))
 
 
 def units(*names: str, after: str = "") -> list[Manifests]:
-    """Each with a Deployment of its name; the last one behind those of `after`."""
+    """Each with a Deployment of its name; the last one after those of `after`."""
     made = [make_unit(make_deployment(name), name=name) for name in names]
     if after:
         waits = tuple(after.split())
@@ -37,7 +37,7 @@ def units(*names: str, after: str = "") -> list[Manifests]:
 
 
 def grouped(*names: str, limit: int, after: str = "") -> Plan:
-    """Units of one group, so many of them at once; the last one behind those of `after`."""
+    """Units of one group, so many of them at once; the last one after those of `after`."""
     members = [
         structs.replace(unit, unit=structs.replace(unit.unit, concurrency_group="canary"))
         for unit in units(*names, after=after)

@@ -14,7 +14,7 @@ UNKNOWN = make_object("nobody.example/v1 Gadget", "odd")
 
 
 def a_faulty_plan() -> Plan:
-    """`bad` has an object that nobody serves; `late` waits for it, `well` does not."""
+    """`bad` has an object of a kind that is not served; `late` waits for it, `well` does not."""
     return make_plan_from(
         make_unit(make_config_map("early"), UNKNOWN, name="bad"),
         make_unit(make_config_map("late"), name="late", after=("bad",)),

@@ -1,4 +1,4 @@
-"""Who may write: by records, by heartbeats, and by nobody's clock."""
+"""Which rollout may write: by records and heartbeats, whatever the clocks show."""
 
 from __future__ import annotations
 

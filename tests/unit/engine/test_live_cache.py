@@ -23,7 +23,7 @@ def read_result(live: LiveObject, change: WatchEventType = WatchEventType.MODIFI
 
 @pytest.fixture
 def outlook() -> LiveCache:
-    """One object is wanted, and our write of it returned version 5."""
+    """One object is desired, and our write of it returned version 5."""
     outlook = LiveCache()
     outlook.track([SPOT])
     outlook.store(SPOT, a_live("5"))

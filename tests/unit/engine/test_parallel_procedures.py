@@ -1,4 +1,4 @@
-"""Several errands as one, and writes that must not be late."""
+"""Several procedures as one, and writes that must not be late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gate that waits for several objects tells when one of them holds it no longer."""
+"""A gate that waits for several objects reports each one that is ready."""
 
 from __future__ import annotations
 

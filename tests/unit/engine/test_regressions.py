@@ -1,4 +1,4 @@
-"""Mishaps that random rollouts came upon, each as small as it could be made."""
+"""Failures that random rollouts found, each as small as it could be made."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_newer_plan_that_comes_before_the_beginning_is_the_one_that_runs() -> 
 
 
 def superseded(stage: Stage, older: Plan, newer: Plan) -> list[EventType]:
-    """What is told of objects when a plan takes over from one whose gate still waits."""
+    """The events of objects when a plan takes over from one whose gate still waits."""
     part = Part(answers={EventType.STEP_GATING: lambda item: item.supersede(newer)})
     run = stage.roll_out(older, part).run
     assert run.result == "passed"

@@ -29,7 +29,7 @@ def a_life(version: str) -> LiveObject:
 
 
 class Talk:
-    """An errand that is answered by a test."""
+    """A procedure that is answered by a test."""
 
     def __init__(self, live: LiveObject | None) -> None:
         craft, spot = DefaultEvaluator(Judge.from_rows(())), ClusterRef("", ITEM.ref)

@@ -1,4 +1,4 @@
-"""Whether we may write and delete what a plan says, asked before the first write."""
+"""The rights to write and delete the objects of a plan, checked before the first write."""
 
 from __future__ import annotations
 

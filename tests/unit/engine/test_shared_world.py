@@ -1,4 +1,4 @@
-"""Rollouts and questions in one world, none of which knows of the others."""
+"""Rollouts and requests in one world, none of which knows of the others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def the_map(name: str) -> Get:
 
 
 async def tell_all() -> list[object]:
-    """What two rollouts and somebody who asks again and again hear, in its order."""
+    """What two rollouts and a caller that polls get, in order."""
     world, heard = a_world(), list[object]()
 
     async def keep_asking() -> None:

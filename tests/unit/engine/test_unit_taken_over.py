@@ -1,4 +1,4 @@
-"""One unit of a hundred that somebody else takes: the others end as if nothing had happened."""
+"""Another rollout takes one unit of a hundred: the others end as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NEWER = build_plan([a_member(42, "app:2")], readiness_timeout=no_budget)
 
 
 def events_of_others(actor: Actor) -> dict[str, list[tuple[EventType, str, str]]]:
-    """What was told of each of the others, in its order."""
+    """The events of each of the others, in order."""
     result: dict[str, list[tuple[EventType, str, str]]] = {}
     for event in actor.run.events:
         if event.unit is not None and event.unit != TAKEN:

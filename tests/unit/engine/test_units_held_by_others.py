@@ -1,4 +1,4 @@
-"""Units that another living process holds: the others do not wait for them, and nobody for ever."""
+"""Units held by another live process: the others do not wait for them, and no wait is endless."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SLOW = 12 * SECOND
 
 
 def member(number: int, image: str = "app:1", *, slow: int = 0, after: int = -1) -> Manifests:
-    """A unit with a Deployment that takes a while, and something behind it."""
+    """A unit with a Deployment that takes a while, and an object after it."""
     first = annotate(make_deployment(f"u{number}-a", image=image), after=str(slow))
     second = make_config_map(f"u{number}-b", image=image)
     waits = (f"unit-{after}",) if after >= 0 else ()
@@ -44,7 +44,7 @@ def plan_of(members: Iterable[Manifests]) -> Plan:
 
 
 def first_write(stage: Stage, sender: str, name: str) -> int:
-    """When somebody first wrote an object, in milliseconds since the beginning."""
+    """When an object was first written, in milliseconds since the beginning."""
     ours = (item for item in stage.realm.landed if item.sender == sender)
     return min(our.at for our in ours if our.write.ref.name == name) - START
 
@@ -164,7 +164,7 @@ def test_a_unit_that_a_newer_plan_leaves_out_and_the_next_one_wants_is_still_tak
 
 
 def crossed(slow: int) -> Plan:
-    """The second step of each of two units comes behind the first of the other."""
+    """The second step of each of two units comes after the first of the other."""
     plan = plan_of([member(0, slow=slow), member(1, slow=slow)])
     names = [step.id for step in plan.steps]
     (v, v2), (w, w2) = ([name for name in names if f"unit-{n}/" in name] for n in (0, 1))

@@ -65,7 +65,7 @@ def node(graph: Graph, name: str) -> GraphNode:
 
 
 def edges_of(graph: Graph, name: str) -> dict[str, GraphEdge]:
-    """What a node needs: by the name of what it names, or of whoever brings it."""
+    """The dependencies of a node: by the name of the referenced object, or of its producer."""
     number = node(graph, name).number
     matches = (graph.edges[at] for at in graph.dependency_edges[number])
     return {str(item.required_object or graph.nodes[item.before].name): item for item in matches}

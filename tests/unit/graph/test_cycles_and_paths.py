@@ -1,4 +1,4 @@
-"""Where steps stand to each other, circles, the critical path, and why somebody waits."""
+"""The order of steps, cycles, the critical path, and the reason of a wait."""
 
 from __future__ import annotations
 

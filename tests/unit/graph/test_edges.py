@@ -1,4 +1,4 @@
-"""What objects ask for, and who brings it."""
+"""What objects depend on, and what produces it."""
 
 from __future__ import annotations
 
@@ -356,7 +356,7 @@ def test_change_rules_of_kapp_are_edges() -> None:
     )
 
 
-def test_dependencies_on_units_and_on_unknown_objects() -> None:
+def test_dependencies_on_units_and_on_namespaces() -> None:
     graph = graph_of(
         manifests_of(unit_of("database"), NAMESPACE),
         manifests_of(unit_of("app", depends=("database",)), WEB),

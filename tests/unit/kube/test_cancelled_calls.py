@@ -25,7 +25,7 @@ SERVER = issue("server", AUTHORITY)
 
 @contextmanager
 def silent_server(folder: Path, heard: threading.Event) -> Iterator[int]:
-    """Shakes hands, hears a request, and never says another word, not even goodbye."""
+    """Accepts a connection, reads a request, and never answers or closes."""
     (folder / "server.pem").write_bytes(SERVER.certificate + SERVER.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem")

@@ -1,4 +1,4 @@
-"""Which cluster is meant: files, merging, contexts, and what is said when something is wrong."""
+"""Which cluster is meant: files, merging, contexts, and errors."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ TELL = 'printf \'{"apiVersion":"%s","status":{"token":"%s"}}\' "$V" "$(echo "$KU
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A folder with credentials in it, and two servers that tell who comes."""
+    """A folder with credentials in it, and two servers that record their clients."""
 
     folder: Path
     secure: int
@@ -186,7 +186,7 @@ def test_a_plugin_gets_the_same_input_from_kubectl_and_from_us(lab: Lab) -> None
 
 
 def comparable_fields(echoed: Fields | None) -> Fields:
-    """What a plugin was told, which it put into its token."""
+    """The input of a plugin, which it put into its token."""
     assert echoed is not None
     headers = echoed["headers"]
     assert isinstance(headers, list)

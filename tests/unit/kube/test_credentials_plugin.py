@@ -1,4 +1,4 @@
-"""Exec plugins: real programs, what they are told, what is made of their answers, how often."""
+"""Exec plugins: real programs, their input, what is made of their answers, how often they run."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ async def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
     assert SECRET not in repr(auth)
 
 
-async def test_a_plugin_gets_its_interactive_mode(tmp_path: Path) -> None:
+async def test_a_plugin_learns_whether_it_may_prompt(tmp_path: Path) -> None:
     await credentials(plugin(tmp_path, answer(TOKEN))).current()
 
     assert runs(tmp_path) == [
@@ -319,7 +319,7 @@ async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
     assert error.code == "config.exec.terminal"
 
 
-async def test_a_plugin_that_may_prompt_gets_a_terminal(tmp_path: Path) -> None:
+async def test_a_plugin_with_a_terminal_may_prompt(tmp_path: Path) -> None:
     request = replace(
         plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.IF_AVAILABLE
     )

@@ -1,4 +1,4 @@
-"""Stories that people tell, and those that look like them and are none."""
+"""Known ordering problems, and correct setups that look like them."""
 
 from __future__ import annotations
 

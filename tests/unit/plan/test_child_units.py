@@ -1,4 +1,4 @@
-"""Where units that another one brings have their place, by the order of their objects."""
+"""The position of units that another unit contains, by the order of their objects."""
 
 from __future__ import annotations
 

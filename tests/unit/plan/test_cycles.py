@@ -1,4 +1,4 @@
-"""Steps in order, and circles by name."""
+"""The order of steps, and cycles by name."""
 
 from __future__ import annotations
 

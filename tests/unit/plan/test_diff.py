@@ -30,7 +30,7 @@ from tidegate.world.resilient import ResilientWorld
 
 
 async def really_applied(body: JsonObject) -> JsonObject:
-    """The body as it lives in the sandbox after we applied it."""
+    """The live body in the sandbox after we applied it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
     return require_body(await ClusterClient(exchange, namespace="shop").apply(body, manager=OURS))

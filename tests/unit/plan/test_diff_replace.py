@@ -1,4 +1,4 @@
-"""What replacing would change: what is wanted and differs, and what is there and is not wanted."""
+"""What a replacement changes: desired fields that differ, and live ones that are not desired."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = a_config_map(color="red")
 
 
 async def really_put(body: JsonObject, *patches: tuple[str, JsonObject]) -> JsonObject:
-    """The body as it lives in the sandbox: created by us, then patched by these managers."""
+    """The live body in the sandbox: created by us, then patched by these managers."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
     client = ClusterClient(exchange, namespace="shop")
@@ -110,7 +110,7 @@ async def test_a_job_is_not_run_again_for_what_the_server_has_added() -> None:
 
 
 async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_defaults() -> None:
-    """Nobody here knows them; a replacement tells that they come back by themselves."""
+    """They are unknown here; a replacement shows that they come back by themselves."""
     desired_gate = a_gate("example.org")
     owned: JsonObject = {"f:spec": {"f:color": {}, "f:size": {}}}
     body = a_gate("example.org", size=1)

@@ -11,7 +11,7 @@ from tidegate.world.resilient import ResilientWorld
 
 
 async def drifted(patch: JsonObject) -> tuple[str, str]:
-    """The seal of what we applied, before and after somebody else patched it."""
+    """The fingerprint of what we applied, before and after another client patched it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
     client = ClusterClient(exchange, namespace="shop")

@@ -1,4 +1,4 @@
-"""Which objects hold what comes behind a unit."""
+"""Which objects hold what comes after a unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def a_plan(*manifests: Manifest, gates: GateScope, listed: tuple[Ref, ...] = ())
 
 
 def gating(plan: Plan) -> dict[str, list[str]]:
-    """By step, the objects that hold what comes behind."""
+    """By step, the objects that hold what comes after it."""
     return {
         step.id: [item.ref.name for item in step_items(step) if item.is_gating]
         for step in plan.steps

@@ -1,4 +1,4 @@
-"""Ignored fields: no difference on either side, and what lives in their place when written."""
+"""Ignored fields: no difference on either side, and live values in their place when written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of steps: what a record tells of them, and what whole seconds of a cluster can decide."""
+"""Pairs of steps: what a record shows of them, and what whole seconds of a cluster can decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selective sync: only what somebody names."""
+"""Selective sync: only the named objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of one step that wait for each other part the step."""
+"""Objects of one step that wait for each other split the step into parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def comes_after(pairs: str) -> list[Precedence]:
 
 
 def planned(*manifests: Manifest, pairs: str, held: str = "", staged: bool = False) -> Plan:
-    """`held`: those that wait for a key that nobody brings."""
+    """`held`: those that wait for a key that no unit contains."""
     unit = a_unit_of(*manifests, policy=STAGED_POLICY if staged else DEFAULT_POLICY)
     key, state = ref_of("Secret", "key"), AwaitedState.PRESENT
     foreign = [ExternalDependency(ref=key, state=state, dependent=spot(name)) for name in held]

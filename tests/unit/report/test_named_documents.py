@@ -1,4 +1,4 @@
-"""What programs are told of Applications and of Flux's objects: no values, which may be secret."""
+"""JSON of Applications and of Flux's objects: no values, which may be secret."""
 
 from __future__ import annotations
 

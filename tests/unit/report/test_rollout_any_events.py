@@ -1,4 +1,4 @@
-"""Whatever a rollout tells, in whatever order: it can be shown, and it fits."""
+"""Any events of a rollout, in any order, can be shown and fit."""
 
 from __future__ import annotations
 

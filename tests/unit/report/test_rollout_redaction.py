@@ -1,4 +1,4 @@
-"""Secrets that other people's programs would tell."""
+"""Secrets in messages of other programs are masked."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ async def test_what_the_repository_does_not_have_is_reported(
 
 
 @pytest.mark.parametrize(("shares", "sent"), [(False, ""), (True, "Basic YW5uOnNlc2FtZQ==")])
-async def test_credentials_go_to_another_host_only_with_pass_credentials(
+async def test_credentials_go_to_another_host_only_when_they_are_shared(
     tmp_path: Path, *, shares: bool, sent: str
 ) -> None:
     elsewhere = Shelf({"/x.tgz": CHART})

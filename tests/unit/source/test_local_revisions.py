@@ -1,4 +1,4 @@
-"""What a directory on this machine is at: a commit, or its content."""
+"""The revision of a local directory: a commit, or a digest of its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions and ranges, against what the library that Helm and Flux use said of them."""
+"""Versions and ranges, against recorded results of the library that Helm and Flux use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a unit says it depends on may be asked to be ready, to be there, or to be gone."""
+"""Dependencies of a unit may have to be ready, present or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose file is the nearest."""
+"""The file that is closest to a directory."""
 
 from __future__ import annotations
 

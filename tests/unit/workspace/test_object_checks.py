@@ -1,4 +1,4 @@
-"""Flaws of custom resources, as findings with the line of their field."""
+"""Errors of custom resources, as findings with the line of their field."""
 
 from __future__ import annotations
 

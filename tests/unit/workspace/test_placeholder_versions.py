@@ -1,4 +1,4 @@
-"""A version for a chart that nobody could fetch."""
+"""A version for a chart that could not be fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a path or an address is taken for, and what the unit is called by default."""
+"""The unit for a path or an address, and its default name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line has the same methods as a world, and keeps what a world cannot promise."""
+"""A dispatcher has the methods of a world, and guarantees more."""
 
 from __future__ import annotations
 

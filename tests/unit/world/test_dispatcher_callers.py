@@ -1,4 +1,4 @@
-"""Many callers of one world: each hears its own, nobody waits for anybody else."""
+"""Many callers of one world: each gets its own answers, none waits for another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A selection kept whole: what the caller is told, whatever happens to lists and streams."""
+"""A watched selection: what the caller gets, whatever happens to lists and streams."""
 
 from __future__ import annotations
 
