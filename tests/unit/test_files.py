@@ -1,4 +1,4 @@
-"""Paths of strangers: whatever they say, they stay inside the tree."""
+"""Untrusted paths stay inside of the tree."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_link_out_is_refused_however_it_is_reached(root: Path, target: str) ->
         assert why_not(root, path) is PathViolation.OUTSIDE
 
 
-def test_what_lies_behind_a_link_out_is_refused_too(root: Path) -> None:
+def test_a_file_under_a_link_out_is_refused_too(root: Path) -> None:
     (root / "up").symlink_to("..")
 
     assert why_not(root, "up/secret") is PathViolation.OUTSIDE

@@ -1,4 +1,4 @@
-"""A unit is brought and deleted again, on one cluster."""
+"""A unit is created and deleted again, on one cluster."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tidegate.world.requests import Get, Verb, Write
 FIRST = Path(__file__).parents[3] / "examples" / "first"
 
 
-async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
+async def test_created_objects_are_deleted_in_reverse_order_and_nothing_is_left() -> None:
     world = build_sandbox(SimulationConfig())
     chosen = unit_for_path(str(FIRST), namespace="default")
     await bring(world, chosen)
@@ -91,7 +91,7 @@ async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     assert await names(world, LEASE, TIDEGATE_NAMESPACE) == []
 
 
-async def test_hooks_of_the_end_run_before_and_behind(tmp_path: Path) -> None:
+async def test_delete_hooks_run_before_and_after(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(
         tmp_path,
@@ -100,12 +100,12 @@ async def test_hooks_of_the_end_run_before_and_behind(tmp_path: Path) -> None:
         a_hook("sweep", "PostDelete", "HookSucceeded"),
     )
     await bring(world, chosen)
-    brought = await names(world, JOB)
+    created = await names(world, JOB)
 
     events = await delete(world, chosen)
 
     passed = [event.step for event in events if event.type is EventType.STEP_PASSED]
-    assert brought == []
+    assert created == []
     assert passed == [f"default/shop/{step}" for step in ("predelete", "delete/0", "postdelete")]
     assert await names(world, JOB) == []
 
@@ -114,11 +114,11 @@ async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("check", "PostSync"))
     await bring(world, chosen)
-    brought = await names(world, JOB)
+    created = await names(world, JOB)
 
     await delete(world, chosen)
 
-    assert brought == ["check"]
+    assert created == ["check"]
     assert await names(world, JOB) == []
 
 
@@ -148,7 +148,7 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("confirmed", "left"), [(False, ["precious"]), (True, [])])
-async def test_what_asks_goes_only_when_somebody_agrees(
+async def test_an_object_that_needs_a_confirmation_is_deleted_only_with_it(
     tmp_path: Path,
     confirmed: bool,  # noqa: FBT001 - a parameter of the test
     left: list[str],
@@ -177,7 +177,7 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     assert deletion.deleted == ()
 
 
-async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
+async def test_a_deletion_that_differs_from_the_confirmed_one_is_refused(tmp_path: Path) -> None:
     world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
@@ -188,12 +188,13 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
     deletion: Deletion = await deletion_of(chosen, world)
 
     refuse_changed_deletions([seen], seen.plan.digest)
-    with pytest.raises(PlanError, match="changed meanwhile"):
+    with pytest.raises(PlanError) as raised:
         refuse_changed_deletions([deletion], seen.plan.digest)
+    assert raised.value.code == "plan.stale"
 
 
 @pytest.mark.parametrize("lives", [True, False])
-async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
+async def test_the_record_of_a_held_unit_stays_while_its_holder_is_alive(
     tmp_path: Path, *, lives: bool
 ) -> None:
     world = build_sandbox(SimulationConfig())
@@ -215,7 +216,7 @@ async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
 
 
 async def hold(world: World, record: Ref, holder: str) -> None:
-    """Have a record say who holds its unit."""
+    """Set the holder of a unit in its record."""
     (send_request,) = await send_requests(Dispatcher(world), Get(record))
     assert isinstance(send_request, Success)
     assert send_request.live is not None

@@ -36,7 +36,7 @@ FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
 
 
 async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) -> list[Event]:
-    """A deletion that somebody stops when it tells of something."""
+    """A deletion that is stopped at an event."""
     session = a_session(world)
     plan = (await plan_deletion(await make_unit_manifests(chosen, session), session)).plan
     events: list[Event] = []
@@ -63,7 +63,7 @@ def ran(events: list[Event]) -> list[str]:
 
 
 def a_failing(folder: Path) -> World:
-    """A cluster in which hooks fail that nobody mended."""
+    """A cluster in which hooks fail until they are fixed."""
     scenario = folder / "scenario.yaml"
     scenario.write_text(FAILING)
     return build_sandbox(SimulationConfig(scenario=scenario))
@@ -108,7 +108,7 @@ async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
     assert ran(await delete(world, chosen)) == ["goodbye"]
 
 
-async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_on(
+async def test_the_last_hooks_run_when_a_deletion_is_resumed(
     shop: Path,
 ) -> None:
     world = build_sandbox(SimulationConfig())
@@ -181,9 +181,9 @@ async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Pa
     await bring(world, chosen)
     (shop / "0.yaml").write_text(a_setting("one", 1))
     await bring(world, chosen)
-    brought = await names(world, JOB)
+    created = await names(world, JOB)
 
     await delete(world, chosen)
 
-    assert len(brought) == 2
+    assert len(created) == 2
     assert await names(world, JOB) == []

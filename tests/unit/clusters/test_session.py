@@ -26,4 +26,4 @@ def test_a_missing_sandbox_context_is_explained_whatever_the_error_says(
     with pytest.raises(ConfigError) as caught:
         describe_targets(ClusterTargets(context=context))
 
-    assert ("kubeconfig" in caught.value.hint) is is_sandbox
+    assert ("`tidegate sandbox up`" in caught.value.hint) is is_sandbox

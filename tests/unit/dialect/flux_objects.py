@@ -41,8 +41,8 @@ def field_of(finding: Finding) -> str:
 def any_spec(*names: str) -> st.SearchStrategy[Document]:
     """Objects with any JSON for a spec, most of it under names that are read."""
     keys = st.sampled_from(names) | st.text(max_size=3)
-    words = st.sampled_from(["", "5m", "../x", "GitRepository", "HelmRepository", "apps"])
-    leaves = st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=3)
+    texts = st.sampled_from(["", "5m", "../x", "GitRepository", "HelmRepository", "apps"])
+    leaves = st.none() | st.booleans() | st.integers() | st.floats() | texts | st.text(max_size=3)
     spec: st.SearchStrategy[Json] = st.recursive(
         leaves,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=6),

@@ -90,7 +90,7 @@ def test_an_application_that_is_not_reconciled_is_suspended(word: Json, suspende
     assert read_application(document, "argocd").units[0].is_suspended is suspended
 
 
-def test_many_sources_come_before_one_and_that_is_told() -> None:
+def test_many_sources_win_over_one_with_a_warning() -> None:
     result = declared(sources=[CHART, {"repoURL": GIT, "ref": "values"}])
 
     assert codes(result.findings) == ["warning argo.sources at spec.source"]
@@ -105,7 +105,7 @@ def test_an_empty_list_of_sources_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("spec", [{"source": None}, {"source": None, "sources": []}])
-def test_an_application_without_sources_is_told_and_still_a_unit(spec: JsonObject) -> None:
+def test_an_application_without_sources_is_reported_and_still_a_unit(spec: JsonObject) -> None:
     result = declared(**spec)
 
     assert codes(result.findings) == ["error argo.source at spec"]
@@ -119,7 +119,7 @@ def test_one_source_that_cannot_be_read_leaves_the_others() -> None:
     assert [source.path for source in result.units[0].sources] == ["web"]
 
 
-def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
+def test_the_dry_source_of_a_hydrator_is_rendered_with_a_warning() -> None:
     hydrator: JsonObject = {
         "drySource": {"repoURL": GIT, "path": "dry", "targetRevision": "main"},
         "syncSource": {"targetBranch": "prod", "path": "web"},
@@ -135,23 +135,23 @@ def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refs", "told"),
+    ("refs", "expected"),
     [
         (["a", "b"], []),
         (["a", "a"], ["error argo.ref at spec.sources[2].ref"]),
         (["a/b", "ä"], ["error argo.ref at spec.sources[1].ref"] * 2),
     ],
 )
-def test_refs_are_words_and_each_is_there_once(refs: list[str], told: list[str]) -> None:
+def test_refs_are_words_and_each_is_there_once(refs: list[str], expected: list[str]) -> None:
     named: list[Json] = [{"repoURL": GIT, "ref": ref} for ref in refs]
 
     result = codes(declared(source=None, sources=[WEB, *named]).findings)
 
-    assert result == [item.replace("[1]", f"[{place + 1}]") for place, item in enumerate(told)]
+    assert result == [item.replace("[1]", f"[{place + 1}]") for place, item in enumerate(expected)]
 
 
 @pytest.mark.parametrize(
-    ("helm", "told"),
+    ("helm", "expected"),
     [
         ({"valueFiles": ["values.yaml", "$values/web.yaml"]}, []),
         ({"fileParameters": [{"name": "a", "path": "$values/a"}]}, []),
@@ -162,10 +162,12 @@ def test_refs_are_words_and_each_is_there_once(refs: list[str], told: list[str])
         ),
     ],
 )
-def test_files_of_values_begin_with_a_ref_that_is_there(helm: JsonObject, told: list[str]) -> None:
+def test_files_of_values_begin_with_a_ref_that_is_there(
+    helm: JsonObject, expected: list[str]
+) -> None:
     sources: list[Json] = [{**CHART, "helm": helm}, {"repoURL": GIT, "ref": "values"}]
 
-    assert codes(declared(source=None, sources=sources).findings) == told
+    assert codes(declared(source=None, sources=sources).findings) == expected
 
 
 def test_one_source_alone_has_no_ref_to_name() -> None:
@@ -191,7 +193,7 @@ def test_a_chart_has_no_files_for_others(files: list[Json], severity: Severity) 
     assert (finding.code, finding.severity) == ("argo.ref", severity)
 
 
-def test_an_operation_is_told() -> None:
+def test_an_operation_is_reported() -> None:
     document = an_application()
     body: JsonObject = {**document.body, "operation": {"sync": {}}}
 

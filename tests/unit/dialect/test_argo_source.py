@@ -84,7 +84,7 @@ def test_an_address_says_what_kind_of_tree_it_is(body: JsonObject, source: Sourc
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         ({"repoURL": ""}, "error argo.source at spec.source.repoURL"),
         ({"path": ""}, "error argo.source at spec.source.path"),
@@ -95,11 +95,11 @@ def test_an_address_says_what_kind_of_tree_it_is(body: JsonObject, source: Sourc
         ({"helm": {}, "kustomize": {}}, "error argo.tools at spec.source"),
     ],
 )
-def test_of_some_sources_nothing_can_be_had(body: JsonObject, told: str) -> None:
+def test_of_some_sources_nothing_can_be_had(body: JsonObject, expected: str) -> None:
     source, findings = read_source({**WEB, **body}, OWNER)
 
     assert source is None
-    assert codes(findings) == [told]
+    assert codes(findings) == [expected]
 
 
 def test_a_chart_needs_a_version() -> None:
@@ -109,7 +109,7 @@ def test_a_chart_needs_a_version() -> None:
     assert codes(findings) == ["error argo.source at spec.source.targetRevision"]
 
 
-def test_a_chart_in_a_registry_is_found_and_its_scheme_is_told() -> None:
+def test_a_chart_in_a_registry_is_found_and_its_scheme_is_reported() -> None:
     source, findings = read_source({**WEB, **CHART, "repoURL": ARTIFACT}, OWNER)
 
     assert source is not None
@@ -204,7 +204,9 @@ def test_a_chart_has_its_directory_to_itself() -> None:
         ({}, "checks_lock", True),
     ],
 )
-def test_helm_is_told_what_its_block_says(fields: JsonObject, name: str, value: object) -> None:
+def test_the_helm_block_becomes_options_of_helm(
+    fields: JsonObject, name: str, value: object
+) -> None:
     assert getattr(helm(**fields), name) == value
 
 
@@ -293,7 +295,7 @@ def test_values_as_an_object_take_the_place_of_the_text(values: Json, text: str)
         ({}, "variables", BUILD.variables()),
     ],
 )
-def test_kustomize_is_told_what_its_block_says(
+def test_the_kustomize_block_becomes_options_of_kustomize(
     fields: JsonObject, name: str, value: object
 ) -> None:
     request = a_source(kustomize=fields).request
@@ -304,7 +306,7 @@ def test_kustomize_is_told_what_its_block_says(
     assert request.restriction is LoadRestriction.ROOT_ONLY
 
 
-def test_a_directory_is_told_what_its_block_says() -> None:
+def test_the_directory_block_becomes_options_of_the_directory() -> None:
     jsonnet: JsonObject = {
         "extVars": [{"name": "a", "value": "1"}],
         "tlas": [{"name": "b", "value": "2", "code": True}],
@@ -338,14 +340,14 @@ def test_a_plugin_goes_by_its_name() -> None:
         ("kustomize", "version", "v5"),
     ],
 )
-def test_what_cannot_be_played_is_told(block: str, field: str, value: Json) -> None:
+def test_what_cannot_be_simulated_is_reported(block: str, field: str, value: Json) -> None:
     source, findings = read_source({**WEB, block: {field: value}}, OWNER)
 
     assert source is not None
     assert codes(findings) == [f"note argo.unsupported at spec.source.{block}.{field}"]
 
 
-def test_replicas_that_are_no_number_are_told() -> None:
+def test_replicas_that_are_no_number_are_reported() -> None:
     replicas: Json = [{"name": "a", "count": "many"}]
 
     _, findings = read_source({**WEB, "kustomize": {"replicas": replicas}}, OWNER)

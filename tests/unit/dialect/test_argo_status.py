@@ -32,7 +32,7 @@ SOURCES = (SourceRevision(Revision("main", f"sha1:{COMMIT}"), "Helm"),)
 
 
 def an_object(name: str = "web", kind: Kind = DEPLOYMENT, **more: object) -> ObjectProgress:
-    """One that lives and is as wanted, but for what is said of it."""
+    """A live object that is in sync, apart from the given fields."""
     notes = more.pop("notes", None)
     body = msgspec.json.encode({"metadata": {"annotations": notes}})
     usual: dict[str, object] = {"in_sync": True, "is_live": True, "body": body}
@@ -119,7 +119,7 @@ def test_an_application_is_as_well_as_the_worst_of_what_counts(
     assert aggregate_health(an_account(*objects)) == (health, message)
 
 
-def test_an_application_that_brings_itself_does_not_count_itself() -> None:
+def test_an_application_that_contains_itself_does_not_count_itself() -> None:
     itself = msgspec.structs.replace(
         an_object("shop", CHILD, health=Health.DEGRADED), ref=Ref(CHILD, "argocd", "shop")
     )
@@ -190,7 +190,7 @@ def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
     )
 
 
-def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -> None:
+def test_a_status_without_an_operation_leaves_the_last_operation_alone() -> None:
     before = status_of(an_account(an_object(result=ObjectResult.CREATED)))
     application = an_application(status=before)
 
@@ -200,7 +200,7 @@ def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -
     assert changed == {"reconciledAt"}
 
 
-def test_an_operation_that_nobody_ended_is_ended_by_who_finds_all_done() -> None:
+def test_an_unfinished_operation_is_finished_when_everything_is_done() -> None:
     running = status_of(an_account(an_object(is_awaited=True), phase=UnitPhase.RUNNING, result=""))
     application = an_application(status=running)
 
@@ -227,7 +227,7 @@ def test_several_sources_have_a_revision_each() -> None:
     assert "revision" not in get_mapping(result.status, "sync")
 
 
-def test_a_time_moves_only_with_what_it_tells() -> None:
+def test_a_time_changes_only_with_the_state_it_belongs_to() -> None:
     first = status_of(an_account(an_object(health=Health.HEALTHY)))
     later = an_account(an_object(health=Health.HEALTHY), now=Ms(900_000))
     worse = an_account(an_object(health=Health.DEGRADED), now=Ms(900_000))

@@ -103,7 +103,7 @@ def test_a_unit_knows_its_tree_and_the_overlay_in_it() -> None:
     )
 
 
-def test_what_is_done_around_the_build_is_told_apart_from_it() -> None:
+def test_steps_around_the_build_are_separate_from_it() -> None:
     (source,) = the_unit(declared(FULL)).sources
 
     assert source.details == FluxDetails(
@@ -119,7 +119,7 @@ def test_what_is_done_around_the_build_is_told_apart_from_it() -> None:
     )
 
 
-def test_what_is_not_said_is_as_flux_has_it() -> None:
+def test_missing_fields_have_the_defaults_of_flux() -> None:
     unit = the_unit(declared(LEAST))
     (source,) = unit.sources
 
@@ -200,7 +200,7 @@ def test_what_becomes_of_objects_in_the_end_is_the_policy_of_deletion(
     assert the_unit(declared(spec)).policy.object_options.delete is consent
 
 
-def test_health_is_asked_of_all_of_the_listed_or_of_nobody() -> None:
+def test_health_is_checked_for_all_or_the_listed_or_no_objects() -> None:
     checks = (
         "healthChecks:\n"
         "- {kind: Deployment, name: web, namespace: shop}\n"
@@ -242,7 +242,7 @@ def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
     }
 
 
-def test_old_versions_have_old_patches_and_are_told_of() -> None:
+def test_old_versions_have_old_patches_and_are_reported() -> None:
     spec = (
         "validation: client\n"
         "patchesStrategicMerge: [{kind: Deployment}]\n"
@@ -258,7 +258,7 @@ def test_old_versions_have_old_patches_and_are_told_of() -> None:
         KustomizePatch(patch='[{"op": "remove", "path": "/a"}]', target={"kind": "Service"}),
     )
     assert results_by_name(old) == {"apiVersion": "flux.version", "spec.validation": "flux.ignored"}
-    assert "since 2.7" in old.findings[0].message
+    assert "2.7" in old.findings[0].message
     assert results_by_name(new) == {
         "spec.patchesStrategicMerge": "flux.ignored",
         "spec.patchesJson6902": "flux.ignored",
@@ -292,7 +292,7 @@ def test_old_versions_have_old_patches_and_are_told_of() -> None:
         ("healthCheckExprs: [{kind: X}]", "spec.healthCheckExprs[0].current", "flux.required"),
     ],
 )
-def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:
+def test_an_invalid_value_is_reported_with_its_field(spec: str, field: str, code: str) -> None:
     result = declared(spec)
 
     assert (field, code) in [(field_of(finding), finding.code) for finding in result.findings]
@@ -316,7 +316,7 @@ def test_a_path_stops_at_the_root_of_its_tree(path: str, walked: str) -> None:
     assert set(results_by_name(result).values()) == ({"flux.path"} if leaves else set())
 
 
-def test_no_value_of_a_variable_is_told() -> None:
+def test_no_value_of_a_variable_is_shown() -> None:
     result = declared(LEAST + "postBuild: {substitute: {password: [hunter2]}}")
 
     assert "hunter2" not in repr(result.findings)

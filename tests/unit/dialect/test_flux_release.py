@@ -241,18 +241,18 @@ def test_post_renderers_may_spare_hooks() -> None:
         ("rollback: {serverSideApply: disabled}", "spec.rollback.serverSideApply"),
     ],
 )
-def test_what_is_not_played_is_told(spec: str, field: str) -> None:
+def test_what_is_not_simulated_is_reported(spec: str, field: str) -> None:
     assert results_by_name(declared(LEAST + spec))[field] == "flux.unsupported"
 
 
-def test_what_helm_itself_no_longer_does_is_told() -> None:
+def test_what_helm_no_longer_does_is_reported() -> None:
     result = results_by_name(declared(f"{LEAST}rollback: {{recreate: true}}"))
 
     assert result == {"spec.rollback.recreate": "flux.ignored"}
 
 
 @pytest.mark.parametrize("way", ["auto", "enabled"])
-def test_what_says_the_usual_is_not_told(way: str) -> None:
+def test_a_default_value_is_not_reported(way: str) -> None:
     spec = "waitStrategy: {name: poller}\npostRenderStrategy: combined\ntest: {enable: false}"
     applied = f"\nupgrade: {{serverSideApply: {way}}}\nrollback: {{recreate: false}}"
 
@@ -275,7 +275,7 @@ def test_what_says_the_usual_is_not_told(way: str) -> None:
         (LEAST + "driftDetection: {mode: on}", "spec.driftDetection.mode", "flux.type"),
     ],
 )
-def test_what_cannot_be_is_told_with_its_field(spec: str, field: str, code: str) -> None:
+def test_an_invalid_value_is_reported_with_its_field(spec: str, field: str, code: str) -> None:
     result = declared(spec)
 
     assert (field, code) in [(field_of(finding), finding.code) for finding in result.findings]

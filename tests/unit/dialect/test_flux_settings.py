@@ -1,4 +1,4 @@
-"""What Flux's controllers are told, as their Deployments have it."""
+"""The flags of Flux's controllers, as their Deployments have them."""
 
 from __future__ import annotations
 

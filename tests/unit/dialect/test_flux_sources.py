@@ -51,7 +51,7 @@ def test_a_git_repository_is_at_what_goes_before_the_others(ref: str, at: GitRef
     assert the_source(declared("GitRepository", GIT + ref)).source == GitSource(URL, at)
 
 
-def test_a_commit_may_name_its_branch_and_other_pairs_are_told() -> None:
+def test_a_commit_may_name_its_branch_and_other_pairs_are_reported() -> None:
     assert (
         results_by_name(declared("GitRepository", f"{GIT}ref: {{commit: 0a, branch: main}}")) == {}
     )
@@ -130,7 +130,7 @@ def test_a_helm_chart_is_a_part_of_another_source() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Bucket", "ExternalArtifact"])
-def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
+def test_a_source_that_only_a_cluster_has_is_a_problem(kind: str) -> None:
     result = the_source(declared(kind, "interval: 1m\nendpoint: s3.example"))
 
     assert result.source is None
@@ -158,7 +158,9 @@ def test_what_only_a_cluster_has_is_a_problem(kind: str) -> None:
         ("GitRepository", GIT + "gitImplementation: go", "spec.gitImplementation", "flux.ignored"),
     ],
 )
-def test_what_cannot_be_is_told_with_its_field(kind: str, spec: str, field: str, code: str) -> None:
+def test_an_invalid_value_is_reported_with_its_field(
+    kind: str, spec: str, field: str, code: str
+) -> None:
     result = declared(kind, spec)
 
     assert (field, code) in [(field_of(finding), finding.code) for finding in result.findings]
@@ -173,7 +175,7 @@ def test_a_generic_provider_is_the_usual() -> None:
     assert results_by_name(declared("GitRepository", f"{GIT}provider: generic")) == {}
 
 
-def test_an_old_version_is_told() -> None:
+def test_an_old_version_is_reported() -> None:
     assert results_by_name(declared("GitRepository", GIT, "v1beta2")) == {
         "apiVersion": "flux.version"
     }
@@ -221,10 +223,11 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
     assert unit_resource.source == GitSource("https://g")
     assert unit_resource.id == SourceObject("HelmChart", "ns", "own", "charts/web")
     assert lost is not None
-    assert (lost.source, lost.problem) == (None, "nothing declares GitRepository/ns/gone")
+    assert lost.source is None
+    assert "GitRepository/ns/gone" in lost.problem
 
 
-def test_what_nobody_declares_is_nothing() -> None:
+def test_an_undeclared_source_is_none() -> None:
     assert resolve_source(SourceObject("GitRepository", "ns", "x"), {}) is None
 
 

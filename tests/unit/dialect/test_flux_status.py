@@ -47,7 +47,7 @@ def a_kustomization(status: JsonObject | None = None, **more: Json) -> JsonObjec
     return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **result}
 
 
-def told_of(account: UnitProgress, resource: JsonObject | None = None) -> StatusUpdate:
+def status_update(account: UnitProgress, resource: JsonObject | None = None) -> StatusUpdate:
     result = kustomization_status(resource or a_kustomization(), account, SOURCES)
     assert result is not None
     return result
@@ -103,7 +103,7 @@ def test_flux_reads_the_name_back(namespace: str, name: str, group: str, kind: s
 
 
 def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
-    result = told_of(an_account(WEB))
+    result = status_update(an_account(WEB))
 
     assert conditions(result) == {
         "Ready": ("True", "ReconciliationSucceeded", f"Applied revision: {REVISION}"),
@@ -115,9 +115,9 @@ def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
 
 
 def test_without_checks_there_is_no_word_of_health() -> None:
-    kustomization = a_kustomization(told_of(an_account(WEB)).status, wait=False)
+    kustomization = a_kustomization(status_update(an_account(WEB)).status, wait=False)
 
-    assert set(conditions(told_of(an_account(WEB), kustomization))) == {"Ready"}
+    assert set(conditions(status_update(an_account(WEB), kustomization))) == {"Ready"}
 
 
 def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
@@ -128,7 +128,7 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
         result="",
     )
 
-    assert conditions(told_of(going)) == {
+    assert conditions(status_update(going)) == {
         "Ready": ("Unknown", "Progressing", "Reconciliation in progress"),
         "Reconciling": (
             "True",
@@ -136,10 +136,10 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
             f"Detecting drift for revision {REVISION} with a timeout of 5m0s",
         ),
     }
-    sentence = f"Running health checks for revision {REVISION} with a timeout of 5m0s"
-    assert conditions(told_of(waiting))["Healthy"] == ("Unknown", "Progressing", sentence)
-    assert "lastAppliedRevision" not in told_of(going).status
-    assert "observedGeneration" not in told_of(going).status
+    message = f"Running health checks for revision {REVISION} with a timeout of 5m0s"
+    assert conditions(status_update(waiting))["Healthy"] == ("Unknown", "Progressing", message)
+    assert "lastAppliedRevision" not in status_update(going).status
+    assert "observedGeneration" not in status_update(going).status
 
 
 @pytest.mark.parametrize(
@@ -155,18 +155,18 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
         ),
     ],
 )
-def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
+def test_an_object_that_did_not_become_healthy_is_named(health: Health, message: str) -> None:
     ill = ObjectProgress(ref=WEB.ref, is_live=True, health=health, result=ObjectResult.FAILED)
 
-    result = told_of(an_account(ill, result="failed", is_gate_failure=True))
+    result = status_update(an_account(ill, result="failed", is_gate_failure=True))
 
     assert conditions(result) == {
-        "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {sentence}"),
-        "Healthy": ("False", "HealthCheckFailed", sentence),
+        "Ready": ("False", "HealthCheckFailed", f"health check failed after 12.3s: {message}"),
+        "Healthy": ("False", "HealthCheckFailed", message),
         "Reconciling": (
             "True",
             "ProgressingWithRetry",
-            f"health check failed after 12.3s: {sentence}",
+            f"health check failed after 12.3s: {message}",
         ),
     }
 
@@ -179,12 +179,12 @@ def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
     ],
 )
 def test_other_troubles_have_their_reasons(more: dict[str, object], reason: str) -> None:
-    result = told_of(an_account(WEB, result="failed", **more))
+    result = status_update(an_account(WEB, result="failed", **more))
 
     assert conditions(result)["Ready"] == ("False", reason, str(more["message"]))
 
 
-def test_what_could_not_be_pruned_is_kept_and_told() -> None:
+def test_an_object_that_could_not_be_pruned_is_kept_and_reported() -> None:
     stuck = ObjectProgress(
         ref=Ref(DEPLOYMENT, "shop", "old"),
         is_live=True,
@@ -192,7 +192,7 @@ def test_what_could_not_be_pruned_is_kept_and_told() -> None:
         result=ObjectResult.FAILED,
     )
 
-    result = told_of(an_account(WEB, stuck, result="failed", message="it is still there"))
+    result = status_update(an_account(WEB, stuck, result="failed", message="it is still there"))
 
     assert conditions(result)["Ready"][1] == "PruneFailed"
     names = [get_text(entry, "id") for entry in get_mappings(result.status, "inventory", "entries")]
@@ -207,41 +207,42 @@ def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
     last = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=(units[0],))
     other = an_account(phase=UnitPhase.WAITING, has_operation=False, waits_for=(OWN,))
 
-    assert conditions(told_of(both, kustomization))["Ready"] == (
+    assert conditions(status_update(both, kustomization))["Ready"] == (
         "False",
         "DependencyNotReady",
         "dependency 'flux-system/a' is not ready",
     )
     assert (
-        conditions(told_of(last, kustomization))["Ready"][2] == "dependency 'team/b' is not ready"
+        conditions(status_update(last, kustomization))["Ready"][2]
+        == "dependency 'team/b' is not ready"
     )
     assert kustomization_status(kustomization, other, SOURCES) is None
-    assert "observedGeneration" not in told_of(both, kustomization).status
+    assert "observedGeneration" not in status_update(both, kustomization).status
 
 
 def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first() -> None:
     status: JsonObject = {}
     for digest in ("a", "a", "b", "c", "d", "e", "f", "a"):
-        status = told_of(an_account(WEB, digest=digest), a_kustomization(status)).status
+        status = status_update(an_account(WEB, digest=digest), a_kustomization(status)).status
 
     history = get_mappings(status, "history")
 
     assert len(history) == 5
     assert len({get_text(item, "digest") for item in history}) == 5
     assert get_value(history[0], "totalReconciliations") == 1, "what is forgotten begins anew"
-    again = told_of(an_account(WEB, digest="a"), a_kustomization(status)).status
+    again = status_update(an_account(WEB, digest="a"), a_kustomization(status)).status
     assert get_value(get_mappings(again, "history")[0], "totalReconciliations") == 2
 
 
-def test_what_is_told_again_is_the_same_to_the_byte() -> None:
-    first = told_of(an_account(WEB)).status
+def test_a_repeated_status_is_the_same_to_the_byte() -> None:
+    first = status_update(an_account(WEB)).status
     quiet = an_account(WEB, has_operation=False, started_at=Ms(900_000), now=Ms(900_100))
 
-    assert told_of(quiet, a_kustomization(first)).status == first
+    assert status_update(quiet, a_kustomization(first)).status == first
 
 
 def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
-    result = told_of(an_account(WEB, result="failed", message="ä" * 40_000))
+    result = status_update(an_account(WEB, result="failed", message="ä" * 40_000))
 
     message = conditions(result)["Ready"][2]
     assert len(message.encode()) <= 32_768
@@ -249,7 +250,7 @@ def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("span", "said"),
+    ("span", "expected"),
     [
         (0, "0s"),
         (58, "58ms"),
@@ -259,15 +260,17 @@ def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
         (3_661_500, "1h1m1.5s"),
     ],
 )
-def test_durations_are_written_as_go_does(span: int, said: str) -> None:
-    assert format_go_duration(Ms(span)) == said
+def test_durations_are_written_as_go_does(span: int, expected: str) -> None:
+    assert format_go_duration(Ms(span)) == expected
 
 
 def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None:
     before: JsonObject = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
     new = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "late"), is_live=False)
 
-    result = told_of(an_account(WEB, new, result="failed", message="no"), a_kustomization(before))
+    result = status_update(
+        an_account(WEB, new, result="failed", message="no"), a_kustomization(before)
+    )
 
     names = [
         get_text(entry, "id")

@@ -1,4 +1,4 @@
-"""What own objects say that they have brought."""
+"""The objects that the status of an Application or a Kustomization lists."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_what_flux_writes_down_is_read_again(refs: list[Ref]) -> None:
     assert inventory_refs(unit_resource) == refs
 
 
-def test_who_says_nothing_is_not_who_has_nothing() -> None:
+def test_a_missing_inventory_is_not_an_empty_one() -> None:
     assert inventory_refs({"kind": "Kustomization", "status": {}}) is None
     assert inventory_refs({"kind": "Application"}) is None
     assert inventory_refs({"kind": "Application", "status": {"resources": []}}) == []

@@ -73,7 +73,7 @@ def test_the_manifests_know_the_unit_and_where_its_objects_go() -> None:
     assert (str(unit.id), unit.destination.namespace) == ("shop/web", "shop")
 
 
-def test_a_definition_tells_what_it_defines_and_is_nobodys() -> None:
+def test_a_definition_has_a_defined_kind_and_no_owner() -> None:
     document = a_document(CRD, "gadgets.shop.dev")
     spec: Json = {"group": "shop.dev", "names": {"kind": "Gadget"}}
     given = Document({**document.body, "spec": spec}, document.location)
@@ -173,10 +173,8 @@ def test_what_has_no_name_is_no_object() -> None:
 def test_two_objects_with_one_name_are_refused_with_both_places() -> None:
     error = refused(a_document(line=3), a_document(namespace="shop", line=9))
 
-    assert (error.code, error.problem) == (
-        "dialect.duplicate",
-        "ConfigMap shop/settings is there twice",
-    )
+    assert error.code == "dialect.duplicate"
+    assert "ConfigMap shop/settings" in error.problem
     assert error.location == Location("shop.yaml", 9)
     assert "shop.yaml:3" in error.hint
 
@@ -199,7 +197,7 @@ def test_hooks_with_the_same_beginning_of_a_name_are_not_the_same() -> None:
     assert len(read(document, document).manifests) == 2
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         read(a_document(notes={WAVE: "late"}), a_document(name=""), a_document(name="fine"))
 
@@ -207,7 +205,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert codes == ["dialect.wave", "dialect.incomplete"]
 
 
-def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
+def test_a_namespace_is_created_for_a_unit_that_has_none() -> None:
     created, other = read(a_document(), options=("CreateNamespace=true",)).manifests
 
     assert created.ref == Ref(Kind("", "v1", "Namespace"), "", "shop")
@@ -215,7 +213,7 @@ def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
     assert (owner_of(created), owner_of(other)) == (None, "shop/web")
 
 
-def test_no_namespace_is_made_where_the_unit_brings_its_own() -> None:
+def test_no_namespace_is_created_where_the_unit_has_its_own() -> None:
     unit = read(a_document("v1 Namespace", "shop"), a_document(), options=("CreateNamespace=true",))
 
     assert [manifest.phase for manifest in unit.manifests] == [Phase.SYNC, Phase.SYNC]

@@ -1,4 +1,4 @@
-"""What a HelmRelease says where drift could not be put back, and when nothing is new."""
+"""The status of a HelmRelease where drift could not be corrected, and when nothing is new."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
         "True",
         "DriftDetected",
     )
-    kind, reason, sentence = text.events[-1]
+    kind, reason, message = text.events[-1]
     assert (kind, reason) == ("Warning", "DriftCorrectionFailed")
-    assert sentence == (
+    assert message == (
         "Failed to partially correct cluster state of release shop/web.v3:\n"
         "ConfigMap shop/web: it is frozen"
     )

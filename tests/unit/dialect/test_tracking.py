@@ -92,6 +92,6 @@ def test_whose_an_object_is_depends_on_what_argo_cd_goes_by(
     assert owning_unit(body).rpartition("/")[2] == by_note
 
 
-def test_what_nobody_marked_is_nobodys() -> None:
+def test_an_object_without_a_mark_has_no_unit() -> None:
     assert owning_unit({"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}}) == ""
     assert owning_unit({}) == ""

@@ -1,9 +1,10 @@
-"""Waves and weights, in Git and on what lives."""
+"""Waves and weights, in Git and on live objects."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.unit.dialect.documents import WAVE, WEIGHT, a_document, noting
 from tidegate.dialect.argo.waves import live_wave, manifest_wave
 from tidegate.errors import DialectError
@@ -29,11 +30,11 @@ def test_a_wave_is_argo_cds_or_else_helms(notes: dict[str, Json], wave: int) -> 
 
 
 @pytest.mark.parametrize(
-    "word", ["first", "1.5", "", " 1", "1_000", "0x1", "٣", "9223372036854775808", "9" * 5000]
+    "value", ["first", "1.5", "", " 1", "1_000", "0x1", "٣", "9223372036854775808", "9" * 5000]
 )
-def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(word: str) -> None:
+def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(value: str) -> None:
     with pytest.raises(DialectError) as raised:
-        manifest_wave(a_document(notes={WAVE: word}, line=7))
+        manifest_wave(a_document(notes={WAVE: value}, line=7))
 
     error = raised.value
     assert (error.code, error.location and error.location.line) == ("dialect.wave", 7)
@@ -45,17 +46,22 @@ def test_a_weight_is_not_looked_at_where_a_wave_is_wrong() -> None:
         manifest_wave(a_document(notes={WAVE: "first", WEIGHT: "4"}))
 
 
-def test_a_number_without_quotes_is_told_to_be_in_quotes() -> None:
+def test_the_hint_for_a_number_without_quotes_shows_it_in_quotes() -> None:
     with pytest.raises(DialectError) as raised:
         manifest_wave(a_document(notes={WAVE: 3}))
 
-    assert raised.value.hint == 'write "3" in quotes'
+    assert '"3"' in raised.value.hint
 
 
-@pytest.mark.parametrize("value", [True, 1.5, ["1"], {"a": "1"}])
-def test_a_wave_that_is_no_text_at_all_is_refused(value: Json) -> None:
-    with pytest.raises(DialectError, match="not a whole number"):
+@pytest.mark.parametrize(
+    "value", [True, 1.5, ["1"], {"a": "1"}], ids=["bool", "float", "list", "mapping"]
+)
+def test_a_wave_that_is_not_text_is_refused(value: Json, wording: RecordedWording) -> None:
+    with pytest.raises(DialectError) as raised:
         manifest_wave(a_document(notes={WAVE: value}))
+
+    assert raised.value.code == "dialect.wave"
+    wording(raised.value.problem)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Without libyaml nothing is read, and it says so."""
+"""Without libyaml nothing is read, and that is an error."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_windows_line_ends_do_not_get_into_blocks() -> None:
 
 
 @pytest.mark.parametrize("line", ["--- text", "---text: 1", "----", "--- {kind: A}", "--- |"])
-def test_text_behind_a_separator_is_refused(line: str) -> None:
+def test_text_after_a_separator_is_refused(line: str) -> None:
     error = refusal(f"kind: A\n{line}\n")
 
     assert error.code == "documents.separator"
@@ -96,7 +96,7 @@ def test_a_control_character_is_refused_with_its_place(sign: str) -> None:
     error = refusal(f"kind: A\n---\nkind: é{sign}\n")
 
     assert error.code == "documents.character"
-    assert error.problem == f"the character U+{ord(sign):04X} cannot stand in YAML"
+    assert f" U+{ord(sign):04X} " in error.problem
     assert error.location == Location("some.yaml", 3, 8)
 
 

@@ -1,4 +1,4 @@
-"""Objects that somebody else changes while a gate waits for them, by each engine's rules."""
+"""Objects that another client changes while a gate waits for them, by each engine's rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def spot_of(play: Play, name: str) -> ClusterRef:
 
 
 def change(play: Play, name: str, *, health: Health = Health.HEALTHY, generation: int = 2) -> None:
-    """Somebody writes another text, of which the controller says how it is."""
+    """Another client writes the object, and its controller reports its health."""
     (run,) = play.rollout.items[spot_of(play, name)]
     assert run.written is not None
     verdict = Verdict(health, health.value, is_checked=True, observed_generation=generation)
@@ -87,7 +87,7 @@ def test_a_text_that_was_compared_is_not_compared_again() -> None:
     assert play.states[DB] is StepState.PASSED
 
 
-def test_what_somebody_changed_is_told_and_written_again() -> None:
+def test_an_object_changed_by_another_client_is_reported_and_written_again() -> None:
     play = Play(TWO_WAVES, TIDEGATE)
 
     change(play, "db")

@@ -1,4 +1,4 @@
-"""Units that bring others, as the engine runs them: pauses, polls, failures, their ends."""
+"""Units that contain others, as the engine runs them: pauses, polls, failures, their ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def web(name: str, wave: int = 0) -> Manifest:
     return make_manifest(make_deployment(name), wave=wave)
 
 
-def well(play: Play, *names: str) -> None:
+def make_healthy(play: Play, *names: str) -> None:
     for name in names:
         play.judge(name, Health.HEALTHY)
 
@@ -40,7 +40,7 @@ def test_by_argo_cd_waves_of_children_begin_two_seconds_apart_and_are_not_waited
     )
     play = Play(plan, ARGOCD)
 
-    well(play, "start")
+    make_healthy(play, "start")
     play.wait(60)
 
     assert play.starts("root/sync/0") == play.starts("a/sync/0") == [0.0]
@@ -65,7 +65,7 @@ def test_by_flux_a_child_begins_at_once_and_who_depends_looks_every_thirty_secon
     assert play.starts("b/rest") == [30.0]
 
 
-def test_by_flux_a_unit_looks_first_when_somebody_has_brought_it() -> None:
+def test_by_flux_a_unit_is_first_reconciled_when_its_parent_has_created_it() -> None:
     ground = a_thing("Namespace", "shop")
     plan = plan_of(
         joined("root", ground, bring("a"), bring("b"), policy=BY_FLUX),
@@ -74,9 +74,9 @@ def test_by_flux_a_unit_looks_first_when_somebody_has_brought_it() -> None:
     )
     play = Play(plan, FLUX)
     play.wait(7)
-    well(play, "shop")
+    make_healthy(play, "shop")
     play.wait(7)  # the gate of a namespace is looked at every two seconds
-    well(play, "a0")
+    make_healthy(play, "a0")
     play.wait(60)
 
     assert play.starts("a/rest") == [8.0]
@@ -91,7 +91,7 @@ def test_a_unit_for_failures_is_left_out_where_nothing_fails() -> None:
 
     play = Play(plan, TIDEGATE)
 
-    well(play, "own")
+    make_healthy(play, "own")
 
     assert ends(play) == {"root": "passed", "help": "skipped"}
     assert play.events[-1].reason == "passed"
@@ -105,7 +105,7 @@ def test_a_unit_for_failures_runs_where_something_fails() -> None:
     play = Play(plan, TIDEGATE)
 
     play.judge("own", Health.DEGRADED, final=True)
-    well(play, "help")
+    make_healthy(play, "help")
 
     assert ends(play) == {"root": "failed", "help": "passed"}
 
@@ -125,7 +125,7 @@ def test_what_starts_over_does_not_let_a_child_begin_too_early() -> None:
     assert play.starts("b/sync/0") == [], "it depends on a unit that is not done"
 
 
-def test_a_failing_child_holds_what_is_behind_its_wave_and_nothing_else() -> None:
+def test_a_failing_child_holds_the_waves_after_its_own_and_nothing_else() -> None:
     unit_resource = (bring("a"), bring("b"), setting("end", 1))
     plan = plan_of(
         joined("root", *unit_resource),
@@ -135,7 +135,7 @@ def test_a_failing_child_holds_what_is_behind_its_wave_and_nothing_else() -> Non
     play = Play(plan, TIDEGATE)
 
     play.judge("a0", Health.DEGRADED, final=True)
-    well(play, "b0", "b1")
+    make_healthy(play, "b0", "b1")
 
     assert ends(play) == {"root": "skipped", "a": "failed", "b": "passed"}
     assert play.starts("root/sync/1") == []
@@ -150,11 +150,11 @@ def test_a_newer_plan_keeps_the_children_that_are_done() -> None:
         )
 
     play = Play(plan(), TIDEGATE)
-    well(play, "a")
+    make_healthy(play, "a")
     play.wait(3)
 
     play.supersede(plan(setting("b1", 1)))
-    well(play, "b0", "b1")
+    make_healthy(play, "b0", "b1")
 
     assert play.starts("a/sync/0") == [0.0]
     assert len(play.starts("b/sync/0")) == 1

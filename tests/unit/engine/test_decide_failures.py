@@ -137,7 +137,7 @@ def test_one_object_that_fails_for_good_fails_its_step() -> None:
     assert play.moments(EventType.STEP_FAILED) == [(1.0, "step.failed", DB)]
 
 
-def test_what_lies_behind_a_failure_is_tried_again_too_where_everything_has_its_turn() -> None:
+def test_steps_after_a_failure_are_retried_too_where_the_rollout_carries_on() -> None:
     play = Play(TWO_WAVES, TIDEGATE, carries_on=True, refusals={"db": ALWAYS, "web": 2})
 
     play.wait(600)

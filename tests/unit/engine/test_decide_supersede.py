@@ -41,7 +41,7 @@ def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
     assert play.states["shop/sync/2"] is StepState.GATING
 
 
-def test_a_step_whose_text_is_new_and_all_behind_it_begin_anew() -> None:
+def test_a_changed_step_and_all_after_it_start_again() -> None:
     play = Play(TWO_WAVES)
     play.judge("db", Health.HEALTHY)
 

@@ -117,7 +117,7 @@ def test_what_was_in_one_secret_is_in_parts_when_it_has_grown() -> None:
     assert len(again.secret_refs) == 3
 
 
-def test_who_had_a_large_unit_before_cannot_write_its_parts() -> None:
+def test_the_former_holder_of_a_large_unit_cannot_write_its_parts() -> None:
     secrets, late = Secrets(), a_record(MANY)
     secrets.write(late)
     heir = UnitRecord("shop", "")

@@ -90,7 +90,7 @@ def _times(events: list[Event]) -> dict[tuple[str, str], int]:
 
 
 def _table(events: dict[str, list[Event]]) -> str:
-    """A row for each thing that was told, and when each engine told it."""
+    """A row for each event, with its time by each engine."""
     columns = {name: _times(item) for name, item in events.items()}
     rows = dict.fromkeys(row for times in reversed(columns.values()) for row in times)
     lines = [f"{'':30}" + "".join(f"{name:>12}" for name in columns)]

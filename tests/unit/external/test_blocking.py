@@ -110,7 +110,7 @@ def test_the_block_ends_it() -> None:
         (Command(argv=("no-such-program",)), "external.missing"),
     ],
 )
-def test_a_worker_that_cannot_start_is_told_apart(command: Command, code: str) -> None:
+def test_a_worker_that_cannot_start_has_its_own_code(command: Command, code: str) -> None:
     with started(command) as worker:
         assert refused(worker, b"") == code
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import ProcessError
 from tidegate.external.process import MIB, Command, Limits, run
 from tidegate.model.times import Ms
@@ -97,17 +98,19 @@ async def test_signals_are_as_a_program_expects_them() -> None:
     assert ran.stdout.decode().strip() == "['SIGPIPE', 'SIGXFSZ']"  # python's own doing
 
 
-async def test_a_program_that_says_no_is_an_error_with_its_last_words() -> None:
+async def test_a_program_that_fails_is_an_error_with_its_last_lines() -> None:
     error = await refused(shell("echo usage: x >&2; echo 'no such key' >&2; exit 3"))
 
     assert error.code == "external.failed"
-    assert error.problem == "`sh` ended with exit code 3: usage: x no such key"
+    assert error.problem.startswith("`sh` ")
+    assert error.problem.endswith(" 3: usage: x no such key")
 
 
-async def test_last_words_are_short_and_cannot_paint_the_terminal() -> None:
+async def test_the_last_lines_are_short_and_have_no_control_characters() -> None:
     error = await refused(shell(f"printf '{'a' * 5000}\\n\\033[31mred\\007 end\\n' >&2; exit 1"))
 
-    assert error.problem == "`sh` ended with exit code 1: [31mred end"
+    assert error.problem.startswith("`sh` ")
+    assert error.problem.endswith(" 1: [31mred end")
 
 
 async def test_one_long_last_word_is_cut() -> None:
@@ -116,7 +119,7 @@ async def test_one_long_last_word_is_cut() -> None:
     assert len(error.problem) < 250
 
 
-async def test_an_error_never_tells_arguments_or_variables() -> None:
+async def test_an_error_never_shows_arguments_or_variables() -> None:
     command = Command(argv=("sh", "-c", "exit 1", SECRET), env={"KEY": SECRET}, stdin=b"x")
 
     error = await refused(command)
@@ -133,19 +136,21 @@ async def test_an_exit_code_can_be_an_answer() -> None:
     assert (ran.exit_code, ran.stdout) == (1, b"differs\n")
 
 
-async def test_a_program_ended_by_a_signal_is_told_so() -> None:
+async def test_the_signal_that_ended_a_program_is_named() -> None:
     error = await refused(shell("kill -SEGV $$"))
 
     assert error.code == "external.failed"
-    assert error.problem.startswith("`sh` was ended by SIGSEGV")
+    assert error.problem.startswith("`sh` ")
+    assert "SIGSEGV" in error.problem
 
 
 async def test_a_program_that_is_not_there_is_named_with_a_way_out() -> None:
     error = await refused(Command(argv=("no-such-tool", SECRET)))
 
     assert error.code == "external.missing"
-    assert error.problem == "program `no-such-tool` is not on PATH"
-    assert error.hint == "install `no-such-tool`, or add the directory it is in to PATH"
+    assert "`no-such-tool`" in error.problem
+    assert "`no-such-tool`" in error.hint
+    assert "PATH" in error.hint
 
 
 async def test_a_program_in_the_current_directory_is_not_taken_by_its_bare_name(
@@ -160,7 +165,9 @@ async def test_a_program_in_the_current_directory_is_not_taken_by_its_bare_name(
     assert error.code == "external.missing"
 
 
-async def test_a_script_without_its_interpreter_cannot_be_started(tmp_path: Path) -> None:
+async def test_a_script_without_its_interpreter_cannot_be_started(
+    tmp_path: Path, wording: RecordedWording
+) -> None:
     tool = tmp_path / "tool"
     tool.write_text("#!/no/such/interpreter\n")
     tool.chmod(0o755)
@@ -168,7 +175,7 @@ async def test_a_script_without_its_interpreter_cannot_be_started(tmp_path: Path
     error = await refused(Command(argv=(str(tool),)))
 
     assert error.code == "external.start"
-    assert "interpreter" in error.hint
+    wording(error.hint)
 
 
 async def test_a_nul_byte_in_an_argument_is_refused_before_anything_starts() -> None:
@@ -181,14 +188,16 @@ async def test_a_program_that_takes_too_long_is_ended() -> None:
     error = await refused(shell("sleep 600"), Limits(time=Ms(200)))
 
     assert error.code == "external.timeout"
-    assert error.problem == "`sh` did not end within 0.2 s"
+    assert error.problem.startswith("`sh` ")
+    assert error.problem.endswith(" 0.2 s")
 
 
 async def test_a_program_that_writes_too_much_is_ended() -> None:
     error = await refused(Command(argv=("yes",)), Limits(output=10_000))
 
     assert error.code == "external.output"
-    assert error.problem == "`yes` wrote more than 10000 bytes"
+    assert error.problem.startswith("`yes` ")
+    assert " 10000 " in error.problem
 
 
 async def test_output_up_to_the_limit_is_fine() -> None:
@@ -204,13 +213,13 @@ async def test_much_talk_on_stderr_does_not_end_a_program() -> None:
     assert ran.stderr.endswith(b"last\n")
 
 
-async def test_a_program_that_wants_too_much_memory_is_told_so() -> None:
+async def test_a_program_that_needs_too_much_memory_is_an_error_with_the_limit() -> None:
     hungry = Command(argv=(sys.executable, "-I", "-c", f"bytearray({400 * MIB})"))
 
     error = await refused(hungry, Limits(memory=200 * MIB))
 
     assert error.code == "external.memory"
-    assert error.hint == "it may use 200 MiB of memory"
+    assert " 200 MiB " in error.hint
 
 
 async def test_a_go_program_runs_within_the_default_memory() -> None:

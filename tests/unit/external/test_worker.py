@@ -107,24 +107,25 @@ async def test_what_a_library_prints_does_not_break_the_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_text", "code", "words"),
+    ("request_text", "code", "detail"),
     [
-        (b"exit", "external.worker.crash", "exit code 7"),
+        (b"exit", "external.worker.crash", " 7"),
         (b"raise", "external.worker.crash", "ValueError: what went wrong"),
         (b"crash", "external.worker.crash", "SIGSEGV"),
         (b"eat", "external.worker.memory", "MemoryError"),
-        (b"much 9000000", "external.worker.output", "8388608 bytes"),
+        (b"much 9000000", "external.worker.output", " 8388608 "),
     ],
 )
 async def test_a_worker_that_dies_is_one_error_and_the_next_works(
-    request_text: bytes, code: str, words: str
+    request_text: bytes, code: str, detail: str
 ) -> None:
     async with Workers(program(), count=1, limits=ENOUGH) as workers:
         first = await workers.request(b"who")
 
         error = await refused(workers, request_text)
 
-        assert (error.code, words in error.problem) == (code, True), error.problem
+        assert error.code == code
+        assert detail in error.problem
         assert await workers.request(b"who") != first
 
 

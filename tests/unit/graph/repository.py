@@ -49,8 +49,8 @@ def manifests_of(unit: Unit, text: str) -> Manifests:
     return parse_all_manifests(unit, documents, is_namespaced)
 
 
-def graph_of(*wanted: Manifests) -> Graph:
-    known = [msgspec.structs.replace(item) for item in wanted]
+def graph_of(*manifests: Manifests) -> Graph:
+    known = [msgspec.structs.replace(item) for item in manifests]
     plan = build_plan(known, readiness_timeout=lambda _: Ms(0))
     return build_graph(known, plan, ground())
 
@@ -65,7 +65,7 @@ def node(graph: Graph, name: str) -> GraphNode:
 
 
 def edges_of(graph: Graph, name: str) -> dict[str, GraphEdge]:
-    """What a node needs: by the name of what it names, or of whoever brings it."""
+    """The dependencies of a node: by the name of the referenced object, or of its producer."""
     number = node(graph, name).number
     matches = (graph.edges[at] for at in graph.dependency_edges[number])
     return {str(item.required_object or graph.nodes[item.before].name): item for item in matches}

@@ -1,9 +1,10 @@
-"""What objects ask for, and who brings it."""
+"""What objects depend on, and what produces it."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.unit.graph.repository import edges_of, graph_of, graph_of_text, manifests_of, unit_of
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.model.operators.rows import Effect, RequiredState
@@ -62,20 +63,20 @@ def test_what_two_rows_say_of_one_field_is_asked_for_once() -> None:
         "          connectTokenSecretRef: {name: token, namespace: shop, key: token}\n"
     )
 
-    (lack,) = [
+    (missing,) = [
         unmet_dependency
         for unmet_dependency in find_unmet_dependencies(graph_of_text(store))
         if unmet_dependency.name == "Secret shop/token"
     ]
 
-    assert len(lack.dependents) == 1
+    assert len(missing.dependents) == 1
 
 
-def test_a_key_that_a_secret_has_not_got_is_missing() -> None:
+def test_a_key_that_a_secret_has_not_got_is_missing(wording: RecordedWording) -> None:
     env = "        env:\n        - {name: A, valueFrom: {secretKeyRef: {name: db, key: user}}}\n"
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: x}\n"
 
-    assert lacking(together(WEB + env, secret)) == ["user of Secret shop/db"]
+    wording(lacking(together(WEB + env, secret)))
     assert lacking(together(WEB + env, secret.replace("password", "user"))) == []
 
 
@@ -118,27 +119,33 @@ def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not()
     assert served.field[-4:] == ("containers", 0, "env", 0)
 
 
-@pytest.mark.parametrize(
-    ("port", "lacks"), [("80", []), ("8080", ["port 8080 of Service shop/db"])]
-)
-def test_a_port_that_a_service_has_not_got_is_missing(port: str, lacks: list[str]) -> None:
+@pytest.mark.parametrize(("port", "missing"), [("80", 0), ("8080", 1)])
+def test_a_port_that_a_service_does_not_have_is_missing(
+    port: str, missing: int, wording: RecordedWording
+) -> None:
     call = f"        env: [{{name: DB_URL, value: 'http://db.shop:{port}/'}}]\n"
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
     bare = service.replace("spec: {", "spec: {clusterIP: None, ")
     db = WEB.replace("web", "db")
 
-    assert lacking(together(WEB + call, service, db)) == lacks
+    names = lacking(together(WEB + call, service, db))
+    assert len(names) == missing
+    wording(names)
     assert lacking(together(WEB + call, bare, db)) == []
 
 
-def test_pods_that_nobody_brings_for_a_service_are_missing_where_somebody_calls_it() -> None:
+def test_the_pods_of_a_called_service_without_a_workload_are_missing(
+    wording: RecordedWording,
+) -> None:
     call = "        env: [{name: DB_HOST, value: db.shop.svc}]\n"
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
-    strange = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: db, namespace: shop}\n"
+    database = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: db, namespace: shop}\n"
 
-    assert lacking(together(WEB + call, service)) == ["pods of Service shop/db"]
+    names = lacking(together(WEB + call, service))
+    assert len(names) == 1
+    wording(names)
     assert lacking(together(WEB, service)) == []
-    assert "pods of Service shop/db" not in lacking(together(WEB + call, service, strange))
+    assert names[0] not in lacking(together(WEB + call, service, database))
 
 
 def test_a_workload_does_not_call_itself() -> None:
@@ -245,7 +252,7 @@ def test_an_issuer_of_the_whole_cluster_is_found_from_every_namespace() -> None:
     assert graph.nodes[edge.before].kind is NodeKind.OBJECT
 
 
-def test_the_names_of_a_certificate_are_nobody_whom_it_calls() -> None:
+def test_the_names_of_a_certificate_are_not_called_services() -> None:
     named = CERTIFICATE.replace("spec: {", "spec: {dnsNames: [db.other.svc], ")
 
     assert "Service other/db" not in lacking(named)
@@ -285,7 +292,7 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "until"),
+    ("name", "value", "until"),
     [
         ("tidegate.dev/depends-on", "ConfigMap/shop/first", RequiredState.READY),
         ("tidegate.dev/depends-on", "ConfigMap/first@present", RequiredState.EXISTS),
@@ -296,8 +303,8 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n"
         ),
     ],
 )
-def test_an_annotation_declares_an_edge(name: str, said: str, until: RequiredState) -> None:
-    graph = graph_of_text(together(noted(WEB, name, said), CONFIG))
+def test_an_annotation_declares_an_edge(name: str, value: str, until: RequiredState) -> None:
+    graph = graph_of_text(together(noted(WEB, name, value), CONFIG))
 
     edge = edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"]
     assert (edge.kind, edge.strength, edge.required_state) == (
@@ -317,7 +324,7 @@ def test_argo_cd_does_not_obey_annotations_of_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "value"),
     [
         ("tidegate.dev/depends-on", "first"),
         ("tidegate.dev/depends-on", "ConfigMap/first@soon"),
@@ -325,10 +332,10 @@ def test_argo_cd_does_not_obey_annotations_of_others() -> None:
         ("kapp.k14s.io/change-rule", "after shop/first"),
     ],
 )
-def test_what_an_annotation_says_that_nobody_can_read_is_told(name: str, said: str) -> None:
-    (wrong,) = graph_of_text(noted(WEB, name, said)).unparsed_annotations
+def test_an_invalid_annotation_is_reported(name: str, value: str) -> None:
+    (wrong,) = graph_of_text(noted(WEB, name, value)).unparsed_annotations
 
-    assert (wrong.annotation, wrong.text) == (name, said)
+    assert (wrong.annotation, wrong.text) == (name, value)
 
 
 def test_what_is_asked_not_to_be_there_is_not_missing() -> None:
@@ -349,7 +356,7 @@ def test_change_rules_of_kapp_are_edges() -> None:
     )
 
 
-def test_units_that_depend_and_what_nobody_is() -> None:
+def test_dependencies_on_units_and_on_namespaces() -> None:
     graph = graph_of(
         manifests_of(unit_of("database"), NAMESPACE),
         manifests_of(unit_of("app", depends=("database",)), WEB),

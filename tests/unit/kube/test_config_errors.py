@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.unit.kube.test_config import EXEC, SECRET, config, load, refused
 from tidegate.model.k8s.objects import Json
 
@@ -74,7 +75,7 @@ WHOLES: list[tuple[str, dict[str, Json] | str]] = [
 
 
 @pytest.mark.parametrize(("code", "user"), USERS)
-def test_a_wrong_user_is_told(tmp_path: Path, code: str, user: dict[str, Json]) -> None:
+def test_a_wrong_user_is_reported(tmp_path: Path, code: str, user: dict[str, Json]) -> None:
     error = refused(tmp_path, config(user))
 
     assert error.code == code
@@ -83,7 +84,7 @@ def test_a_wrong_user_is_told(tmp_path: Path, code: str, user: dict[str, Json]) 
 
 
 @pytest.mark.parametrize(("code", "cluster"), CLUSTERS)
-def test_a_wrong_cluster_is_told(tmp_path: Path, code: str, cluster: dict[str, Json]) -> None:
+def test_a_wrong_cluster_is_reported(tmp_path: Path, code: str, cluster: dict[str, Json]) -> None:
     error = refused(tmp_path, config({"token": SECRET}, cluster))
 
     assert error.code == code
@@ -93,7 +94,7 @@ def test_a_wrong_cluster_is_told(tmp_path: Path, code: str, cluster: dict[str, J
 
 
 @pytest.mark.parametrize(("code", "body"), WHOLES)
-def test_a_wrong_file_is_told(tmp_path: Path, code: str, body: dict[str, Json] | str) -> None:
+def test_a_wrong_file_is_reported(tmp_path: Path, code: str, body: dict[str, Json] | str) -> None:
     error = refused(tmp_path, body)
 
     assert error.code == code
@@ -102,7 +103,7 @@ def test_a_wrong_file_is_told(tmp_path: Path, code: str, body: dict[str, Json] |
     assert error.hint
 
 
-def test_an_error_points_to_the_line_of_the_field(tmp_path: Path) -> None:
+def test_an_error_points_to_the_line_of_the_field(tmp_path: Path, wording: RecordedWording) -> None:
     text = (
         "current-context: here\n"
         "contexts:\n- name: here\n  context: {cluster: c, user: u}\n"
@@ -113,11 +114,8 @@ def test_an_error_points_to_the_line_of_the_field(tmp_path: Path) -> None:
 
     error = refused(tmp_path, text)
 
-    assert str(error).splitlines() == [
-        "error[config.encoding]: `certificate-authority-data` of cluster `c` is not base64",
-        f"  at {tmp_path}/config:9:5 (clusters[0].cluster.certificate-authority-data)",
-        "  hint: encode it with `base64 -w0`, or name a file with `certificate-authority`",
-    ]
+    assert error.code == "config.encoding"
+    wording(str(error))
 
 
 def test_a_mistake_in_another_context_is_no_hindrance(tmp_path: Path) -> None:
@@ -134,4 +132,6 @@ def test_many_contexts_are_not_all_listed(tmp_path: Path) -> None:
 
     error = refused(tmp_path, config(contexts=contexts), "nowhere")
 
-    assert error.hint.endswith("`c09` and 20 more")
+    assert "`c09`" in error.hint
+    assert "`c10`" not in error.hint
+    assert " 20 " in error.hint

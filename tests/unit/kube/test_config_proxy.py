@@ -82,7 +82,7 @@ def test_the_kubeconfigs_proxy_wins_and_has_no_exceptions(tmp_path: Path) -> Non
     assert proxy_of(tmp_path, "https://a.example", environ, PROXY) == PROXY
 
 
-def test_a_proxy_that_cannot_be_used_is_told_by_the_variables_name(tmp_path: Path) -> None:
+def test_an_invalid_proxy_is_reported_with_the_name_of_the_variable(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         proxy_of(tmp_path, "https://a.example", {"HTTPS_PROXY": "socks5://proxy.example"})
 

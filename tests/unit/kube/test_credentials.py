@@ -184,7 +184,7 @@ async def test_the_kubeconfigs_impersonation_is_always_sent() -> None:
     assert auth.headers() == (("Authorization", "Bearer t"), ("Impersonate-User", "jane"))
 
 
-async def test_a_call_may_act_as_somebody_else_instead() -> None:
+async def test_a_call_may_impersonate_another_user_instead() -> None:
     auth = await make_auth_source(
         target(BearerToken(SecretValue("t")), ImpersonatedUser(user="jane"))
     ).current()

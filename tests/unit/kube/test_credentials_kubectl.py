@@ -43,7 +43,7 @@ TELL = 'printf \'{"apiVersion":"%s","status":{"token":"%s"}}\' "$V" "$(echo "$KU
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A folder with credentials in it, and two servers that tell who comes."""
+    """A folder with credentials in it, and two servers that record their clients."""
 
     folder: Path
     secure: int
@@ -173,20 +173,20 @@ def test_a_server_sees_the_same_from_kubectl_and_from_us(
     assert ours == theirs
 
 
-def test_a_plugin_is_told_the_same_by_kubectl_and_by_us(lab: Lab) -> None:
+def test_a_plugin_gets_the_same_input_from_kubectl_and_from_us(lab: Lab) -> None:
     teller: Fields = {**EXEC, "command": "sh", "args": ["-c", TELL], "provideClusterInfo": True}
     extension: Json = {"name": f"{V1.rpartition('/')[0]}/exec", "extension": {"audience": "x"}}
     cluster: Fields = {"extensions": [extension], "tls-server-name": "127.0.0.1"}
     path = lab.write({"exec": teller}, {**cluster, "disable-compression": True})
 
-    ours, theirs = (told_in(echoed) for echoed in (by_us(path), by_kubectl(path)))
+    ours, theirs = (comparable_fields(echoed) for echoed in (by_us(path), by_kubectl(path)))
 
     assert ours == theirs
     assert ours["spec"] != {"interactive": False}
 
 
-def told_in(echoed: Fields | None) -> Fields:
-    """What a plugin was told, which it put into its token."""
+def comparable_fields(echoed: Fields | None) -> Fields:
+    """The input of a plugin, which it put into its token."""
     assert echoed is not None
     headers = echoed["headers"]
     assert isinstance(headers, list)

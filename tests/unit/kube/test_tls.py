@@ -21,6 +21,7 @@ from hypothesis import strategies as some
 
 from tests.support.certificates import END, Pair, issue
 from tests.support.echo_server import echo_server
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import ConfigError, Location
 from tidegate.kube.access.context import Anonymous, ClientCertificate, KubeTarget
 from tidegate.kube.tls import certificate_expiry, expiry_error, make_context
@@ -153,41 +154,43 @@ def test_old_versions_of_tls_are_not_spoken() -> None:
         AUTHORITY.certificate[:200],
     ],
 )
-def test_an_authority_that_cannot_be_read_is_told(ca: bytes) -> None:
+def test_an_authority_that_cannot_be_read_is_reported(ca: bytes) -> None:
     error = refused(target(ca))
 
     assert (error.code, error.location) == ("config.ca", HERE)
 
 
 @pytest.mark.parametrize(
-    ("certificate", "key", "words"),
+    ("certificate", "key"),
     [
-        (CLIENT.certificate, SERVER.key, "does not belong to its key"),
-        (CLIENT.certificate, b"no key", "cannot be read"),
-        (b"no certificate", CLIENT.key, "cannot be read"),
-        (CLIENT.certificate[:200], CLIENT.key, "cannot be read"),
-        (b"", CLIENT.key, "cannot be read"),
-        (b"\xff\x00", b"\xff\x00", "cannot be read"),
+        (CLIENT.certificate, SERVER.key),
+        (CLIENT.certificate, b"no key"),
+        (b"no certificate", CLIENT.key),
+        (CLIENT.certificate[:200], CLIENT.key),
+        (b"", CLIENT.key),
+        (b"\xff\x00", b"\xff\x00"),
     ],
+    ids=["other key", "no key", "no certificate", "half", "empty", "binary"],
 )
-def test_a_client_certificate_that_cannot_be_used_is_told(
-    certificate: bytes, key: bytes, words: str
+def test_an_invalid_client_certificate_is_reported(
+    certificate: bytes, key: bytes, wording: RecordedWording
 ) -> None:
     error = refused(target(), shown(certificate, key))
 
     assert (error.code, error.location) == ("config.certificate", HERE)
-    assert words in error.problem
-    assert "user `jane`" in error.problem
+    assert "`jane`" in error.problem
+    wording(error.problem)
 
 
-def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it() -> None:
+def test_a_key_with_a_passphrase_is_refused_without_a_prompt(wording: RecordedWording) -> None:
     locked = CLIENT.private.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"phrase")
     )
 
     error = refused(target(), shown(CLIENT.certificate, locked))
 
-    assert "passphrase" in error.problem
+    assert error.code == "config.certificate"
+    wording(error.problem)
 
 
 @pytest.mark.parametrize(
@@ -209,16 +212,14 @@ def test_the_first_certificate_of_a_chain_counts() -> None:
     assert certificate_expiry(issue("x", expires=end).certificate + AUTHORITY.certificate) == end
 
 
-def test_an_expired_client_certificate_is_told_with_its_date() -> None:
+def test_an_expired_client_certificate_is_reported_with_its_date(wording: RecordedWording) -> None:
     old = issue("jane", AUTHORITY, expires=datetime(2024, 5, 6, 7, 8, tzinfo=UTC))
 
     error = expiry_error(shown(old.certificate, old.key), user="jane")
 
     assert error is not None
     assert (error.code, error.location) == ("config.certificate.expired", HERE)
-    assert error.problem == (
-        "the client certificate of user `jane` expired on 2024-05-06 at 07:08 UTC"
-    )
+    wording(error.problem)
 
 
 def test_a_certificate_is_good_until_its_end() -> None:

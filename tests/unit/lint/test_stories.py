@@ -1,4 +1,4 @@
-"""Stories that people tell, and those that look like them and are none."""
+"""Known ordering problems, and correct setups that look like them."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ async def test_a_story_of_argo_cd(story: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "told"), [(True, {"ORD006"}), (False, set())], ids=["waits", "does not wait"]
+    ("waits", "expected"), [(True, {"ORD006"}), (False, set())], ids=["wait", "no-wait"]
 )
-async def test_a_kustomization_that_needs_what_comes_behind_it(
+async def test_a_kustomization_that_needs_an_object_of_a_later_one(
     waits: bool,  # noqa: FBT001 - it is the case
-    told: set[str],
+    expected: set[str],
     tmp_path: Path,
 ) -> None:
     """One that waits for its pods is a deadlock; one that does not recovers, and is a note."""
@@ -122,11 +122,11 @@ async def test_a_kustomization_that_needs_what_comes_behind_it(
     by_code = {finding.code: finding for finding in report.findings}
     assert {
         finding.code for finding in report.findings if finding.severity is Severity.ERROR
-    } == told
+    } == expected
     assert ("ORD003" in by_code) is not waits
 
 
-async def test_what_an_object_needs_of_nobody_here_is_taken_to_be_there(tmp_path: Path) -> None:
+async def test_a_dependency_outside_of_the_repository_is_assumed(tmp_path: Path) -> None:
     web = pods("Deployment", "web", maps=("elsewhere",), secrets=("also-elsewhere",))
     files = {
         "app.yaml": application(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
+from tests.unit.model.invalid_values import invalid_value_error
 from tidegate.model.k8s.objects import Json
 from tidegate.model.operators.amounts import evaluate_amount, parse_amount
 
@@ -33,7 +35,7 @@ def test_an_amount_is_made_from_an_object(text: str, value: int) -> None:
     assert evaluate_amount(BODY, text) == value
 
 
-@pytest.mark.parametrize("text", ["", "1 +", "1 * 2", "count(", "spec.a|b", "sum(a,b,c)"])
-def test_what_is_no_amount_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"amount|path"):
-        parse_amount(text)
+def test_an_invalid_amount_is_refused(wording: RecordedWording) -> None:
+    texts = ["", "1 +", "1 * 2", "count(", "spec.a|b", "sum(a,b,c)"]
+
+    wording(f"`{text}`: {invalid_value_error(parse_amount, text)}" for text in texts)

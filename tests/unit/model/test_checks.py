@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
+from tests.unit.model.invalid_values import invalid_value_error
 from tidegate.model.k8s.objects import Json
 from tidegate.model.k8s.paths import find_value, parse_path
 from tidegate.model.operators.checks import check_passes
@@ -17,7 +19,7 @@ BODY: dict[str, Json] = {
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "value"),
     [
         ("spec.size", 1),
         ("spec.ports[1].name", "admin"),
@@ -27,14 +29,14 @@ BODY: dict[str, Json] = {
         ("spec.size.more", None),
     ],
 )
-def test_a_path_leads_to_what_stands_there(path: str, found: Json) -> None:
-    assert find_value(BODY, path) == found
+def test_a_path_leads_to_its_value(path: str, value: Json) -> None:
+    assert find_value(BODY, path) == value
 
 
-@pytest.mark.parametrize("text", ["", ".spec", "spec..size", "spec[", "spec.ports[x]"])
-def test_what_is_no_path_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="path"):
-        parse_path(text)
+def test_an_invalid_path_is_refused(wording: RecordedWording) -> None:
+    texts = ["", ".spec", "spec..size", "spec[", "spec.ports[x]"]
+
+    wording(f"`{text}`: {invalid_value_error(parse_path, text)}" for text in texts)
 
 
 @pytest.mark.parametrize(

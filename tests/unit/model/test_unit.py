@@ -21,7 +21,7 @@ def test_a_unit_is_called_by_cluster_kind_namespace_and_name(unit: UnitId, text:
     assert str(unit) == text
 
 
-def test_units_of_different_kinds_and_clusters_are_told_apart() -> None:
+def test_units_of_different_kinds_and_clusters_are_distinguished() -> None:
     kinds = ("", "Application", "HelmRelease", "Kustomization")
     units = [UnitId(kind, cluster, "a", "b") for kind in kinds for cluster in ("", "east", "west")]
 

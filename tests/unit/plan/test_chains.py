@@ -30,7 +30,7 @@ def test_an_edge_over_two_steps_that_are_gone_is_one_edge() -> None:
     assert links_of(without(plan, "a1", "a2")) == {("a0", "a3", "wave")}
 
 
-def test_everything_before_a_step_that_is_gone_comes_before_everything_behind_it() -> None:
+def test_everything_before_a_removed_step_comes_before_everything_after_it() -> None:
     edges = (
         Edge("a0", "c0", EdgeReason.DEPENDS_ON),
         Edge("b0", "c0", EdgeReason.REFERENCE),

@@ -80,7 +80,7 @@ def test_what_may_not_be_pruned_goes_with_its_unit() -> None:
     assert results_by_name(plan) == {"shop/delete/0": [["-a"]]}
 
 
-def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
+def test_an_object_that_needs_a_confirmation_is_marked_in_the_plan() -> None:
     asking = stale("Pod", "a", 0, ASKS)
     pruning = stale("Pod", "b", 0, ObjectOptions(prune=Permission.ASK))
     staying = stale("Pod", "c", 0, ObjectOptions(delete=Permission.NO, prune=Permission.ASK))
@@ -125,7 +125,7 @@ def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with()
     assert results_by_name(plan) == {"shop/predelete": [["save"]], "shop/delete/4": [["-save"]]}
 
 
-def test_a_hook_whose_name_nobody_knows_yet_goes_at_the_end() -> None:
+def test_a_hook_without_a_known_name_is_deleted_at_the_end() -> None:
     plan = ending(before=(a_nameless_hook("save-", Phase.SYNC),))
 
     (item,) = step_of(plan, "shop/predelete").batches[0]
@@ -171,7 +171,7 @@ def test_a_unit_that_has_nothing_needs_no_steps() -> None:
     assert results_by_name(ending()) == results_by_name(ending(policy=STAGED_POLICY)) == {}
 
 
-def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> None:
+def test_the_same_deletion_has_the_same_digest_in_any_order() -> None:
     lives = [stale("Pod", "a"), stale("Pod", "b"), stale("Pod", "c", 1)]
 
     assert ending(*lives) == ending(*reversed(lives))

@@ -34,7 +34,7 @@ async def made_and_ended(unit: Manifests) -> Run:
     return await roll_out(world, end_of(unit), make_settings(1))
 
 
-def names_told(run: Run, result: EventType) -> list[str]:
+def reported_names(run: Run, result: EventType) -> list[str]:
     return [event.ref.name for event in run.told(result) if event.ref is not None]
 
 
@@ -50,9 +50,9 @@ async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:
     run = await made_and_ended(unit)
 
     assert run.result == "passed"
-    assert names_told(run, EventType.OBJECT_PRUNED) == ["high", "middle", "low", "save"]
-    assert names_told(run, EventType.OBJECT_WRITTEN) == ["save", "bill", "tell"]
-    assert names_told(run, EventType.HOOK_DELETED) == ["bill"]
+    assert reported_names(run, EventType.OBJECT_PRUNED) == ["high", "middle", "low", "save"]
+    assert reported_names(run, EventType.OBJECT_WRITTEN) == ["save", "bill", "tell"]
+    assert reported_names(run, EventType.HOOK_DELETED) == ["bill"]
 
 
 async def test_a_wave_that_is_held_keeps_those_below_it() -> None:

@@ -30,7 +30,7 @@ from tidegate.world.resilient import ResilientWorld
 
 
 async def really_applied(body: JsonObject) -> JsonObject:
-    """The body as it lives in the sandbox after we applied it."""
+    """The live body in the sandbox after we applied it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await ClusterClient(exchange).create(a_namespace("shop"))
     return require_body(await ClusterClient(exchange, namespace="shop").apply(body, manager=OURS))
@@ -48,7 +48,7 @@ def test_what_is_not_there_is_created() -> None:
     assert compare(a_config_map(), None, manager=OURS).action is DiffAction.CREATE
 
 
-async def test_a_change_is_told_by_path_and_values() -> None:
+async def test_a_change_has_a_path_and_values() -> None:
     live = await really_applied(a_workload())
 
     difference = compare(a_workload(image="registry.example/app:2"), live, manager=OURS)
@@ -64,12 +64,12 @@ async def test_a_change_is_told_by_path_and_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "live"),
+    ("desired", "live"),
     [("1000m", "1"), (0.5, "500m"), ("1Gi", "1024Mi"), (1, "1"), ("1e3", "1k"), ("0.1", "100m")],
 )
-def test_equal_quantities_are_no_change(wanted: Json, live: Json) -> None:
+def test_equal_quantities_are_no_change(desired: Json, live: Json) -> None:
     result = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": live}})
-    other_object = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": wanted}})
+    other_object = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": desired}})
 
     assert compare(other_object, applied(result), manager=OURS).action is DiffAction.KEEP
 
@@ -109,7 +109,7 @@ async def test_what_a_server_adds_to_a_job_is_no_difference() -> None:
     assert compare(a_job(), live, manager=OURS).action is DiffAction.KEEP
 
 
-async def test_a_field_that_git_no_longer_says_goes() -> None:
+async def test_a_field_that_git_no_longer_has_is_removed() -> None:
     live = await really_applied(labelled(a_config_map(color="red", size="m"), tier="front"))
 
     difference = compare(a_config_map(color="red"), live, manager=OURS)
@@ -120,7 +120,7 @@ async def test_a_field_that_git_no_longer_says_goes() -> None:
     )
 
 
-def test_a_field_that_somebody_else_owns_too_stays() -> None:
+def test_a_field_with_another_owner_stays() -> None:
     live = applied(
         a_config_map(color="red", size="m"), an_entry("anna", {"f:data": {"f:size": {}}})
     )
@@ -165,7 +165,7 @@ async def test_the_order_of_variables_is_a_difference() -> None:
     )
 
 
-async def test_ports_are_told_apart_by_number_and_protocol() -> None:
+async def test_ports_are_distinguished_by_number_and_protocol() -> None:
     ports: list[Json] = [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
     live = await really_applied(a_workload(ports=ports))
 
@@ -200,7 +200,7 @@ async def test_what_is_empty_is_left_out_by_the_server_and_no_difference() -> No
     assert difference.action is DiffAction.KEEP
 
 
-def test_an_empty_value_that_is_new_is_told() -> None:
+def test_a_new_empty_value_is_a_change() -> None:
     live = applied(a_deployment())
 
     difference = compare(a_deployment(progressDeadlineSeconds=0), live, manager=OURS)
@@ -208,7 +208,7 @@ def test_an_empty_value_that_is_new_is_told() -> None:
     assert FieldChange("spec.progressDeadlineSeconds", "", "0") in difference.fields
 
 
-def test_a_status_in_git_is_nobodys_wish() -> None:
+def test_a_status_in_git_is_ignored() -> None:
     live = applied(a_deployment())
 
     assert compare({**a_deployment(), "status": {"replicas": 3}}, live, manager=OURS) == compare(
@@ -265,7 +265,7 @@ def test_an_unbroken_seal_ends_all_doubt() -> None:
 
 
 @pytest.mark.parametrize("digest", ["", "other"])
-def test_a_seal_says_nothing_of_another_wish(digest: str) -> None:
+def test_a_fingerprint_does_not_match_another_manifest(digest: str) -> None:
     live = applied(a_config_map(color="red"))
 
     difference = compare(

@@ -126,7 +126,7 @@ def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
     assert messages == set(KEY_DEFAULTS.items())
 
 
-def test_the_groups_are_those_that_a_server_brings() -> None:
+def test_the_groups_are_those_of_an_api_server() -> None:
     assert {served.kind.group for served in served_kinds()} <= BUILTIN_GROUPS
 
 

@@ -1,4 +1,4 @@
-"""Which objects hold what comes behind a unit."""
+"""Which objects hold what comes after a unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def a_plan(*manifests: Manifest, gates: GateScope, listed: tuple[Ref, ...] = ())
 
 
 def gating(plan: Plan) -> dict[str, list[str]]:
-    """By step, the objects that hold what comes behind."""
+    """By step, the objects that hold what comes after it."""
     return {
         step.id: [item.ref.name for item in step_items(step) if item.is_gating]
         for step in plan.steps
@@ -69,7 +69,7 @@ def test_a_listed_object_is_known_in_another_version_of_its_kind() -> None:
     assert {item.action for item in step_items(plan.steps[0])} == {ItemAction.APPLY}
 
 
-def test_a_listed_object_of_somebody_else_is_awaited_behind_all_others() -> None:
+def test_a_listed_foreign_object_is_awaited_after_all_others() -> None:
     plan = a_plan(a_thing("Pod", "a"), gates=GateScope.LISTED, listed=(OTHERS,))
 
     (step,) = plan.steps
@@ -104,7 +104,7 @@ def waiting_for(*refs: Ref) -> Manifests:
     return Manifests(unit=unit, manifests=(a_thing("Pod", "a"),))
 
 
-def test_what_a_unit_waits_for_and_nobody_brings_is_awaited_before_anything() -> None:
+def test_a_foreign_object_that_a_unit_waits_for_is_awaited_first() -> None:
     plan = plan_of(waiting_for(OTHERS, ref_of("Secret", "login")))
 
     first, second = plan.steps

@@ -21,7 +21,7 @@ def a_hooked_plan() -> Plan:
     )
 
 
-def test_steps_that_had_nothing_but_hooks_are_gone() -> None:
+def test_steps_with_only_hooks_are_removed() -> None:
     plan = without_hooks(a_hooked_plan(), {make_unit_id("shop")})
 
     assert results_by_name(plan) == {"shop/sync/0": [["a"]], "shop/sync/2": [["b"]]}
@@ -80,7 +80,7 @@ def test_who_waited_for_a_hook_waits_for_what_came_before_it() -> None:
     assert links_of(bare) == {("db/sync/0", "web/sync/0", "dependsOn")}
 
 
-def test_a_unit_that_had_nothing_but_hooks_still_stands_between_others() -> None:
+def test_a_unit_with_only_hooks_still_stands_between_others() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Pod", "a"), name="db"),
         a_unit_of(

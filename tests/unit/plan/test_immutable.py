@@ -106,7 +106,7 @@ def test_a_service_gives_up_its_address_for_a_name_outside() -> None:
     assert not is_frozen("spec.clusterIP", ADDRESS, outside)
 
 
-def test_every_row_is_of_a_kind_that_a_server_brings() -> None:
+def test_every_row_is_of_a_kind_of_an_api_server() -> None:
     served = {(served_kind.kind.group, served_kind.kind.name) for served_kind in served_kinds()}
     # Served only where a feature gate is on.
     gated = {

@@ -1,4 +1,4 @@
-"""What is applied of a manifest, and what its text says about waiting for it."""
+"""What is applied of a manifest, and how its annotations change the wait for it."""
 
 from __future__ import annotations
 

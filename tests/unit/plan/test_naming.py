@@ -75,7 +75,7 @@ def test_steps_with_new_names_are_other_steps_and_all_others_the_same() -> None:
     assert changed == [True, False, True]
 
 
-def test_hooks_with_the_same_beginning_in_one_phase_are_told_apart() -> None:
+def test_hooks_with_the_same_beginning_in_one_phase_are_distinguished() -> None:
     hook = a_nameless_hook("seed-", Phase.SYNC)
 
     (names,) = results_by_name(named(plan_of(hook, hook, hook))).values()

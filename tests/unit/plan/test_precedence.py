@@ -97,7 +97,7 @@ def test_a_precedence_between_objects_of_one_step_is_no_edge_to_itself() -> None
     assert between(plan) == set()
 
 
-def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
+def test_an_edge_has_the_strength_and_the_place_of_its_declaration() -> None:
     precedence = Precedence(
         before=make_unit_id("db"),
         after=make_unit_id("web"),
@@ -115,7 +115,7 @@ def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
     assert edge == expected
 
 
-def test_a_part_of_a_plan_may_come_behind_a_step_that_is_elsewhere() -> None:
+def test_a_part_of_a_plan_may_come_after_a_step_that_is_elsewhere() -> None:
     precedence = Precedence(
         before="parent/sync/3", after=make_unit_id("web"), reason=EdgeReason.PARENT
     )
@@ -133,7 +133,7 @@ def depending(name: str, *dependencies: Dependency, cluster: str = "") -> Manife
     return Manifests(unit=unit, manifests=things)
 
 
-def test_a_dependency_on_an_object_that_a_unit_here_brings_is_an_edge_to_its_step() -> None:
+def test_a_dependency_on_an_object_of_a_unit_is_an_edge_to_its_step() -> None:
     place = Location("web.yaml", 4)
     after = Dependency(ref=pod("db-0").ref, location=place)
 
@@ -155,7 +155,7 @@ def test_an_object_of_the_same_name_in_another_cluster_is_not_the_one() -> None:
     assert not [edge for edge in plan.edges if edge.reason is EdgeReason.DEPENDS_ON]
 
 
-def test_a_dependency_on_a_unit_that_is_not_there_is_told_with_its_place() -> None:
+def test_a_dependency_on_a_missing_unit_is_reported_with_its_location() -> None:
     missing = Dependency(unit=make_unit_id("gone"), location=Location("web.yaml", 9))
 
     with pytest.raises(PlanError) as raised:

@@ -1,4 +1,4 @@
-"""Pairs of steps: what a record tells of them, and what whole seconds of a cluster can decide."""
+"""Pairs of steps: what a record shows of them, and what whole seconds of a cluster can decide."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.model.k8s.objects import ClusterRef, Kind, Ref
 from tidegate.model.plans.plan import Edge, ItemAction
 from tidegate.model.plans.verification import ObservedObject, OrderPair, PairState
@@ -83,16 +84,18 @@ def test_two_objects_that_only_are_there(order: RunHead, a: int, b: int, state: 
     assert (pair.before_evidence.at, pair.after_evidence.at) == (ms(a), ms(b))
 
 
-def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record() -> None:
+def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record(
+    wording: RecordedWording,
+) -> None:
     final = {"a": made(1, ready_at=ms(9), is_final=True), "b": made(5)}
     turning = {"a": made(1, ready_at=ms(9)), "b": made(5)}
 
     assert seen(PLAIN, final).observed is BROKEN
     assert seen(PLAIN, turning).observed is UNPROVEN
-    assert "may have turned" in seen(PLAIN, turning).explanation
+    wording(seen(PLAIN, turning).explanation)
     assert seen(PLAIN, turning, passed={"one": 9.4}).observed is BROKEN
     assert seen(PLAIN, turning, passed={"one": 4.2}).observed is UNPROVEN
-    assert "has turned since" in seen(PLAIN, turning, passed={"one": 4.2}).explanation
+    wording(seen(PLAIN, turning, passed={"one": 4.2}).explanation)
 
 
 def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> None:
@@ -108,7 +111,7 @@ def test_without_one_rollout_nothing_is_held_against_anybody() -> None:
     pair = seen(PLAIN, {"a": made(6), "b": made(5)}, begun=None)
 
     assert pair.observed is UNPROVEN
-    assert pair.before_evidence is not None, "it is named all the same"
+    assert pair.before_evidence is not None
 
 
 def test_what_several_steps_bring_counts_where_it_comes_first() -> None:
@@ -127,7 +130,7 @@ def test_what_is_gone_proves_nothing(gone: str) -> None:
     assert seen(PLAIN, there).observed is UNPROVEN
 
 
-def test_a_step_that_nothing_is_written_in_and_one_that_waits_for_nobody_are_no_pairs() -> None:
+def test_a_step_without_writes_and_one_without_waits_are_no_pairs() -> None:
     awaits = head(step("one", "a"), step("two", "b", deed=ItemAction.AWAIT))
     alone = head(step("one"), step("two", "b"))
 
@@ -152,7 +155,7 @@ def recorded(order: RunHead, events: list[Event]) -> PairState | None:
 
 
 @pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
-def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
+def test_a_record_shows_whether_a_step_had_passed(order: RunHead) -> None:
     item, two = ran("one", 1, 5), ran("two", 6, 9)
 
     assert recorded(order, [*item, *two]) is KEPT
@@ -161,7 +164,7 @@ def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
     assert recorded(order, [*two, *item]) is BROKEN
 
 
-def test_a_step_that_found_all_there_tells_nothing_and_is_not_missed() -> None:
+def test_a_step_without_changes_is_no_evidence_and_is_not_missed() -> None:
     order = head(step("one", "a", deed=ItemAction.CREATE), step("two", "b"))
 
     assert recorded(order, ran("two", 6, 9)) is KEPT

@@ -101,7 +101,7 @@ def test_a_wave_deletes_before_it_applies() -> None:
         (kept(12), (1,), 13),
     ],
 )
-def test_what_is_pruned_last_comes_behind_every_wave(
+def test_objects_with_prune_last_come_after_every_wave(
     plan: Plan, waves: tuple[int, ...], wave: int
 ) -> None:
     steps = pruned(plan, *gone(*waves, handling=LAST))
@@ -145,7 +145,7 @@ def test_what_may_not_be_pruned_still_counts_where_waves_are_turned_round() -> N
     assert pruned(NOTHING, *going) == {"shop/sync/1": [["-p4a"]], "shop/sync/3": [["-p3a"]]}
 
 
-def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
+def test_an_object_that_needs_a_confirmation_is_marked_in_the_plan() -> None:
     assert pruned(kept(0), *gone(0, handling=ASKS)) == {"shop/sync/0": [["-p0a?"], ["k0"]]}
 
 
@@ -182,7 +182,7 @@ def test_the_chain_goes_through_steps_that_only_prune() -> None:
     assert [step.is_last for step in plan.steps] == [False, False, False, True]
 
 
-def test_hooks_come_behind_what_is_pruned_last() -> None:
+def test_hooks_come_after_objects_with_prune_last() -> None:
     plan = plan_of(a_thing("Pod", "a"), a_hook("Pod", "post", Phase.POST_SYNC))
 
     with_prunes = add_prunes(plan, SHOP, gone(0, handling=LAST))
@@ -245,7 +245,7 @@ def test_a_unit_in_a_cluster_prunes_there() -> None:
     assert (step.id, step.cluster) == ("prod/shop/sync/0", "prod")
 
 
-def test_in_stages_deletions_come_behind_everything_last_kinds_first() -> None:
+def test_in_stages_deletions_come_after_everything_last_kinds_first() -> None:
     plan = plan_of(
         a_unit_of(a_thing("Namespace", "n"), a_thing("ConfigMap", "c"), policy=STAGED_POLICY)
     )

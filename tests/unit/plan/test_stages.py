@@ -82,11 +82,11 @@ def test_equal_ranks_are_ordered_by_group_kind_namespace_and_name() -> None:
         ref_of("a.dev/v1 Alpha", "z", "n9"),
     ]
 
-    told_in_order = [
+    reported_in_order = [
         (ref.kind.group, ref.kind.name, ref.name) for ref in sorted(refs, key=object_rank)
     ]
 
-    assert told_in_order == [
+    assert reported_in_order == [
         ("a.dev", "Alpha", "z"),
         ("a.dev", "Beta", "x"),
         ("a.dev", "Beta", "a"),

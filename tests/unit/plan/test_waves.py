@@ -53,7 +53,7 @@ def test_phase_comes_first_then_wave_then_kind_then_name() -> None:
     ]
 
 
-def test_a_namespace_comes_before_a_kind_that_nobody_knows() -> None:
+def test_a_namespace_comes_before_an_unknown_kind() -> None:
     order = order_of(a_thing("dev/v1 Gadget", "a"), a_thing("Namespace", "b"))
 
     assert order == [("sync", 0, [["b"], ["a"]])]

@@ -22,7 +22,7 @@ from tests.support.plan_wire import KEY
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.plans.manifest import Phase
-from tidegate.model.plans.plan import Plan, public_digest
+from tidegate.model.plans.plan import PLAN_VERSION, Plan, public_digest
 from tidegate.plan.changes.delete_unit import build_deletion
 from tidegate.plan.serialize import from_json, to_json
 
@@ -114,7 +114,7 @@ def digests_in(text: bytes) -> set[bytes]:
 
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["Secret", "hidden field"])
-def test_nobody_without_the_key_can_try_out_a_short_secret(*, hidden: bool) -> None:
+def test_a_short_secret_cannot_be_guessed_without_the_key(*, hidden: bool) -> None:
     """Whoever knows all but the value makes the plan with each guess, and compares digests."""
 
     def guess(value: str, key: bytes) -> bytes:
@@ -170,10 +170,8 @@ def test_a_secret_that_is_another_one_now_is_refused() -> None:
 
     error = refusal(to_json(plan, KEY), other)
 
-    assert (error.code, error.problem) == (
-        "plan.secret",
-        "Secret default/login is not what it was when the plan was made",
-    )
+    assert error.code == "plan.secret"
+    assert "Secret default/login" in error.problem
 
 
 def test_a_secret_that_is_not_rendered_now_is_refused() -> None:
@@ -215,14 +213,14 @@ def test_a_plan_that_was_changed_is_refused(path: str, value: object) -> None:
         b"not json",
         b"\xff\xfe",
         b'{"kind": "\xff"}',
-        b'{"kind": "List", "version": 1}',
-        b'{"kind": "TidegatePlan", "version": 1}',
-        b'{"kind": "TidegatePlan", "version": "1"}',
+        b'{"kind": "List", "version": 2}',
+        b'{"kind": "TidegatePlan", "version": 2}',
+        b'{"kind": "TidegatePlan", "version": "2"}',
         b'{"a": ' + b"[" * 100_000,
     ],
     ids=lambda text: str(text[:40]),
 )
-def test_what_is_no_plan_is_refused_in_a_short_sentence(text: bytes) -> None:
+def test_what_is_not_a_plan_is_refused_with_a_short_message(text: bytes) -> None:
     error = refusal(text)
 
     assert error.code == "plan.document"
@@ -230,9 +228,9 @@ def test_what_is_no_plan_is_refused_in_a_short_sentence(text: bytes) -> None:
 
 
 def test_a_plan_of_another_version_is_refused() -> None:
-    error = refusal(changed(a_whole_plan(), "version", 2))
+    error = refusal(changed(a_whole_plan(), "version", PLAN_VERSION + 1))
 
-    assert (error.code, error.hint) == ("plan.version", "make the plan again")
+    assert error.code == "plan.version"
 
 
 def test_a_plan_of_another_version_need_not_have_our_form() -> None:

@@ -44,7 +44,7 @@ def test_everything_that_starting_needs_is_kept_together(tmp_path: Path) -> None
     assert all((binaries.stages / name).exists() for name in KWOK_STAGES)
 
 
-def test_what_is_there_is_not_built_again_and_nothing_is_said(tmp_path: Path) -> None:
+def test_an_existing_binary_is_not_built_again_and_nothing_is_printed(tmp_path: Path) -> None:
     text: list[str] = []
     path = a_fake_go(tmp_path)
     first = build(say=print, home=tmp_path / "kept", search=path)

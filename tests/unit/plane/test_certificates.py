@@ -30,7 +30,7 @@ def test_a_client_certificate_names_user_and_groups(tmp_path: Path) -> None:
     assert groups == ["dev", "ops"]
 
 
-def test_a_certificate_lasts_as_long_as_it_is_told_to(tmp_path: Path) -> None:
+def test_a_certificate_lasts_as_long_as_requested(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
 
     certificate = read(

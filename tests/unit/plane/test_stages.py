@@ -1,4 +1,4 @@
-"""What kwok is told to do."""
+"""The stages for kwok."""
 
 from __future__ import annotations
 

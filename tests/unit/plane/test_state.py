@@ -26,13 +26,13 @@ def test_the_directory_of_a_dead_plane_is_deleted_by_the_next(tmp_path: Path) ->
     assert not dead.exists()
 
 
-def test_the_directory_of_a_living_plane_stays(tmp_path: Path) -> None:
-    living = claim_state(tmp_path, is_tied=True)
+def test_the_directory_of_a_live_plane_stays(tmp_path: Path) -> None:
+    live = claim_state(tmp_path, is_tied=True)
 
     claim_state(tmp_path, is_tied=True).discard()
 
-    stays = living.path.is_dir()
-    living.discard()
+    stays = live.path.is_dir()
+    live.discard()
     assert stays
 
 

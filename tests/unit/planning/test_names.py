@@ -1,4 +1,4 @@
-"""Two directories do not share a name, unless somebody says that one has moved."""
+"""Two directories do not share a name, unless the user says that one has moved."""
 
 from __future__ import annotations
 

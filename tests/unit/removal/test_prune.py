@@ -74,7 +74,9 @@ def list_messages(events: list[Event], kind: EventType) -> list[str]:
     return [event.ref.name for event in events if event.type is kind and event.ref is not None]
 
 
-async def brought(folder: Path, leaving: str, *more: str, options: tuple[str, ...] = ()) -> World:
+async def synced_world(
+    folder: Path, leaving: str, *more: str, options: tuple[str, ...] = ()
+) -> World:
     """A cluster with a unit of which something has just left its directory."""
     world = build_sandbox(SimulationConfig())
     await bring(world, a_directory(folder, a_setting("stays"), *more, leaving, options=options))
@@ -88,7 +90,7 @@ async def remembered(world: World, chosen: Unit) -> list[str]:
 
 async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_path: Path) -> None:
     asking = a_setting("precious", sync_options="Prune=confirm")
-    world = await brought(tmp_path, asking, a_hook("check", "PreSync"))
+    world = await synced_world(tmp_path, asking, a_hook("check", "PreSync"))
     assert isinstance(world, Sandbox)
     store, chosen = world.clusters[""].server.store, a_directory(tmp_path)
     first = await prune(world, chosen)
@@ -103,8 +105,8 @@ async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_p
     assert store.version == before, "there was nothing to do, and no hook to run"
 
 
-async def test_what_asks_first_goes_when_somebody_agrees(tmp_path: Path) -> None:
-    world = await brought(tmp_path, a_setting("precious", sync_options="Prune=confirm"))
+async def test_an_object_that_needs_a_confirmation_is_pruned_only_with_it(tmp_path: Path) -> None:
+    world = await synced_world(tmp_path, a_setting("precious", sync_options="Prune=confirm"))
 
     events = await prune(world, a_directory(tmp_path), confirmed=True)
 
@@ -114,7 +116,7 @@ async def test_what_asks_first_goes_when_somebody_agrees(tmp_path: Path) -> None
 
 async def test_what_is_left_alone_keeps_nothing_else_of_its_wave(tmp_path: Path) -> None:
     asking = a_setting("precious", sync_options="Prune=confirm")
-    world = await brought(tmp_path, asking, a_setting("old"))
+    world = await synced_world(tmp_path, asking, a_setting("old"))
     (tmp_path / "1.yaml").write_text(a_setting("new"))
 
     events = await prune(world, a_directory(tmp_path))
@@ -126,7 +128,7 @@ async def test_what_is_left_alone_keeps_nothing_else_of_its_wave(tmp_path: Path)
 @pytest.mark.parametrize("how", ["foreground", "background"])
 async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) -> None:
     options = (f"PrunePropagationPolicy={how}",)
-    world = await brought(tmp_path, WEB, options=options)
+    world = await synced_world(tmp_path, WEB, options=options)
 
     events = await prune(world, a_directory(tmp_path, options=options))
 
@@ -136,7 +138,7 @@ async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) 
 
 async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path) -> None:
     options = ("PrunePropagationPolicy=orphan",)
-    world = await brought(tmp_path, WEB, options=options)
+    world = await synced_world(tmp_path, WEB, options=options)
 
     events = await prune(world, a_directory(tmp_path, options=options))
 
@@ -146,7 +148,7 @@ async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path)
 
 @pytest.mark.parametrize("semantics", [TIDEGATE, ARGOCD], ids=lambda rules: rules.name)
 async def test_what_was_pruned_is_forgotten(tmp_path: Path, semantics: Semantics) -> None:
-    world = await brought(tmp_path, a_setting("old"))
+    world = await synced_world(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path)
 
     events = await prune(world, chosen, semantics=semantics)
@@ -155,8 +157,10 @@ async def test_what_was_pruned_is_forgotten(tmp_path: Path, semantics: Semantics
     assert await remembered(world, chosen) == ["stays"]
 
 
-async def test_what_somebody_else_deleted_is_forgotten_with_the_next_write(tmp_path: Path) -> None:
-    world = await brought(tmp_path, a_setting("old"))
+async def test_an_object_deleted_by_another_client_leaves_the_record_with_the_next_write(
+    tmp_path: Path,
+) -> None:
+    world = await synced_world(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path, a_setting("stays", 2))
     ref = Ref(SETTINGS, "default", "old")
     (outcome,) = await send_requests(Dispatcher(world), Write(verb=Verb.DELETE, ref=ref))

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.report.findings import finding_lines
 
 
-def a_finding(name: str, *, sentence: str = "it is not played") -> Finding:
+def a_finding(name: str, *, message: str = "old") -> Finding:
     return Finding(
         code="flux.unsupported",
         severity=Severity.WARNING,
-        message=sentence,
+        message=message,
         location=Location(name, 3),
-        fix="leave it out",
+        fix="omit",
     )
 
 
-def test_what_is_said_of_several_places_is_said_once() -> None:
+def test_a_finding_at_several_places_is_printed_once(wording: RecordedWording) -> None:
     findings = [a_finding("two.yaml"), a_finding("one.yaml"), a_finding("one.yaml")]
 
-    assert [*finding_lines([*findings, a_finding("one.yaml", sentence="it is new")])] == [
-        "warning[flux.unsupported]: it is not played",
-        "  at one.yaml:3",
-        "  at two.yaml:3",
-        "  hint: leave it out",
-        "warning[flux.unsupported]: it is new",
-        "  at one.yaml:3",
-        "  hint: leave it out",
-    ]
+    wording(finding_lines([*findings, a_finding("one.yaml", message="new")]))

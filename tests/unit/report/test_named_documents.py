@@ -1,4 +1,4 @@
-"""What programs are told of Applications and of Flux's objects: no values, which may be secret."""
+"""JSON of Applications and of Flux's objects: no values, which may be secret."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METADATA: Json = {
 }
 
 
-def test_an_application_is_told_without_its_values() -> None:
+def test_an_application_is_printed_without_its_values() -> None:
     source: Json = {
         "repoURL": f"https://{CANARY}@git.example.com/a.git",
         "path": "web",
@@ -52,7 +52,7 @@ def test_an_application_is_told_without_its_values() -> None:
     }
 
 
-def test_a_release_is_told_without_its_values() -> None:
+def test_a_release_is_printed_without_its_values() -> None:
     unit_resource: dict[str, Json] = {
         "kind": "HelmRelease",
         "metadata": METADATA,

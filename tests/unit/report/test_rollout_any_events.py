@@ -1,11 +1,11 @@
-"""Whatever a rollout tells, in whatever order: it can be shown, and it fits."""
+"""Any events of a rollout, in any order, can be shown and fit."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.unit.report.telling import SHOP, a_ref, a_step, plan_of
+from tests.unit.report.rollout_events import SHOP, a_ref, a_step, plan_of
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.causes import failing_objects
 from tidegate.model.rollouts.event import Event, EventType
@@ -100,7 +100,7 @@ def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan)
 
 
 @given(STORIES, PLANS)
-def test_an_end_can_always_be_told(events: list[Event], plan: Plan) -> None:
+def test_a_summary_can_always_be_printed(events: list[Event], plan: Plan) -> None:
     course = course_of(events, plan)
 
     failing_objects(course)

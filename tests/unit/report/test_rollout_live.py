@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.report.telling import (
+from tests.support.recorded_wording import RecordedWording
+from tests.unit.report.rollout_events import (
     a_ref,
     a_step,
     applied,
@@ -37,26 +38,17 @@ def read_result(course: RolloutProgress, *events: Event) -> RolloutProgress:
     return course
 
 
-def test_before_the_first_step_it_says_what_is_looked_at() -> None:
+def test_before_the_first_step_the_checked_objects_are_counted(wording: RecordedWording) -> None:
     course = course_of(ONE, TWO)
 
-    assert seen(course, 300) == [
-        "⠋ looks at 3 objects before the first write",
-        "◦ next: wave 1 (2 objects), wave 2 (1 object)",
-        "────────────  0.3s · 0 of 2 steps · 0 of 3 objects      shop",
-    ]
+    wording(seen(course, 300))
     assert len(seen(course, 300, height=2)) == 2
 
 
-def test_a_gate_shows_each_object_that_holds_it_with_its_reason() -> None:
+def test_a_gate_shows_each_object_that_holds_it_with_its_reason(wording: RecordedWording) -> None:
     course = read_result(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
 
-    assert seen(course, 3_200) == [
-        "⠋ wave 1    waits for 1 of 2 objects             3.2s of 10m",
-        "    Deployment default/web  no pod yet                  3.2s",
-        "◦ next: wave 2 (1 object)",
-        "━━━━────────  3.2s · 0 of 2 steps · 1 of 3 objects      shop",
-    ]
+    wording(seen(course, 3_200))
 
 
 def test_an_object_that_is_ready_is_shown_no_longer() -> None:
@@ -88,7 +80,7 @@ def test_an_object_is_waited_for_since_it_first_held_the_gate() -> None:
     assert row.endswith("8.0s")
 
 
-def test_only_so_many_objects_are_shown_and_the_others_counted() -> None:
+def test_only_so_many_objects_are_shown_and_the_others_counted(wording: RecordedWording) -> None:
     refs = [a_ref(f"web-{number}") for number in range(40)]
     step = a_step("wave 0", *refs)
     course = read_result(course_of(step), *applied(step, 0))
@@ -97,16 +89,19 @@ def test_only_so_many_objects_are_shown_and_the_others_counted() -> None:
     shown = seen(course, 1_000)
 
     assert sum("no pod yet" in row for row in shown) == 7
-    assert "    and 33 more" in shown
+    (rest,) = [row for row in shown if "33" in row]
+    wording(rest)
 
 
-def test_done_steps_fold_into_one_row_each() -> None:
+def test_done_steps_fold_into_one_row_each(wording: RecordedWording) -> None:
     course = read_result(course_of(ONE, TWO), *applied(ONE, 0), *passed(ONE, 12_300))
 
-    assert seen(course, 12_300)[0] == "✓ wave 1    2 objects                                  12.3s"
+    wording(seen(course, 12_300)[0])
 
 
-def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits() -> None:
+def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits(
+    wording: RecordedWording,
+) -> None:
     steps = [a_step(f"wave {wave}", a_ref(f"web-{wave}")) for wave in range(50)]
     course = course_of(*steps, a_step("wave 99", a_ref("late")))
     for wave, step in enumerate(steps):
@@ -114,12 +109,14 @@ def test_many_done_steps_fold_into_one_row_so_that_the_picture_fits() -> None:
 
     shown = seen(course, 60_000, height=8)
 
-    assert shown[0] == "✓ 45 steps before, 45 objects"
+    wording(shown[0])
     assert [row[:9] for row in shown[1:6]] == [f"✓ wave {wave}" for wave in range(45, 50)]
     assert len(shown) == 8
 
 
-def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce() -> None:
+def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce(
+    wording: RecordedWording,
+) -> None:
     units = [f"unit-{number}" for number in range(3)]
     steps = [
         a_step(f"wave {wave}", a_ref(f"{unit[-1]}-{wave}"), unit=unit)
@@ -132,12 +129,10 @@ def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce() -> None
 
     shown = seen(course, 3_000, height=8)
 
-    assert shown[0].startswith("✓ unit-0         4 steps, 4 objects")
-    assert shown[1].startswith("✓ unit-1         4 steps, 4 objects")
-    assert shown[2].startswith("✓ unit-2 wave 0  1 object")
+    wording(shown[:3])
 
 
-def test_a_step_that_is_tried_again_says_when_and_why() -> None:
+def test_a_retry_is_shown_with_its_delay_and_reason(wording: RecordedWording) -> None:
     again = Event(
         Ms(1_000),
         EventType.RETRY_SCHEDULED,
@@ -149,7 +144,7 @@ def test_a_step_that_is_tried_again_says_when_and_why() -> None:
     )
     course = read_result(course_of(ONE), *applied(ONE, 0), again)
 
-    assert seen(course, 2_000)[0].startswith("◦ wave 1    tries again in 4.0s: the server is busy")
+    wording(seen(course, 2_000)[0])
 
 
 def test_a_failed_step_says_why() -> None:
@@ -157,10 +152,12 @@ def test_a_failed_step_says_why() -> None:
         course_of(ONE), *applied(ONE, 0), failed(ONE, 900, "Deployment default/web: bad")
     )
 
-    assert seen(course, 900)[0].startswith("✗ wave 1    Deployment default/web: bad")
+    row = seen(course, 900)[0]
+    assert row.startswith("✗ wave 1 ")
+    assert "Deployment default/web: bad" in row
 
 
-def test_steps_for_a_failure_that_did_not_come_are_not_spoken_of() -> None:
+def test_skipped_rescue_steps_of_a_successful_rollout_are_not_shown() -> None:
     rescue = a_step("syncfail", a_ref("clean-up"), rescues=True)
     course = read_result(course_of(ONE, rescue), *applied(ONE, 0), *passed(ONE, 10))
     read_result(course, Event(Ms(10), EventType.STEP_SKIPPED, rescue.id), ended(10))
@@ -198,29 +195,30 @@ def test_a_picture_is_at_least_as_high_as_the_one_before() -> None:
     assert plain_text(rows[-1]).startswith("━")
 
 
-def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
+def test_a_stopped_rollout_still_shows_its_unfinished_steps(wording: RecordedWording) -> None:
     course = read_result(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
     read_result(course, ended(5_000, "stopped", "interrupted"))
 
     shown = [plain_text(row) for row in final_rows(course, ViewOptions(width=60))]
 
-    assert shown[0].startswith("- wave 1    waits for 1 of 2 objects")
-    assert shown[1].startswith("    Deployment default/web  no pod yet")
+    wording(shown[:2])
 
 
-def test_a_step_that_writes_says_how_far_it_is() -> None:
+def test_a_step_that_writes_shows_its_progress(wording: RecordedWording) -> None:
     course = read_result(course_of(ONE), *applied(ONE, 0)[:3])
 
-    assert seen(course, 500)[0].startswith("⠋ wave 1    applies 1 of 2 objects")
+    wording(seen(course, 500)[0])
 
 
-def test_a_unit_that_somebody_else_holds_is_shown_until_it_is_ours() -> None:
-    held = Event(Ms(1_000), EventType.UNIT_WAITING, message="`ci-7` holds it", unit=SHOP)
+def test_a_unit_locked_by_another_client_is_shown_until_it_is_acquired(
+    wording: RecordedWording,
+) -> None:
+    held = Event(Ms(1_000), EventType.UNIT_WAITING, message="locked by `ci-7`", unit=SHOP)
     waiting = seen(read_result(course_of(ONE), held), 9_000)
     taken = seen(
         read_result(course_of(ONE), held, Event(Ms(9_000), EventType.UNIT_ACQUIRED, unit=SHOP)),
         9_000,
     )
 
-    assert waiting[0] == "◦ waits for unit default/shop: `ci-7` holds it          8.0s"
+    wording(waiting[0])
     assert not [row for row in taken if "ci-7" in row]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.unit.report.telling import SHOP
+from tests.support.recorded_wording import RecordedWording
+from tests.unit.report.rollout_events import SHOP
 from tidegate.model.display import format_limit, format_running, shorten_wait_message
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.plan import Step
@@ -32,7 +33,7 @@ def test_a_long_name_loses_its_middle() -> None:
 
 
 def test_a_long_sentence_loses_its_end() -> None:
-    assert truncate("nothing is known of it yet", 12) == "nothing is…"
+    assert truncate("a text that is too long", 12) == "a text that…"
 
 
 @given(some.text(), some.integers(0, 30))
@@ -102,7 +103,7 @@ def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, n
         ("east/default/shop/definitions", "east", "east/default/shop", "definitions"),
     ],
 )
-def test_a_step_that_was_not_planned_is_named_by_what_is_told_of_it(
+def test_a_step_that_was_not_planned_is_named_after_its_id(
     id_: str, cluster: str, unit: str, name: str
 ) -> None:
     course = RolloutProgress(Ms(0))
@@ -113,37 +114,37 @@ def test_a_step_that_was_not_planned_is_named_by_what_is_told_of_it(
     assert (step.unit, step.name) == (unit, name)
 
 
-def test_a_part_of_a_step_is_named_by_its_number() -> None:
+def test_a_part_of_a_step_is_named_by_its_number(wording: RecordedWording) -> None:
     step = Step(id="x", unit=SHOP, digest="", wave=2, part=3)
 
-    assert step_name(step) == "wave 2 part 3"
+    wording(step_name(step))
 
 
-def test_units_are_named_as_shortly_as_they_can_be_told_apart() -> None:
+def test_units_are_named_as_shortly_as_they_can_be_distinguished() -> None:
     assert shorten_unit_names(["default/shop"]) == {"default/shop": ""}
     assert shorten_unit_names(["a/shop", "a/db"]) == {"a/shop": "shop", "a/db": "db"}
     assert shorten_unit_names(["a/shop", "b/shop"]) == {"a/shop": "a/shop", "b/shop": "b/shop"}
 
 
 @pytest.mark.parametrize(
-    ("span", "told"),
+    ("span", "expected"),
     [(0, "0.0s"), (3_249, "3.2s"), (42_900, "42s"), (102_000, "1m42s"), (7_500_000, "2h05m")],
 )
-def test_a_span_that_grows_is_told_as_finely_as_it_matters(span: int, told: str) -> None:
-    assert format_running(Ms(span)) == told
+def test_a_span_that_grows_is_shown_as_finely_as_it_matters(span: int, expected: str) -> None:
+    assert format_running(Ms(span)) == expected
 
 
-def test_a_limit_is_told_in_round_figures() -> None:
+def test_a_limit_is_shown_in_round_figures() -> None:
     assert [format_limit(span) for span in (90_000, 600_000, 600_040)] == ["1m30s", "10m", "10m"]
 
 
-def test_the_words_that_say_that_something_is_waited_for_are_left_out() -> None:
+def test_a_wait_message_loses_its_first_words() -> None:
     text = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
 
     assert shorten_wait_message(text) == "0 of 1 updated replicas are available"
 
 
-def test_many_objects_are_named_in_part() -> None:
+def test_many_objects_are_named_in_part(wording: RecordedWording) -> None:
     refs = [Ref(Kind("", "v1", "Secret"), "a", f"s{number}") for number in range(14)]
 
-    assert join_refs(refs, 2) == "Secret a/s0, Secret a/s1 and 12 more"
+    wording(join_refs(refs, 2))

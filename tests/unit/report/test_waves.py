@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.recorded_wording import RecordedWording
 from tidegate.model.units.unit import UnitId
 from tidegate.model.views.waves import PhaseRow, WaveInventory
 from tidegate.report.waves import waves_lines
@@ -24,5 +25,5 @@ def test_in_a_pipe_they_are_whole() -> None:
     assert line.endswith("component-8")
 
 
-def test_where_nothing_is_that_is_told() -> None:
-    assert list(waves_lines(WaveInventory())) == ["there are no units here"]
+def test_an_empty_inventory_is_one_line(wording: RecordedWording) -> None:
+    wording(waves_lines(WaveInventory()))

@@ -1,4 +1,4 @@
-"""The patch that brings a status from what it says to what there is to say."""
+"""The patch from the current status to the new one."""
 
 from __future__ import annotations
 

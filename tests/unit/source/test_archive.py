@@ -158,7 +158,7 @@ def test_an_extended_header_of_any_size_is_not_believed(tmp_path: Path) -> None:
     [b"", b"not an archive", a_chart()[:-20], b"PK\x03\x04rest"],
     ids=["empty", "text", "cut off", "zip without an end"],
 )
-def test_what_is_broken_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_archive_is_reported(tmp_path: Path, content: bytes) -> None:
     assert refusal(tmp_path, content).code == "source.archive.broken"
 
 

@@ -31,7 +31,7 @@ KEY = AccessKey("AKIAIOSFODNN7EXAMPLE", SecretValue("wJalrXUtnFEMI/K7MDENG/bPxRf
 
 
 @pytest.mark.parametrize(
-    ("asked", "signature"),
+    ("path", "signature"),
     [
         (
             "?max-keys=2&prefix=J",
@@ -40,9 +40,9 @@ KEY = AccessKey("AKIAIOSFODNN7EXAMPLE", SecretValue("wJalrXUtnFEMI/K7MDENG/bPxRf
         ("?lifecycle", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
     ],
 )
-def test_requests_are_signed_as_amazon_documents_it(asked: str, signature: str) -> None:
+def test_requests_are_signed_as_amazon_documents_it(path: str, signature: str) -> None:
     made = sign(
-        f"https://examplebucket.s3.amazonaws.com/{asked}",
+        f"https://examplebucket.s3.amazonaws.com/{path}",
         KEY,
         "us-east-1",
         datetime(2013, 5, 24, tzinfo=UTC),
@@ -54,12 +54,12 @@ def test_requests_are_signed_as_amazon_documents_it(asked: str, signature: str) 
 
 
 def a_source(url: str, **more: str | bool) -> BucketSource:
-    words = {"prefix": "", "ignore": "", "region": "", "provider": "", **more}
+    options = {"prefix": "", "ignore": "", "region": "", "provider": "", **more}
     return BucketSource(
         url.removeprefix("http://"),
-        str(words.pop("name", "platform")),
+        str(options.pop("name", "platform")),
         plain_http=True,
-        **{name: str(item) for name, item in words.items()},
+        **{name: str(item) for name, item in options.items()},
     )
 
 
@@ -70,7 +70,7 @@ async def had(
         return await fetch(a_source(url, **more), an_access(place, keyring=keyring))
 
 
-async def test_all_objects_are_had_page_by_page_and_the_revision_is_that_of_flux(
+async def test_all_objects_are_fetched_page_by_page_and_the_revision_is_that_of_flux(
     tmp_path: Path,
 ) -> None:
     server = BucketServer(objects={**OBJECTS})
@@ -83,7 +83,7 @@ async def test_all_objects_are_had_page_by_page_and_the_revision_is_that_of_flux
     assert str(snapshot.revision) == server.revision(*names)
 
 
-async def test_what_is_left_out_is_said_by_the_bucket_and_by_the_source(tmp_path: Path) -> None:
+async def test_files_are_ignored_by_the_bucket_and_by_the_source(tmp_path: Path) -> None:
     rules = {".sourceignore": b"*.png\n", "infra/.sourceignore": b"*\n"}
     server = BucketServer(objects={**OBJECTS, **rules})
 
@@ -157,17 +157,17 @@ BAD = {
 
 
 @pytest.mark.parametrize("code", BAD)
-async def test_what_cannot_be_had_is_told_by_its_code(tmp_path: Path, code: str) -> None:
-    objects, words, limits = BAD[code]
+async def test_what_cannot_be_fetched_is_reported_with_its_code(tmp_path: Path, code: str) -> None:
+    objects, options, limits = BAD[code]
     server = BucketServer(objects=objects)
     async with listening(server.app()) as url:
         with pytest.raises(SourceError) as caught:
-            await fetch(a_source(url, **words), an_access(tmp_path, limits=limits))
+            await fetch(a_source(url, **options), an_access(tmp_path, limits=limits))
 
     assert caught.value.code == code
 
 
-async def test_an_object_with_the_name_of_a_directory_is_told(tmp_path: Path) -> None:
+async def test_an_object_with_the_name_of_a_directory_is_reported(tmp_path: Path) -> None:
     server = BucketServer(objects={"a": b"1", "a/b.yaml": b"2"}, page=10)
 
     with pytest.raises(SourceError) as caught:
@@ -177,7 +177,7 @@ async def test_an_object_with_the_name_of_a_directory_is_told(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("body", ["no list", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'])
-async def test_an_answer_that_is_no_list_is_told(tmp_path: Path, body: str) -> None:
+async def test_an_answer_that_is_not_a_list_is_reported(tmp_path: Path, body: str) -> None:
     async def answer(_: web.Request) -> web.Response:
         return web.Response(text=body)
 

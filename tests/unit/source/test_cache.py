@@ -137,7 +137,7 @@ def test_a_note_is_remembered_and_the_last_one_counts(tmp_path: Path) -> None:
     assert cache.read_text("other") is None
 
 
-async def test_what_is_held_is_told_kind_by_kind(tmp_path: Path) -> None:
+async def test_the_content_of_the_cache_is_counted_by_kind(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     await cache.store("shop", writes(a="123"), source_name="shop")
     await cache.store("web", writes(a="12345"), source_name="web", kind=CacheEntryKind.CHARTS)
@@ -184,7 +184,7 @@ async def test_renders_count_against_the_limit(tmp_path: Path) -> None:
     assert cache.renders.read("new") == b"y" * 1000
 
 
-def test_texts_are_for_nobody_else(tmp_path: Path) -> None:
+def test_files_are_not_readable_for_other_users(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
 
     cache.renders.write("web", b"password: x")
@@ -194,7 +194,7 @@ def test_texts_are_for_nobody_else(tmp_path: Path) -> None:
     assert text.parent.stat().st_mode & 0o077 == 0
 
 
-async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SourceError) as caught:

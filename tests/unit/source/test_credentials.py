@@ -79,7 +79,7 @@ def test_a_user_has_variables_and_the_logins_of_docker_and_helm(tmp_path: Path) 
     assert [keys.find(f"https://{host}").username for host in hosts] == ["ann", "ann", "", "git"]
 
 
-def test_logins_that_cannot_be_read_are_told_when_they_are_needed(tmp_path: Path) -> None:
+def test_logins_that_cannot_be_read_are_reported_when_they_are_needed(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
 
     keys = credentials_from_environment(
@@ -93,7 +93,9 @@ def test_logins_that_cannot_be_read_are_told_when_they_are_needed(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"auths": {"x": {"auth": "!"}}}'])
-def test_a_docker_configuration_that_cannot_be_read_is_told_without_its_text(text: bytes) -> None:
+def test_a_docker_configuration_that_cannot_be_read_is_reported_without_its_text(
+    text: bytes,
+) -> None:
     with pytest.raises(SourceError) as caught:
         read_docker_logins(text, "config.json")
 

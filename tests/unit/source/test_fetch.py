@@ -76,7 +76,7 @@ async def test_an_archive_on_disk_is_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "file.txt"])
-async def test_what_is_no_tree_is_told(tmp_path: Path, name: str) -> None:
+async def test_what_is_not_a_tree_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "file.txt").touch()
 
     with pytest.raises(SourceError) as caught:
@@ -164,7 +164,7 @@ async def test_a_map_counts_for_every_revision(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "https://example.com/x", "=path", "url="])
-def test_a_map_that_is_none_is_told(text: str) -> None:
+def test_an_invalid_map_is_reported(text: str) -> None:
     with pytest.raises(SourceError) as caught:
         read_repository_map(text)
 
@@ -182,7 +182,7 @@ def test_a_map_that_is_none_is_told(text: str) -> None:
     ],
     ids=str,
 )
-async def test_what_is_not_at_hand_is_not_had_offline(
+async def test_what_is_not_in_the_cache_is_not_fetched_offline(
     source: SourceRef, code: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SourceError) as caught:

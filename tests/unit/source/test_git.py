@@ -80,7 +80,7 @@ async def test_a_short_commit_that_no_ref_points_to_is_found_in_the_history(tmp_
     assert (git.root / "a.yaml").read_text() == "two"
 
 
-async def test_a_ref_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_missing_ref_is_reported(tmp_path: Path) -> None:
     repo = await Repository.create(tmp_path / "shop")
     await repo.commit(a_yaml="one")
     access = an_access(tmp_path)
@@ -236,7 +236,7 @@ async def test_ssh_runs_the_command_that_the_environment_names(tmp_path: Path) -
     assert git.files == ("a.yaml",)
 
 
-async def test_a_repository_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_missing_repository_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         await fetch_git(GitSource((tmp_path / "none").as_uri()), an_access(tmp_path))
 
@@ -278,7 +278,7 @@ async def test_a_tree_beyond_the_limits_is_refused_before_it_is_written(tmp_path
     assert caught.value.code == "source.size"
 
 
-async def test_submodules_stay_empty_unless_they_are_wanted(tmp_path: Path) -> None:
+async def test_submodules_stay_empty_unless_they_are_requested(tmp_path: Path) -> None:
     inner = await Repository.create(tmp_path / "inner")
     await inner.commit(b_yaml="inner")
     outer = await Repository.create(tmp_path / "outer")

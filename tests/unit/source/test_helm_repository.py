@@ -88,7 +88,7 @@ async def test_a_chart_with_another_digest_is_refused(tmp_path: Path) -> None:
         ("web", "new", "source.version.range"),
     ],
 )
-async def test_what_the_repository_does_not_have_is_told(
+async def test_what_the_repository_does_not_have_is_reported(
     tmp_path: Path, chart: str, version: str, code: str
 ) -> None:
     shelf = Shelf().lists(("1.0.0", "x.tgz", ""))
@@ -100,7 +100,7 @@ async def test_what_the_repository_does_not_have_is_told(
 
 
 @pytest.mark.parametrize(("shares", "sent"), [(False, ""), (True, "Basic YW5uOnNlc2FtZQ==")])
-async def test_credentials_go_to_another_host_only_when_told_to(
+async def test_credentials_go_to_another_host_only_when_they_are_shared(
     tmp_path: Path, *, shares: bool, sent: str
 ) -> None:
     elsewhere = Shelf({"/x.tgz": CHART})
@@ -184,7 +184,7 @@ async def test_an_archive_without_a_chart_is_refused(tmp_path: Path) -> None:
         ("https://ann:hunter2@host/charts", "source.url.password"),
     ],
 )
-async def test_an_address_that_cannot_be_asked_is_told(tmp_path: Path, url: str, code: str) -> None:
+async def test_an_unreachable_address_is_reported(tmp_path: Path, url: str, code: str) -> None:
     with pytest.raises(SourceError) as caught:
         await fetch_chart(ChartSource(url, "web"), an_access(tmp_path))
 
@@ -193,7 +193,7 @@ async def test_an_address_that_cannot_be_asked_is_told(tmp_path: Path, url: str,
 
 
 @pytest.mark.parametrize("text", [b"entries: 3", b"", b"{", b"[]", b"a: *b"])
-def test_an_index_that_is_none_is_told(text: bytes) -> None:
+def test_an_invalid_index_is_reported(text: bytes) -> None:
     with pytest.raises(SourceError) as caught:
         read_index(text, "index.yaml")
 

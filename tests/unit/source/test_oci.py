@@ -144,7 +144,7 @@ async def test_a_layer_that_is_not_what_its_digest_says_is_refused(tmp_path: Pat
         ({"media_type": "none"}, "source.oci.layer"),
     ],
 )
-async def test_what_the_registry_does_not_have_is_told(
+async def test_what_the_registry_does_not_have_is_reported(
     tmp_path: Path, changes: dict[str, str], code: str
 ) -> None:
     registry = FakeRegistry()
@@ -165,7 +165,7 @@ async def test_an_address_that_is_in_no_registry_is_refused(tmp_path: Path, url:
     assert caught.value.code == "source.url"
 
 
-async def test_offline_an_artifact_that_is_not_in_the_cache_is_told(tmp_path: Path) -> None:
+async def test_offline_an_artifact_that_is_not_in_the_cache_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         await fetch_oci(OciSource("oci://localhost/x"), an_access(tmp_path, offline=True))
 

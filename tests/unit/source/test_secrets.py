@@ -77,7 +77,7 @@ def test_a_docker_configuration_says_itself_for_whom_it_is() -> None:
 
 
 @pytest.mark.parametrize("entries", [{}, {"age.agekey": b"x"}, {"username": b"\xff"}])
-def test_a_secret_that_opens_nothing_is_told(entries: dict[str, bytes]) -> None:
+def test_a_secret_that_opens_nothing_is_reported(entries: dict[str, bytes]) -> None:
     with pytest.raises(SourceError) as caught:
         credentials_from_secret(entries, "https://host", name="Secret a/b")
 
@@ -114,11 +114,11 @@ async def test_a_secret_opens_a_repository_over_ssh(
     source = GitSource(f"ssh://git@example.com{repo.path}")
     git = await fetch_git(source, an_access(tmp_path, keyring=keys))
 
-    words = log.read_text().splitlines()
+    args = log.read_text().splitlines()
     identity, known = tmp_path / "log.identity", tmp_path / "log.known"
-    gone = tmp_path / words[words.index("-i") + 1]
+    gone = tmp_path / args[args.index("-i") + 1]
     assert git.files == ("a.yaml",)
-    assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes"} <= {*words}
+    assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes"} <= {*args}
     assert (identity.read_text(), identity.stat().st_mode & 0o777) == ("the key\n", 0o600)
     assert known.read_text() == "example.com ssh-ed25519 AAAA\n"
     assert not gone.exists(), "the key is not left behind"

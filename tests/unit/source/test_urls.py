@@ -64,7 +64,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("url", "other"),
     [
         ("git@github.com:acme/shop.git", "https://github.com/acme/shop"),
         ("ssh://git@host:2222/acme/shop.git", "https://host/acme/shop/"),
@@ -73,12 +73,12 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
         ("git@host:/acme/shop", "ssh://git@host/acme/shop"),
     ],
 )
-def test_forms_of_one_address_are_the_same_repository(one: str, other: str) -> None:
-    assert is_same_repository(one, other)
+def test_forms_of_one_address_are_the_same_repository(url: str, other: str) -> None:
+    assert is_same_repository(url, other)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("url", "other"),
     [
         ("https://host/acme/shop", "https://host/acme/shop2"),
         ("https://host/acme/shop", "https://other/acme/shop"),
@@ -86,5 +86,5 @@ def test_forms_of_one_address_are_the_same_repository(one: str, other: str) -> N
         ("-x", "-x"),
     ],
 )
-def test_other_addresses_are_other_repositories(one: str, other: str) -> None:
-    assert not is_same_repository(one, other)
+def test_other_addresses_are_other_repositories(url: str, other: str) -> None:
+    assert not is_same_repository(url, other)

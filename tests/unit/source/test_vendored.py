@@ -76,7 +76,7 @@ def test_a_link_out_of_the_tree_is_not_followed(tmp_path: Path) -> None:
     assert found_in(tmp_path / "tree") == []
 
 
-def test_a_chart_around_its_namesake_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_a_chart_around_its_namesake_is_not_confused_with_it(tmp_path: Path) -> None:
     needs = f"dependencies: [{{name: redis, version: 17.0.1, repository: '{CHARTS}'}}]\n"
     write_chart(tmp_path / "redis", "redis", "17.0.1", needs)
 
@@ -84,7 +84,7 @@ def test_a_chart_around_its_namesake_is_not_taken_for_it(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "path"),
+    ("version_range", "path"),
     [
         ("", "new"),
         ("^17", "b"),
@@ -95,7 +95,7 @@ def test_a_chart_around_its_namesake_is_not_taken_for_it(tmp_path: Path) -> None
         ("no range", None),
     ],
 )
-def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None) -> None:
+def test_the_highest_version_in_the_range_is_taken(version_range: str, path: str | None) -> None:
     charts = [
         VendoredChart("redis", "18.0.0", Path("new")),
         VendoredChart("redis", "17.0.1", Path("z")),
@@ -105,7 +105,7 @@ def test_the_highest_version_in_the_range_is_taken(wanted: str, path: str | None
         VendoredChart("valkey", "20.0.0", Path("other")),
     ]
 
-    result = pick_vendored(charts, ChartSource(CHARTS, "redis", wanted))
+    result = pick_vendored(charts, ChartSource(CHARTS, "redis", version_range))
 
     assert (str(result.path) if result else None) == path
 
@@ -196,7 +196,7 @@ async def test_a_map_of_one_chart_stands_for_nothing_else(
     assert caught.value.code == "source.offline"
 
 
-async def test_what_is_mapped_and_is_no_chart_is_told(tmp_path: Path) -> None:
+async def test_what_is_mapped_and_is_not_a_chart_is_reported(tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir()
 
     with pytest.raises(SourceError) as caught:

@@ -11,6 +11,7 @@ import jq as oracle  # type: ignore[import-not-found]
 import pytest
 
 from tests.support.plan_lives import find_paths
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import DialectError
 from tidegate.external.process import MIB, Limits
 from tidegate.model.k8s.objects import JsonObject, Kind, Ref
@@ -38,8 +39,8 @@ def jq() -> Iterator[Jq]:
         yield running
 
 
-def read_result(jq: Jq, *expressions: str, wanted: JsonObject = BODY) -> DifferencePaths:
-    paths, none = jq.paths_for(ITEM)(expressions, (wanted, {}))
+def read_result(jq: Jq, *expressions: str, desired: JsonObject = BODY) -> DifferencePaths:
+    paths, none = jq.paths_for(ITEM)(expressions, (desired, {}))
     assert not any(none)
     return paths
 
@@ -145,7 +146,7 @@ def test_files_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("expression", "words"),
+    ("expression", "message"),
     [
         (".a[", "syntax error, unexpected end of file, line 1, column 3"),
         (".a) , (.b", "syntax error"),
@@ -155,18 +156,26 @@ def test_files_are_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (".a # a comment", "syntax error"),
         ('import "a" as a; .a', "module not found: a"),
         ('include "a"; .a', "module not found: a"),
-        ("map(.a)", "it makes values"),
-        ("$__loc__", "it makes values"),
-        ("env", "it makes values"),
-        ("to_entries", "it makes values"),
     ],
 )
-def test_what_is_no_path_is_told_in_jqs_words(jq: Jq, expression: str, words: str) -> None:
+def test_an_invalid_path_is_reported_with_the_message_of_jq(
+    jq: Jq, expression: str, message: str
+) -> None:
     error = refusal(jq, expression)
 
     assert error.code == "dialect.jq.expression"
-    assert error.problem.startswith(f"`{expression}` is no path: ")
-    assert words in error.problem
+    assert error.problem.startswith(f"`{expression}` ")
+    assert message in error.problem
+
+
+@pytest.mark.parametrize("expression", ["map(.a)", "$__loc__", "env", "to_entries"])
+def test_an_expression_that_computes_values_is_not_a_path(
+    jq: Jq, expression: str, wording: RecordedWording
+) -> None:
+    error = refusal(jq, expression)
+
+    assert error.code == "dialect.jq.expression"
+    wording(error.problem)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +208,9 @@ def test_what_never_ends_is_ended_and_the_next_is_answered(expression: str) -> N
         error = refusal(jq, expression)
         paths = read_result(jq, ".deep")
 
-    assert (error.code, error.problem) == (
-        "dialect.jq.timeout",
-        f"`{expression}` does not end within 1 s",
-    )
+    assert error.code == "dialect.jq.timeout"
+    assert error.problem.startswith(f"`{expression}` ")
+    assert error.problem.endswith(" 1 s")
     assert paths == (("deep",),)
 
 
@@ -221,10 +229,9 @@ def test_one_that_does_not_end_is_named_among_others_with_its_object_and_without
     with closing(Jq()) as jq, pytest.raises(DialectError) as caught:
         jq.paths_for(ITEM)(expressions, (BODY, {}))
 
-    assert str(caught.value).splitlines()[:2] == [
-        f"error[dialect.jq.timeout]: `(stderr | {ENDLESS})` does not end within 1 s",
-        "  at key.yaml:3",
-    ]
+    assert caught.value.code == "dialect.jq.timeout"
+    assert caught.value.problem.startswith(f"`(stderr | {ENDLESS})` ")
+    assert str(caught.value.location) == "key.yaml:3"
     assert "hunter2" not in str(caught.value)
 
 
@@ -243,9 +250,10 @@ def test_what_did_not_end_is_not_asked_again() -> None:
     assert str(refusal(jq, "def f: f; f")) == str(first)
 
 
-def test_without_jq_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jq_the_hint_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jq", None)
     with closing(Jq()) as jq:
         error = refusal(jq, ".a")
 
-    assert (error.code, error.hint) == ("dialect.jq.missing", "install `tidegate[jq]`")
+    assert error.code == "dialect.jq.missing"
+    assert "`tidegate[jq]`" in error.hint

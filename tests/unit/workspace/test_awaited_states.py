@@ -1,4 +1,4 @@
-"""What a unit says it depends on may be asked to be ready, to be there, or to be gone."""
+"""Dependencies of a unit may have to be ready, present or absent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repo_texts import application, config_map
 from tests.support.rule_pages import write_files
 from tests.support.served_cluster import served_cluster
@@ -50,7 +51,7 @@ async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
 
 
 @pytest.mark.parametrize(
-    ("said", "passes"),
+    ("dependency", "passes"),
     [
         ("v1/Namespace/kube-system", True),
         ("v1/Namespace/kube-system@ready", True),
@@ -61,19 +62,18 @@ async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
     ],
 )
 async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
-    said: str, *, passes: bool, tmp_path: Path
+    dependency: str, *, passes: bool, tmp_path: Path
 ) -> None:
-    run = await play_unit(tmp_path, said)
+    run = await play_unit(tmp_path, dependency)
 
     assert (run.result is RolloutOutcome.PASSED) is passes
     if not passes:
-        messages = [event.message for event in run.events]
-        reason = "it is still there" if said.endswith("@absent") else "it is not there yet"
-        assert any(reason in item for item in messages)
+        waits = {event.reason for event in run.events if event.type is EventType.GATE_WAITING}
+        assert waits == {"Present" if dependency.endswith("@absent") else "Missing"}
 
 
 @pytest.mark.parametrize(
-    ("said", "passes"),
+    ("dependency", "passes"),
     [
         ("Namespace/kube-system", True),
         ("Namespace/kube-system@absent", False),
@@ -85,9 +85,9 @@ async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
     ],
 )
 async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_do_not_wait(
-    said: str, *, passes: bool, tmp_path: Path
+    dependency: str, *, passes: bool, tmp_path: Path
 ) -> None:
-    run = await play_object(tmp_path, said)
+    run = await play_object(tmp_path, dependency)
 
     applied = {
         event.ref.name
@@ -98,7 +98,9 @@ async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_d
     assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})
 
 
-async def test_what_is_only_awaited_is_no_object_of_its_unit(tmp_path: Path) -> None:
+async def test_what_is_only_awaited_is_no_object_of_its_unit(
+    tmp_path: Path, wording: RecordedWording
+) -> None:
     late = depending(config_map("late"), "metadata: {name: late", "Secret/kube-system/key@present")
     root = write_files(tmp_path / "unit", {"late.yaml": late})
     async with served_cluster(tmp_path) as cluster:
@@ -106,5 +108,4 @@ async def test_what_is_only_awaited_is_no_object_of_its_unit(tmp_path: Path) -> 
         planned = await cluster.run("plan", root)
 
     assert [json.loads(line)["name"] for line in shown.stdout.splitlines()] == ["late"]
-    assert "await present  Secret kube-system/key" in planned.stdout
-    assert "1 to create\n" in planned.stdout
+    wording(planned.stdout.splitlines()[1:])

@@ -179,7 +179,7 @@ async def test_what_stands_in_or_was_changed_by_hand_is_not_applied(
         assert caught.value.code == code
 
 
-async def test_what_could_not_be_had_is_not_applied_without(
+async def test_a_unit_whose_source_cannot_be_fetched_is_not_applied(
     setting: RenderSettings, tmp_path: Path
 ) -> None:
     far = "dependencies:\n- {name: db, version: 1.x, repository: 'https://charts.example.com'}\n"

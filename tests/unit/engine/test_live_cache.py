@@ -1,0 +1,64 @@
+"""What counts as news of an object."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.engine.cluster.live_cache import LiveCache
+from tidegate.model.k8s.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.world.messages import WatchEvent, WatchEventType
+from tidegate.world.requests import RequestId
+
+REF = Ref(Kind("", "v1", "ConfigMap"), "default", "settings")
+SPOT = ClusterRef("", REF)
+
+
+def a_live(version: str, *, uid: str = "one") -> LiveObject:
+    return LiveObject(REF, uid, 0, version, b"{}")
+
+
+def read_result(live: LiveObject, change: WatchEventType = WatchEventType.MODIFIED) -> WatchEvent:
+    return WatchEvent(RequestId(1), change, live)
+
+
+@pytest.fixture
+def outlook() -> LiveCache:
+    """One object is desired, and our write of it returned version 5."""
+    outlook = LiveCache()
+    outlook.track([SPOT])
+    outlook.store(SPOT, a_live("5"))
+    return outlook
+
+
+@pytest.mark.parametrize("version", ["5", "4"])
+def test_what_our_own_write_returned_is_no_news_nor_is_what_was_before_it(
+    outlook: LiveCache, version: str
+) -> None:
+    news = outlook.apply_watch_event("", read_result(a_live(version)))
+
+    assert news is None
+    assert outlook.objects[SPOT].resource_version == "5"
+
+
+@pytest.mark.parametrize("live", [a_live("6"), a_live("x"), a_live("4", uid="two")])
+def test_another_state_and_another_object_are_news(outlook: LiveCache, live: LiveObject) -> None:
+    news = outlook.apply_watch_event("", read_result(live))
+
+    assert news == SPOT
+    assert outlook.objects[SPOT] is live
+
+
+def test_an_end_is_news_whatever_its_version(outlook: LiveCache) -> None:
+    news = outlook.apply_watch_event("", read_result(a_live("5"), WatchEventType.DELETED))
+
+    assert news == SPOT
+    assert SPOT not in outlook.objects
+
+
+def test_a_stranger_is_no_news(outlook: LiveCache) -> None:
+    other = LiveObject(Ref(REF.kind, "default", "other"), "two", 0, "9", b"{}")
+
+    news = outlook.apply_watch_event("", read_result(other))
+
+    assert news is None
+    assert list(outlook.objects) == [SPOT]

@@ -1,0 +1,120 @@
+"""Writing an object as a whole, against others who write at the same time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.builders import make_config_map, make_manifest, make_unit_id
+from tidegate.clusters.evaluator import DefaultEvaluator
+from tidegate.engine.cluster.procedures import ApiCall, Procedure
+from tidegate.engine.cluster.writes import REPLACE_TRIES, apply_object
+from tidegate.health.judge import Judge
+from tidegate.model.k8s.objects import ClusterRef, LiveObject, parse_live_object
+from tidegate.model.plans.plan import PlanItem, PlannedUnit
+from tidegate.model.units.policy import ObjectOptions
+from tidegate.world.messages import AlreadyExists, Conflict, Forbidden, NotFound, Outcome, Success
+from tidegate.world.requests import Get, Request, Verb, Write
+
+UNIT = PlannedUnit(id=make_unit_id("shop"))
+MANIFEST = make_manifest(make_config_map(color="red"))
+ITEM = PlanItem(ref=MANIFEST.ref, body=MANIFEST.body, options=ObjectOptions(replace=True))
+OVERTAKEN = Conflict("the object has been modified")
+
+
+def a_life(version: str) -> LiveObject:
+    body = make_config_map(color="green")
+    metadata = {"name": "settings", "namespace": "default", "uid": "1"}
+    result = {**body, "metadata": {**metadata, "resourceVersion": version}}
+    return parse_live_object(msgspec.json.encode(result))
+
+
+class Talk:
+    """A procedure that is answered by a test."""
+
+    def __init__(self, live: LiveObject | None) -> None:
+        craft, spot = DefaultEvaluator(Judge.from_rows(())), ClusterRef("", ITEM.ref)
+        self._errand: Procedure[Outcome] = apply_object(
+            spot, ITEM, UNIT, live=live, evaluator=craft, urgent=True
+        )
+        self.asked = self._request(next(self._errand))
+        self.outcome: Outcome | None = None
+
+    def answer(self, outcome: Outcome) -> None:
+        try:
+            self.asked = self._request(self._errand.send((outcome,)))
+        except StopIteration as end:
+            self.outcome = end.value
+
+    def _request(self, wish: object) -> Request:
+        assert isinstance(wish, tuple)
+        (ask,) = wish
+        assert isinstance(ask, ApiCall)
+        return ask.request
+
+
+def list_results(request: Request) -> tuple[Verb, str, str]:
+    assert isinstance(request, Write)
+    return request.verb, request.resource_version, request.manager
+
+
+def test_what_is_not_there_is_created() -> None:
+    talk = Talk(None)
+
+    assert list_results(talk.asked) == (Verb.CREATE, "", "tidegate")
+
+
+def test_what_lives_is_replaced_in_the_version_that_is_known() -> None:
+    talk = Talk(a_life("7"))
+
+    assert list_results(talk.asked) == (Verb.REPLACE, "7", "tidegate")
+
+
+def test_an_object_changed_by_another_client_is_read_and_replaced() -> None:
+    talk = Talk(a_life("7"))
+
+    talk.answer(OVERTAKEN)
+    read = talk.asked
+    talk.answer(Success(a_life("8")))
+    again = talk.asked
+    talk.answer(Success(a_life("9")))
+
+    assert isinstance(read, Get)
+    assert list_results(again) == (Verb.REPLACE, "8", "tidegate")
+    assert talk.outcome == Success(a_life("9"))
+
+
+def test_an_object_created_by_another_client_is_replaced() -> None:
+    talk = Talk(None)
+
+    talk.answer(AlreadyExists("it is there"))
+    talk.answer(Success(a_life("8")))
+
+    assert list_results(talk.asked) == (Verb.REPLACE, "8", "tidegate")
+
+
+def test_an_object_deleted_by_another_client_is_created() -> None:
+    talk = Talk(a_life("7"))
+
+    talk.answer(NotFound("it is gone"))
+    talk.answer(NotFound("it is gone"))
+
+    assert list_results(talk.asked) == (Verb.CREATE, "", "tidegate")
+
+
+def test_who_is_overtaken_again_and_again_gives_up() -> None:
+    talk = Talk(a_life("1"))
+
+    for version in range(2, REPLACE_TRIES + 1):
+        talk.answer(OVERTAKEN)
+        talk.answer(Success(a_life(str(version))))
+    talk.answer(OVERTAKEN)
+
+    assert talk.outcome == OVERTAKEN
+
+
+def test_what_is_refused_is_not_tried_again() -> None:
+    talk = Talk(a_life("7"))
+
+    talk.answer(Forbidden("you may not"))
+
+    assert talk.outcome == Forbidden("you may not")
