@@ -21,6 +21,8 @@ ERRNO_HINTS = {
     errno.EIO: "",
 }
 """Hint by error number."""
+PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP)
+"""Error numbers of a path in a file or on the command line that cannot be used."""
 NO_TEMP_DIRECTORY, NO_THREAD = "No usable temporary directory", "can't start new thread"
 """Messages of Python errors that have no error number."""
 
@@ -59,8 +61,8 @@ def _convert_error(error: BaseException) -> TidegateError | None:
             return SystemResourceError(
                 "system.exhausted", f"{os.strerror(number)}{file_text}", hint=hint
             )
-        case PermissionError(filename=name) if name:
-            problem = f"cannot read the file: {error.strerror}"
+        case OSError(errno=number, filename=name) if name and number in PATH_ERRORS:
+            problem = f"cannot use the path: {os.strerror(number)}"
             return FileError("file.unreadable", problem, location=Location(str(name)))
         case OSError() if NO_TEMP_DIRECTORY in str(error):
             problem = "no writable directory for temporary files"

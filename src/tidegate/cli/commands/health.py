@@ -57,7 +57,8 @@ def _test_lines(results: Sequence[ScriptTest]) -> Iterator[str]:
     for failure in failures:
         yield failure.body
         yield f"  expected  {': '.join(filter(None, failure.expected))}"
-        yield f"  actual    {failure.problem or ': '.join(filter(None, failure.actual)) or 'nothing'}"
+        actual = ": ".join(filter(None, failure.actual))
+        yield f"  actual    {failure.problem or actual or 'nothing'}"
     yield f"{len(results) - len(failures)} of {len(results)} passed"
 
 

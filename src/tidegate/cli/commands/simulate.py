@@ -162,7 +162,8 @@ def _run_documents(runs: list[EngineRun]) -> Iterator[object]:
     from tidegate.report.simulation import engine_result_document
 
     for run in runs:
-        labels = {"engine": run.name} | ({"durationEstimate": run.durations} if run.durations else {})
+        estimate = {"durationEstimate": run.durations} if run.durations else {}
+        labels = {"engine": run.name} | estimate
         for event in run.events:
             yield {**labels, **msgspec.to_builtins(event_document(event))}
         yield engine_result_document(run)
