@@ -1,4 +1,4 @@
-"""Clusters that units of a repository make known to Argo CD, and the sets that ask for them."""
+"""Clusters that a repository registers in Argo CD, and ApplicationSets that select them."""
 
 from __future__ import annotations
 

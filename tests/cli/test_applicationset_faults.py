@@ -1,4 +1,4 @@
-"""What is wrong with a set is told at the line of the key that is at fault."""
+"""Errors of an ApplicationSet are reported at the line of the wrong key."""
 
 from __future__ import annotations
 

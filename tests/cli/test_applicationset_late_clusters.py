@@ -1,4 +1,4 @@
-"""Clusters that become known, or are forgotten, while sets are rolled out that ask for them."""
+"""Clusters that are registered or removed during the rollout of their ApplicationSets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets as others write them: what they leave unfilled, and where their Applications go."""
+"""ApplicationSets with parameters without values, unknown clusters and unused steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set says of itself and of its Applications, where its kind is served."""
+"""Statuses of ApplicationSets and their Applications, where the kind is served."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETS = definition(SET, "applicationsets", status=True)
 APPROVE = ("--approve", "c1", "--approve", "c2")
 
 
-class Told:
+class SetStatuses:
     """A cluster with the kinds of Argo CD, and what the set there says."""
 
     def __init__(
@@ -71,7 +71,7 @@ UP_TO_DATE = {
 def test_a_set_whose_applications_are_well_says_so_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, rolls: bool
 ) -> None:
-    result = Told(tmp_path, monkeypatch, rolls=rolls)
+    result = SetStatuses(tmp_path, monkeypatch, rolls=rolls)
 
     assert result.sync() == 0
     complete = ("False", "ApplicationSetRolloutComplete")
@@ -97,7 +97,7 @@ def test_a_set_whose_applications_are_well_says_so_of_each(
 
 
 def test_a_second_run_says_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = Told(tmp_path, monkeypatch)
+    result = SetStatuses(tmp_path, monkeypatch)
     first = result.sync()
     before = result.cluster.versions(SET, "argocd")
 
@@ -110,7 +110,7 @@ def test_a_second_run_says_nothing_new(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_step_that_fails_is_reported_with_all_that_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = Told(tmp_path, monkeypatch, failing="b2")
+    result = SetStatuses(tmp_path, monkeypatch, failing="b2")
 
     failed = result.sync()
 
@@ -134,7 +134,7 @@ def test_a_step_that_fails_is_reported_with_all_that_wait_for_it(
 def test_an_application_in_no_step_is_reported_and_steps_that_are_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = Told(tmp_path, monkeypatch)
+    result = SetStatuses(tmp_path, monkeypatch)
     result.sets.describe("a1", "9")
 
     result.sync()

@@ -1,4 +1,4 @@
-"""Sets from outside: what they generate is shown, planned, played and rolled out, step by step."""
+"""ApplicationSets: `units`, `plan`, `simulate` and `sync` of what they generate, by steps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_step_with_no_slots_holds_until_it_is_approved(
 
     assert code != 0
     assert set(spans(events)) == {"a"}
-    held = [event["message"] for event in events if event.get("reason") == "Approval"]
+    held = [str(event["message"]) for event in events if event.get("reason") == "Approval"]
     wording(held)
 
 

@@ -1,4 +1,4 @@
-"""Repositories as others write them for Argo CD: each fault is named, and nothing else is."""
+"""Common mistakes in repositories for Argo CD: each is reported, and nothing else is."""
 
 from __future__ import annotations
 

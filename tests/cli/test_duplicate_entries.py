@@ -1,4 +1,4 @@
-"""What only client-side apply takes is still rolled out, from outside."""
+"""Lists with two entries of the same key, which only client-side apply accepts, are rolled out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables and values that stand in a Secret which nobody here can open: previews go on."""
+"""Variables and values in a Secret that no key decrypts: previews still work."""
 
 from __future__ import annotations
 

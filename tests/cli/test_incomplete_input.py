@@ -1,4 +1,4 @@
-"""What is not known, not read or not meant is said by every verb, and is never a success."""
+"""Missing, invalid and empty input is reported by every command, and is never a success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program reads of an object is the same in a plan, a rollout, a simulation and a record."""
+"""The JSON of an object is the same in a plan, a rollout, a simulation and a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A place is a path that can be opened from where the user stands."""
+"""A location is a path that can be opened from the working directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that lead past what is there, and what an empty cluster really lacks."""
+"""Misspelt names of objects, and what is missing in an empty cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of Flux that are called by name: `reconcile`, `build`, `diff`."""
+"""Flux units by name: `reconcile`, `build`, `diff`."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
 
 def test_who_is_not_there_and_who_is_not_named_at_all(wording: RecordedWording) -> None:
     unknown = tidegate("reconcile", "ks", "metric", "-C", PLATFORM, "--sandbox")
-    nobody = tidegate("reconcile", "hr", "-C", PLATFORM, "--sandbox")
+    unnamed = tidegate("reconcile", "hr", "-C", PLATFORM, "--sandbox")
 
-    assert (unknown.returncode, nobody.returncode) == (2, 2)
+    assert (unknown.returncode, unnamed.returncode) == (2, 2)
     assert "`metrics`" in unknown.stderr
-    wording(nobody.stderr.splitlines()[-1])
+    wording(unnamed.stderr.splitlines()[-1])

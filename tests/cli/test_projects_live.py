@@ -1,4 +1,4 @@
-"""AppProjects that live in a cluster and are not in Git, on a simulated one."""
+"""AppProjects that are in the cluster and not in Git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tidegate sync --prune`, from outside: what goes, what is left alone, and what is said of it."""
+"""`tidegate sync --prune`: what is deleted, what is kept, and what is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sync --record`: what a rollout tells is in the file, and nothing else is harmed by it."""
+"""`sync --record`: the file has the events of the rollout, and errors of it stop no rollout."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ def test_a_file_that_cannot_be_written_is_reported_before_anything_is_read(
     nowhere = type_in("sync", FIRST, "--sandbox", "--record", tmp_path / "no" / "run.jsonl")
     notes = tmp_path / "notes.txt"
     notes.write_text("mine\n")
-    somebodys = type_in("sync", FIRST, "--sandbox", "--record", notes)
+    other_file = type_in("sync", FIRST, "--sandbox", "--record", notes)
 
-    assert (nowhere.code, somebodys.code) == (3, 3)
-    assert nowhere.stdout == somebodys.stdout == ""
+    assert (nowhere.code, other_file.code) == (3, 3)
+    assert nowhere.stdout == other_file.stdout == ""
     assert any(
         "error[file.record]" in line and "No such file or directory" in line
         for line in nowhere.stderr.splitlines()
     )
-    wording(line for line in somebodys.stderr.splitlines() if "error[file.record]" in line)
+    wording(line for line in other_file.stderr.splitlines() if "error[file.record]" in line)
     assert notes.read_text() == "mine\n"
 
 

@@ -14,7 +14,7 @@ from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json
 from tidegate.model.times import Ms
 
-TOLD = "'{{ .Release.Revision }} {{ .Release.IsInstall }}'"
+REVISION = "'{{ .Release.Revision }} {{ .Release.IsInstall }}'"
 IN_PLACE = "InPlaceUpdate"
 
 
@@ -28,7 +28,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
 @pytest.fixture
 def shop(tmp_path: Path) -> ChartRepository:
     made = ChartRepository(tmp_path / "repository")
-    made.put("templates/web.yaml", config_map("web", it=TOLD))
+    made.put("templates/web.yaml", config_map("web", it=REVISION))
     return made
 
 

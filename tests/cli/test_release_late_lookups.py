@@ -1,4 +1,4 @@
-"""A chart that looks up what another unit of the same rollout brings: it sees it at its turn."""
+"""A chart that looks up objects of another unit of the same rollout sees them at its turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a HelmRelease says of its actions: how long they may take, and what they leave behind."""
+"""Options of a HelmRelease: timeouts, cleanup, and what an uninstall keeps."""
 
 from __future__ import annotations
 

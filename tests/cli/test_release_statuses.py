@@ -1,4 +1,4 @@
-"""What a HelmRelease says of itself, on a simulated cluster that serves its kind."""
+"""The status of a HelmRelease, on a simulated cluster that serves its kind."""
 
 from __future__ import annotations
 

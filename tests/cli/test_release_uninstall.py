@@ -1,4 +1,4 @@
-"""Releases that left Git, or became others: they end as Helm ends them."""
+"""Releases that left Git or became others are uninstalled as Helm does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What units say of themselves after a rollout, on a simulated cluster that serves their kinds."""
+"""Statuses of units after a rollout, on a simulated cluster that serves their kinds."""
 
 from __future__ import annotations
 
@@ -295,7 +295,9 @@ def test_a_status_that_cannot_be_written_is_reported_and_ends_nothing(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert any(
-        "note:" in line and "`Kustomization/flux-system/" in line and "seeded fault" in line
+        "note:" in line
+        and "`Kustomization/flux-system/" in line
+        and "Internal error occurred" in line
         for line in ran.stderr.splitlines()
     )
     assert "web" in cluster.all(CONFIG_MAP, "shop")

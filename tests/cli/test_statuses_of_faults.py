@@ -1,4 +1,4 @@
-"""What units say of themselves where not all is well: faults, leftovers, children that are ill."""
+"""Statuses of units with faults, with objects to prune, and with unhealthy children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suspend` and `resume`: on own objects, or by a record of ours; and `sync`, which obeys."""
+"""`suspend` and `resume`, by the object of a unit or by a record; `sync` follows both."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ async def test_remotes_are_read_where_a_unit_names_a_repository(
 ) -> None:
     root = clone(tmp_path / "platform", FILES)
 
-    nobody = await tidegate.run("plan", str(root / "plain"))
-    somebody = await tidegate.run("plan", str(root / "apps" / "plain.yaml"), "--offline")
+    without_remote = await tidegate.run("plan", str(root / "plain"))
+    with_remote = await tidegate.run("plan", str(root / "apps" / "plain.yaml"), "--offline")
 
-    assert (nobody.code, somebody.code) == (0, 0)
-    assert 1 == nobody.started < somebody.started
+    assert (without_remote.code, with_remote.code) == (0, 0)
+    assert 1 == without_remote.started < with_remote.started

@@ -82,7 +82,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     result = cluster.reach(*wait, "--health", "-o", "json")
     part = cluster.reach(*wait, "--resource", ":ConfigMap:web")
     ill = cluster.reach(*wait, "--resource", "batch:Job:default/broken", "--degraded")
-    nobody = cluster.reach(*wait, "--resource", ":ConfigMap:wob")
+    unknown = cluster.reach(*wait, "--resource", ":ConfigMap:wob")
     there = cluster.reach(*wait, "--delete")
     both = cluster.reach(*wait, "--delete", "--health")
     assert cluster.run("app", "delete", "red", "-C", made.root, "--sandbox").code == 0
@@ -98,7 +98,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     assert part.stdout == "argocd/red  Synced  Healthy: Resource is always ready\n"
     assert any(
         "error[plan.selection]" in line and "`:ConfigMap:wob`" in line
-        for line in nobody.stderr.splitlines()
+        for line in unknown.stderr.splitlines()
     )
     assert (there.code, both.code, gone.code) == (8, 2, 0), gone.stdout + gone.stderr
 
