@@ -1,4 +1,4 @@
-"""Words that nobody reads are told, with their place and what may be meant, in every verb."""
+"""Misspelt words are reported with their location and what may be meant, in every verb."""
 
 from __future__ import annotations
 
@@ -22,38 +22,36 @@ metadata:
   annotations:
     {note}
 """
-WORDS = {
-    "hook": (
-        "argocd.argoproj.io/hook: Presync",
-        "`Presync` of ConfigMap `web` is no hook: it is neither applied nor run",
-        "did you mean `PreSync`?",
-    ),
+MISSPELT = {
+    "hook": ("argocd.argoproj.io/hook: Presync", "argo.hook", "`Presync`", "`PreSync`"),
     "one of two hooks": (
         "argocd.argoproj.io/hook: PreSync,Postsync",
-        "`Postsync` of ConfigMap `web` is no hook",
-        "did you mean `PostSync`?",
+        "argo.hook",
+        "`Postsync`",
+        "`PostSync`",
     ),
     "policy": (
         "argocd.argoproj.io/hook-delete-policy: HookSuceeded",
-        "`HookSuceeded` of ConfigMap `web` is no hook-delete-policy",
-        "did you mean `HookSucceeded`?",
+        "argo.hook",
+        "`HookSuceeded`",
+        "`HookSucceeded`",
     ),
-    "hook of Helm's": (
-        "helm.sh/hook: pre-instal",
-        "`pre-instal` of ConfigMap `web` is no hook of Helm's: it is neither applied nor run",
-        "did you mean `pre-install`?",
-    ),
+    "Helm hook": ("helm.sh/hook: pre-instal", "argo.hook", "`pre-instal`", "`pre-install`"),
     "option": (
         "argocd.argoproj.io/sync-options: Prun=false",
-        "`Prun=false` of ConfigMap `web` does not count",
-        "did you mean `Prune`?",
+        "argo.option",
+        "`Prun=false`",
+        "`Prune`",
     ),
     "annotation": (
         'argocd.argoproj.io/sync-wav: "3"',
-        "ConfigMap `web` has an annotation `argocd.argoproj.io/sync-wav`, which has no effect",
-        "did you mean `argocd.argoproj.io/sync-wave`?",
+        "argo.annotation",
+        "`argocd.argoproj.io/sync-wav`",
+        "`argocd.argoproj.io/sync-wave`",
     ),
 }
+RULES = {"argo.option": "ORD055"}
+"""Codes that are rules of `lint`, under their own names."""
 FINE = (
     "argocd.argoproj.io/compare-options: IgnoreExtraneous",
     "argocd.argoproj.io/tracking-id: web",
@@ -64,27 +62,31 @@ FINE = (
 )
 
 
-def run(folder: Path, *words: str) -> Said:
-    return typed(folder, os.environ, words)
+def run(folder: Path, *args: str) -> Said:
+    return typed(folder, os.environ, args)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
-@pytest.mark.parametrize(("note", "message", "hint"), WORDS.values(), ids=WORDS)
-def test_a_misspelt_word_is_told_with_what_may_be_meant(
-    note: str, sentence: str, hint: str, verb: tuple[str, ...], tmp_path: Path
+@pytest.mark.parametrize(("note", "code", "misspelt", "meant"), MISSPELT.values(), ids=MISSPELT)
+def test_a_misspelt_word_is_reported_with_what_may_be_meant(
+    note: str, code: str, misspelt: str, meant: str, verb: tuple[str, ...], tmp_path: Path
 ) -> None:
     write_unit(tmp_path / "unit", web=NOTES.format(note=note))
 
     ran = run(tmp_path, *verb, "unit")
 
     result = ran.stdout + ran.stderr
-    assert sentence in result
-    assert hint in result
+    expected = RULES.get(code, code) if verb == ("lint",) else code
+    assert any(
+        f"[{expected}]" in line and misspelt in line and "ConfigMap `web`" in line
+        for line in result.splitlines()
+    )
+    assert meant in result
     assert "web.yaml:6:5" in result
 
 
 @pytest.mark.parametrize("note", FINE)
-def test_what_somebody_reads_is_not_told(note: str, tmp_path: Path) -> None:
+def test_a_known_annotation_is_not_reported(note: str, tmp_path: Path) -> None:
     write_unit(tmp_path / "unit", web=NOTES.format(note=note))
 
     ran = run(tmp_path, "plan", "unit")
@@ -101,18 +103,25 @@ def test_a_key_that_is_written_twice_is_refused(verb: tuple[str, ...], tmp_path:
     ran = run(tmp_path, *verb, "unit")
 
     assert ran.code == 3
-    assert "error[documents.duplicate]: the key `data.a` is written twice" in ran.stderr
+    assert any(
+        "error[documents.duplicate]" in line and "`data.a`" in line
+        for line in ran.stderr.splitlines()
+    )
     assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
 
 
-def test_a_key_that_is_written_twice_is_said_where_it_is_rendered(tmp_path: Path) -> None:
+def test_a_key_that_is_written_twice_is_a_warning_of_render(tmp_path: Path) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  a: b\n  a: c\n"
     write_unit(tmp_path / "unit", web=text)
 
     ran = run(tmp_path, "render", "unit")
 
     assert (ran.code, "a: c" in ran.stdout) == (0, True)
-    assert ran.stderr.count("warning[documents.duplicate]: the key `data.a` is written twice") == 1
+    assert ran.stderr.count("warning[documents.duplicate]") == 1
+    assert any(
+        "warning[documents.duplicate]" in line and "`data.a`" in line
+        for line in ran.stderr.splitlines()
+    )
     assert "  at unit/web.yaml:6:3 (data.a)" in ran.stderr
 
 
@@ -133,7 +142,10 @@ def test_an_overlay_reaches_its_base_outside_of_git_as_far_as_root_lets_it(tmp_p
     assert free.code == 0, free.stderr
     assert "create    ConfigMap default/prod-web" in free.stdout
     assert (bound.code, astray.code) == (3, 2)
-    assert "error[render.kustomize.outside]: `../../base` leads out of the tree" in bound.stderr
+    assert any(
+        "error[render.kustomize.outside]" in line and "`../../base`" in line
+        for line in bound.stderr.splitlines()
+    )
     assert "error[usage.root]" in astray.stderr
 
 

@@ -24,7 +24,7 @@ PAGES = [
     (page, command)
     for page, command in ALONE
     if page in FIRST or page.parent == ROOT / "docs/commands"
-    if not any(words in command for words in IN_A_REPOSITORY)
+    if not any(part in command for part in IN_A_REPOSITORY)
 ]
 TREES = ("examples", "charts")
 
@@ -47,12 +47,12 @@ def test_a_transcript_holds_outside_of_git(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(fresh)
-    words = shlex.split(command)[1:]
-    monkeypatch.setattr(sys, "argv", ["tidegate", *words])
+    args = shlex.split(command)[1:]
+    monkeypatch.setattr(sys, "argv", ["tidegate", *args])
     shown = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
 
     with redirect_stdout(shown), redirect_stderr(shown):
-        run_argv(words)
+        run_argv(args)
 
     buffer = shown.buffer
     assert isinstance(buffer, io.BytesIO)

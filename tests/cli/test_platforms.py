@@ -27,15 +27,15 @@ def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_verb_says_of_a_platform_what_it_said(
     platforms: Path, name: str, verb: str, pytestconfig: pytest.Config
 ) -> None:
-    words = (*verb.split(), name, *(given_for(name) if verb in PLAYED else ()))
+    args = (*verb.split(), name, *(given_for(name) if verb in PLAYED else ()))
 
-    ran = type_among(platforms, *words)
+    ran = type_among(platforms, *args)
 
-    shown = f"$ tidegate {' '.join(words)}\n{ran.stdout}{ran.stderr}"
+    shown = f"$ tidegate {' '.join(args)}\n{ran.stdout}{ran.stderr}"
     golden = KEPT / name / f"{verb.split(maxsplit=1)[0]}.txt"
     if pytestconfig.getoption("--golden"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(shown)
     assert shown == golden.read_text()
     assert ran.code == 0
-    assert str(platforms) not in shown, "places are told from where one stands"
+    assert str(platforms) not in shown, "locations are relative to the working directory"

@@ -1,4 +1,4 @@
-"""`sync --record`: what a rollout tells is in the file, and nothing else is harmed by it."""
+"""`sync --record`: the file has the events of the rollout, and errors of it stop no rollout."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, config_map, write_unit
 from tests.support.typed import type_in
 
@@ -30,7 +31,7 @@ def lines_of(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_it_is_a_head_and_the_events_as_they_are_told(tmp_path: Path) -> None:
+def test_a_record_is_a_head_and_the_events_as_they_are_printed(tmp_path: Path) -> None:
     record = tmp_path / "run.jsonl"
 
     ran = type_in("sync", FIRST, "--sandbox", "-o", "json", "--record", record)
@@ -52,7 +53,7 @@ def test_it_is_a_head_and_the_events_as_they_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_units_are_in_it_with_their_waves_and_who_brings_them(tmp_path: Path) -> None:
+def test_units_are_in_a_record_with_their_waves(tmp_path: Path) -> None:
     record = tmp_path / "run.jsonl"
 
     type_in("sync", "examples/platform", "--sandbox", "--offline", "--record", record)
@@ -74,35 +75,43 @@ def test_an_older_record_is_replaced_when_a_rollout_begins_and_not_before(tmp_pa
     assert unchanged == first == record.read_text()
 
 
-@pytest.mark.parametrize("words", [("--sandbox",), ("--sandbox", "--dry-run")], ids=" ".join)
-def test_nothing_is_left_of_a_record_of_nothing(tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", [("--sandbox",), ("--sandbox", "--dry-run")], ids=" ".join)
+def test_nothing_is_left_of_a_record_of_nothing(tmp_path: Path, args: tuple[str, ...]) -> None:
     record = tmp_path / "run.jsonl"
     unit = write_unit(tmp_path / "unit", web="apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n")
 
-    type_in("sync", unit, *words, "--record", record)
+    type_in("sync", unit, *args, "--record", record)
 
     assert not record.exists()
 
 
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_read(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     nowhere = type_in("sync", FIRST, "--sandbox", "--record", tmp_path / "no" / "run.jsonl")
     notes = tmp_path / "notes.txt"
     notes.write_text("mine\n")
-    somebodys = type_in("sync", FIRST, "--sandbox", "--record", notes)
+    other_file = type_in("sync", FIRST, "--sandbox", "--record", notes)
 
-    assert (nowhere.code, somebodys.code) == (3, 3)
-    assert nowhere.stdout == somebodys.stdout == ""
-    assert "error[file.record]: the run record cannot be written: No such file" in nowhere.stderr
-    assert "it is no run record" in somebodys.stderr
+    assert (nowhere.code, other_file.code) == (3, 3)
+    assert nowhere.stdout == other_file.stdout == ""
+    assert any(
+        "error[file.record]" in line and "No such file or directory" in line
+        for line in nowhere.stderr.splitlines()
+    )
+    wording(line for line in other_file.stderr.splitlines() if "error[file.record]" in line)
     assert notes.read_text() == "mine\n"
 
 
-def test_a_full_disk_stops_no_rollout_and_is_told_behind_it() -> None:
+def test_a_full_disk_stops_no_rollout_and_is_reported_after_it(wording: RecordedWording) -> None:
     ran = type_in("sync", FIRST, "--sandbox", "--record", "/dev/full")
 
     assert ran.code == 7
-    assert "rollout  passed" in ran.stdout
-    assert "error[output.record]: the run record is not whole: No space left" in ran.stderr
+    wording(line for line in ran.stdout.splitlines() if "  rollout  " in line)
+    assert any(
+        "error[output.record]" in line and "No space left on device" in line
+        for line in ran.stderr.splitlines()
+    )
 
 
 def test_a_rollout_that_fails_is_in_it_with_why_and_without_secrets(tmp_path: Path) -> None:

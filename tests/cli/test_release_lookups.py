@@ -64,7 +64,9 @@ def word(sandbox: KeptSandbox, name: str) -> str:
     return get_text(sandbox.all(SECRET, "shop")[name], "data", "word")
 
 
-def test_a_template_sees_what_lives(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_template_sees_what_is_in_the_cluster(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=SEEN))
 
     ran = sandbox.sync(shop.root)
@@ -199,7 +201,7 @@ def test_a_name_that_is_random_is_refused(sandbox: KeptSandbox, shop: ChartRepos
     assert "render.helm.lookup" in ran.stderr
 
 
-def test_without_a_cluster_nothing_is_found_and_that_is_told(
+def test_without_a_cluster_nothing_is_found_and_that_is_reported(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/_aside.tpl", '{{/* lookup "v1" */}}{{ define "a.lookup" }}{{ end }}\n')

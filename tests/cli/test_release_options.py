@@ -1,4 +1,4 @@
-"""What a HelmRelease says of its actions: how long they may take, and what they leave behind."""
+"""Options of a HelmRelease: timeouts, cleanup, and what an uninstall keeps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kept_sandbox import KeptSandbox
+from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
     ChartRepository,
@@ -137,7 +138,7 @@ def test_a_rollback_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepos
 
 
 def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
-    sandbox: KeptSandbox, shop: ChartRepository
+    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
@@ -155,7 +156,7 @@ def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
 
     assert again.code == 0, again.stderr
     assert stands(sandbox) == []
-    assert "nothing to delete" in sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout
+    wording(sandbox.run("delete", shop.root, "--sandbox", "--yes").stdout)
 
 
 def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
@@ -171,7 +172,7 @@ def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
     assert stands(sandbox) == [(1, "failed"), (2, "failed")]
 
 
-def test_hooks_that_have_run_stay_behind_an_end_as_helm_leaves_them(
+def test_hooks_that_have_run_stay_after_an_uninstall_as_helm_leaves_them(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/kept.yaml", hook("kept", "pre-install"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import ChartRepository, config_map, hook
 from tests.support.tidegate_runs import tidegate
 from tidegate.model.k8s.objects import Json
@@ -24,8 +25,8 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def histories(root: Path, *words: str) -> list[tuple[str, list[tuple[int, str, str]]]]:
-    ran = tidegate("simulate", root, "--engine", "flux", "-o", "json", *words)
+def histories(root: Path, *args: str) -> list[tuple[str, list[tuple[int, str, str]]]]:
+    ran = tidegate("simulate", root, "--engine", "flux", "-o", "json", *args)
     ended = json.loads(ran.stdout.splitlines()[-1])
     return [
         (
@@ -71,19 +72,18 @@ def test_a_chart_of_another_name_that_comes_meanwhile_is_another_release(
 
 
 def test_what_comes_meanwhile_is_an_upgrade_and_the_text_tells_both(
-    tmp_path: Path, shop: ChartRepository
+    wording: RecordedWording, tmp_path: Path, shop: ChartRepository
 ) -> None:
     """The hook fails; a commit without it comes before the next try."""
     retries: Json = {"strategy": {"name": "RetryOnFailure", "retryInterval": "2m"}}
     shop.release(install=retries)
     commit = "commits: [{at: 1m, removes: [chart/templates/hook.yaml]}]\n"
-    words = scenario(tmp_path, FAILS + commit)
+    args = scenario(tmp_path, FAILS + commit)
 
-    ((name, revisions),) = histories(shop.root, *words)
-    ran = tidegate("simulate", shop.root, "--engine", "flux", *words)
+    ((name, revisions),) = histories(shop.root, *args)
+    ran = tidegate("simulate", shop.root, "--engine", "flux", *args)
 
     assert name == "web"
     assert [revision[:2] for revision in revisions] == [(1, "failed"), (2, "deployed")]
     assert revisions[1][2] == "Upgrade complete"
-    message = "the release shop/web has the revisions 1 failed, 2 deployed"
-    assert message in ran.stdout
+    wording(line for line in ran.stdout.splitlines() if "1 failed, 2 deployed" in line)

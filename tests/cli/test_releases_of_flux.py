@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
+from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
     SECRET,
@@ -66,8 +67,8 @@ def fill(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     sandbox.patch(HELM_RELEASE, "shop", "web", {"metadata": {"finalizers": FINALIZER}})
     result: Json = {"helmChart": "flux-system/shop-web"}
     sandbox.patch(HELM_RELEASE, "shop", "web", {"status": result}, status=True)
-    unit_resource = sandbox.all(HELM_RELEASE, "shop")["web"]
-    assert get_text(unit_resource, "status", "storageNamespace") == "shop"
+    release = sandbox.all(HELM_RELEASE, "shop")["web"]
+    assert get_text(release, "status", "storageNamespace") == "shop"
     parent = sandbox.all(KUSTOMIZATION, "flux-system")["apps"]
     entries = [
         get_text(entry, "id") for entry in get_mappings(parent, "status", "inventory", "entries")
@@ -84,7 +85,7 @@ def is_gone(sandbox: KeptSandbox) -> bool:
     return not (records(sandbox) or any(lives) or "web" in sandbox.all(CONFIG_MAP, "shop"))
 
 
-def test_a_release_that_flux_brought_and_git_has_no_more_is_uninstalled(
+def test_a_release_that_flux_installed_and_that_left_git_is_uninstalled(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     fill(sandbox, shop)
@@ -94,21 +95,31 @@ def test_a_release_that_flux_brought_and_git_has_no_more_is_uninstalled(
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "`HelmRelease/shop/web` has left Git; what it has brought is deleted" in ran.stderr
+    assert any(
+        "note[units.orphan]" in line
+        and "`HelmRelease/shop/web`" in line
+        and "ConfigMap shop/web" in line
+        for line in ran.stderr.splitlines()
+    )
     assert is_gone(sandbox)
     assert "create jobs/before" in sandbox.deeds()[before:]
     again = sandbox.sync(shop.root)
-    assert (again.code, "has left Git" in again.stderr) == (0, False)
+    assert (again.code, "units.orphan" in again.stderr) == (0, False)
 
 
-def test_a_plan_tells_of_it(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_plan_reports_the_deletion(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     fill(sandbox, shop)
     leave(shop)
 
     planned = sandbox.reach("plan", shop.root)
 
     assert planned.code == 0, planned.stdout + planned.stderr
-    assert "`HelmRelease/shop/web` has left Git; what it has brought is deleted" in planned.stderr
+    assert any(
+        "note[units.orphan]" in line
+        and "`HelmRelease/shop/web`" in line
+        and "ConfigMap shop/web" in line
+        for line in planned.stderr.splitlines()
+    )
     assert not is_gone(sandbox)
 
 
@@ -126,7 +137,9 @@ def test_it_ends_as_its_own_object_says(sandbox: KeptSandbox, shop: ChartReposit
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
-def test_one_that_is_suspended_stays(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_one_that_is_suspended_stays(
+    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
     fill(sandbox, shop)
     sandbox.patch(HELM_RELEASE, "shop", "web", {"spec": {"suspend": True}})
     leave(shop)
@@ -134,7 +147,11 @@ def test_one_that_is_suspended_stays(sandbox: KeptSandbox, shop: ChartRepository
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "it was suspended" in ran.stderr
+    assert any(
+        "warning[units.orphan]" in line and "`HelmRelease/shop/web`" in line
+        for line in ran.stderr.splitlines()
+    )
+    wording(line for line in ran.stderr.splitlines() if "Flux" in line)
     assert stands(sandbox) == [(1, "deployed")]
 
 
@@ -207,8 +224,8 @@ def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
     assert done.index("delete configmaps/web") < done.index("create configmaps/web")
     again = sandbox.sync(shop.root)
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
-    unit_resource = sandbox.all(HELM_RELEASE, "shop")["web"]
-    assert get_text(get_mappings(unit_resource, "status", "history")[0], "name") == name
-    assert get_mapping(unit_resource, "status")["storageNamespace"] == MOVES[move].get(
+    release = sandbox.all(HELM_RELEASE, "shop")["web"]
+    assert get_text(get_mappings(release, "status", "history")[0], "name") == name
+    assert get_mapping(release, "status")["storageNamespace"] == MOVES[move].get(
         "storageNamespace", "shop"
     )

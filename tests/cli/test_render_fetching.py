@@ -9,6 +9,7 @@ import pytest
 from plane.identity.certificates import Authority
 from tests.support.git_server import GitServer, Repository
 from tests.support.helm_charts import write_chart
+from tests.support.recorded_wording import RecordedWording
 from tests.support.registry import FakeRegistry
 from tests.support.serving import served
 from tests.support.tidegate_command import Tidegate
@@ -111,8 +112,8 @@ async def test_a_dependency_comes_from_a_registry(tidegate: Tidegate, tmp_path: 
     assert ran.lines == ["v1 ConfigMap web", "v1 ConfigMap shop"]
 
 
-async def test_offline_the_rest_of_a_chart_is_shown_and_the_unknown_is_told(
-    tidegate: Tidegate, tmp_path: Path
+async def test_offline_the_rest_of_a_chart_is_shown_and_the_unknown_part_is_reported(
+    wording: RecordedWording, tidegate: Tidegate, tmp_path: Path
 ) -> None:
     chart = write_chart(tmp_path / "web", chart=needs("queue", "https://charts.example.com"))
 
@@ -120,7 +121,7 @@ async def test_offline_the_rest_of_a_chart_is_shown_and_the_unknown_is_told(
 
     assert ran.code == 3
     assert ran.lines == ["v1 ConfigMap web"]
-    assert "not known: what the chart `queue` would add" in ran.stderr
+    wording(line for line in ran.stderr.splitlines() if "`queue`" in line)
     assert "error[source.offline]" in ran.stderr
 
 
@@ -179,8 +180,8 @@ async def test_a_base_may_name_another_one(tidegate: Tidegate, tmp_path: Path) -
     assert ran.lines == ["v1 ConfigMap inner", "v1 ConfigMap own"]
 
 
-async def test_offline_the_rest_of_an_overlay_is_shown_and_the_unknown_is_told(
-    tidegate: Tidegate, tmp_path: Path
+async def test_offline_the_rest_of_an_overlay_is_shown_and_the_unknown_part_is_reported(
+    wording: RecordedWording, tidegate: Tidegate, tmp_path: Path
 ) -> None:
     address = "https://git.example.com/acme/base//web?ref=v1"
     overlay = write_overlay(tmp_path / "overlay", address)
@@ -189,11 +190,13 @@ async def test_offline_the_rest_of_an_overlay_is_shown_and_the_unknown_is_told(
 
     assert ran.code == 3
     assert ran.lines == ["v1 ConfigMap own"]
-    assert f"not known: what `{address}` would add" in ran.stderr
+    wording(line for line in ran.stderr.splitlines() if address in line)
     assert "error[source.offline]" in ran.stderr
 
 
-async def test_every_base_that_cannot_be_had_is_told(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_every_base_that_cannot_be_fetched_is_reported(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
     async with listening(Files().app()) as url:
         overlay = write_overlay(tmp_path / "overlay", f"{url}/a.yaml", f"{url}/b.yaml")
         ran = await tidegate.run("render", overlay)

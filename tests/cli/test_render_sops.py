@@ -125,7 +125,9 @@ async def test_without_a_key_placeholders_stand_in_and_all_objects_are_there(
     assert {str(overlay / "shop.env"), str(overlay / "patch.yaml")} <= {*result}
 
 
-async def test_a_file_that_was_changed_by_hand_is_told(tidegate: Tidegate, tmp_path: Path) -> None:
+async def test_a_file_that_was_changed_by_hand_is_reported(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
     key = AgeKey.generate()
     overlay = write_overlay(tmp_path / "sealed", key)
     patch = overlay / "patch.yaml"

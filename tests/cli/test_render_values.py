@@ -72,7 +72,7 @@ async def test_without_its_values_a_chart_is_unknown(
     assert "canary" not in ran.stderr
 
 
-async def test_what_is_wrong_with_fetched_values_is_told_without_the_secret_part_of_the_address(
+async def test_what_is_wrong_with_fetched_values_is_reported_without_the_secret_part_of_the_address(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     async with listening(Files({"/a.yaml": b"- a list\n"}).app()) as url:
@@ -84,9 +84,7 @@ async def test_what_is_wrong_with_fetched_values_is_told_without_the_secret_part
     assert "canary" not in ran.stderr
 
 
-async def test_values_behind_a_link_are_those_of_the_file(
-    tidegate: Tidegate, tmp_path: Path
-) -> None:
+async def test_values_of_a_link_are_those_of_its_file(tidegate: Tidegate, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "real.yaml").write_text("motto: linked\n")
     (tmp_path / "values.yaml").symlink_to("far/real.yaml")
@@ -103,7 +101,7 @@ async def test_values_that_are_a_device_are_refused(tidegate: Tidegate, tmp_path
     assert "error[render.helm.irregular]" in ran.stderr
 
 
-async def test_a_values_file_that_is_not_there_is_told_at_once(
+async def test_a_missing_values_file_is_reported_at_once(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     ran = await tidegate.run("render", a_chart(tmp_path), "-f", "absent.yaml")

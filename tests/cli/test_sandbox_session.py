@@ -39,8 +39,8 @@ def alike(text: str) -> str:
 def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of somebody who has nothing, and in whose directory the example lies."""
     shutil.copytree(ROOT / "examples" / "first", tmp_path / "examples" / "first")
-    unit_resource = ("XDG_", "TIDEGATE_", "KUBECONFIG", "PYTHON")
-    environ = {key: value for key, value in os.environ.items() if not key.startswith(unit_resource)}
+    hidden = ("XDG_", "TIDEGATE_", "KUBECONFIG", "PYTHON")
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
     state = tmp_path / "state"
     environ |= {
         "HOME": str(tmp_path),

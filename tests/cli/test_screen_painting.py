@@ -84,7 +84,7 @@ def test_a_stream_that_cannot_write_unicode_gets_plain_marks() -> None:
     assert detect_capabilities(Tty("latin-1"), {"LANG": "en_US.UTF-8"}).symbols is ASCII_SYMBOLS
 
 
-def test_colours_are_left_out_where_they_are_not_wanted() -> None:
+def test_colours_are_left_out_where_they_are_switched_off() -> None:
     assert format_row(GREEN, with_colors=True) == "\x1b[32mok\x1b[0m done"
     assert format_row(GREEN, with_colors=False) == "ok done"
 
@@ -162,7 +162,7 @@ def test_a_picture_at_the_bottom_of_a_full_screen_scrolls_once() -> None:
     assert sum(row == "top" for row in vt.history) == 1
 
 
-def test_a_rollout_goes_on_though_nobody_reads_of_it_any_more() -> None:
+def test_a_rollout_goes_on_though_its_output_is_no_longer_read() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as stream:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.on_terminal import OnTerminal, on_terminal
+from tests.support.recorded_wording import RecordedWording
 from tests.support.vt import Vt
 
 PROGRAM = "tests.support.screen_program"
@@ -12,7 +15,7 @@ CTRL_C, CTRL_Z = "\x03", "\x1a"
 
 
 def waits(vt: Vt) -> bool:
-    return "Deployment default/web  0 of 1 pods are ready" in vt.text
+    return "Deployment default/web  0 " in vt.text
 
 
 def fills(vt: Vt, columns: int) -> bool:
@@ -26,15 +29,15 @@ def drawn_again(program: OnTerminal, pictures: int = 3) -> None:
     program.read_until(lambda vt: vt.frames >= until)
 
 
-def test_a_picture_says_what_runs_and_what_it_waits_for() -> None:
+def test_a_picture_says_what_runs_and_what_it_waits_for(wording: RecordedWording) -> None:
     with on_terminal(PROGRAM, "stops") as program:
         program.read_until(waits)
 
         done, head, held, coming, progress = program.vt.screen
     assert done.startswith("✓ wave 0    1 object")
-    assert head[2:].startswith("wave 1    waits for 1 object")
-    assert held.startswith("    Deployment default/web  0 of 1 pods are ready")
-    assert coming == "◦ next: wave 2 (1 object)"
+    wording(re.split(" {3,}", head[2:])[:2])
+    wording(re.split(" {3,}", held.strip())[0])
+    wording(coming)
     assert progress.endswith("shop")
 
 
@@ -44,7 +47,7 @@ def test_pictures_take_the_place_of_the_one_before() -> None:
         drawn_again(program, 10)
 
         rows = program.vt.history
-    assert sum("wave 1    waits" in row for row in rows) == 1
+    assert sum("wave 1    " in row for row in rows) == 1
 
 
 def test_the_cursor_is_hidden_and_typing_unseen_while_a_picture_is_there() -> None:
@@ -58,7 +61,9 @@ def test_the_cursor_is_hidden_and_typing_unseen_while_a_picture_is_there() -> No
         assert "words" not in program.vt.text
 
 
-def test_a_clean_stop_gives_the_terminal_back_and_says_how_to_go_on() -> None:
+def test_a_clean_stop_gives_the_terminal_back_and_says_how_to_go_on(
+    wording: RecordedWording,
+) -> None:
     with on_terminal(PROGRAM, "stops") as program:
         program.read_until(waits)
         program.type(CTRL_C)
@@ -66,18 +71,14 @@ def test_a_clean_stop_gives_the_terminal_back_and_says_how_to_go_on() -> None:
 
         assert code == 0
         assert program.vt.shows_cursor
-        assert program.vt.screen[-3:] == [
-            "- stopped after 2.0s (interrupted): 1 of 3 steps passed",
-            "  applied 2 of 3 objects; they stay as they are",
-            "  go on with:  tidegate sync shop",
-        ]
+        wording(program.vt.screen[-3:])
 
 
 def test_a_second_interruption_stops_at_once() -> None:
     with on_terminal(PROGRAM, "goes-on") as program:
         program.read_until(waits)
         program.type(CTRL_C)
-        program.read_until(lambda vt: "Ctrl-C again stops at once" in vt.text)
+        program.read_until(lambda vt: "Ctrl-C" in vt.text)
         program.type(CTRL_C)
         code = program.finish()
 
@@ -85,21 +86,20 @@ def test_a_second_interruption_stops_at_once() -> None:
         assert program.vt.shows_cursor
 
 
-def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves() -> None:
+def test_a_rollout_that_is_stopped_at_once_says_in_a_line_what_that_leaves(
+    wording: RecordedWording,
+) -> None:
     """At this pace it takes a second to give back what is held."""
     command = ("tidegate", "sync", "examples/first", "--sandbox", "--speed", "0.008")
     with on_terminal(*command, columns=160) as program:
-        program.read_until(lambda vt: "1 of 5 steps" in vt.text)
+        program.read_until(lambda vt: " 1 of 5 " in vt.text)
         program.type(CTRL_C)
-        program.read_until(lambda vt: "Ctrl-C again stops at once" in vt.text)
+        program.read_until(lambda vt: "Ctrl-C" in vt.text)
         program.type(CTRL_C)
         code = program.finish()
 
         assert code == 130
-        assert program.vt.screen[-1] == (
-            "stopped at once: what was under way is not finished;"
-            f" begin again with:  {' '.join(command)}"
-        )
+        wording(program.vt.screen[-1])
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(50, 24), (160, 50), (80, 6)])
@@ -132,14 +132,16 @@ def test_a_pause_gives_the_terminal_back_until_it_is_over() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dumb", ""])
-def test_a_terminal_that_cannot_move_its_cursor_gets_lines(kind: str) -> None:
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+    wording: RecordedWording, kind: str
+) -> None:
     with on_terminal(PROGRAM, "stops", TERM=kind) as program:
-        program.read_until(lambda vt: "wave 1   applied 1 object" in vt.text)
+        program.read_until(lambda vt: "wave 1   " in vt.text)
         program.type(CTRL_C)
         program.finish()
 
         assert program.vt.frames == 0
-        assert "rollout  stopped after 2.0s (interrupted)" in program.vt.text
+        wording(line for line in program.vt.text.splitlines() if "  rollout  " in line)
 
 
 def test_without_a_unicode_locale_the_marks_are_plain() -> None:
@@ -150,20 +152,12 @@ def test_without_a_unicode_locale_the_marks_are_plain() -> None:
         assert program.vt.screen[0].startswith("+ wave 0")
 
 
-def test_a_whole_rollout_ends_with_every_step_and_a_summary() -> None:
+def test_a_whole_rollout_ends_with_every_step_and_a_summary(wording: RecordedWording) -> None:
     command = ("tidegate", "sync", "examples/first", "--sandbox", "--speed", "400")
     with on_terminal(*command) as program:
         code = program.finish()
 
         assert code == 0
-        assert [row.split("  ")[0] for row in program.vt.screen] == [
-            "target: simulated cluster",
-            "✓ wave -3",
-            "✓ wave -2",
-            "✓ wave -1",
-            "✓ wave 0",
-            "✓ wave 1",
-            "✓ passed in 120.0s: 10 written",
-        ]
+        wording(row.split("  ")[0] for row in program.vt.screen)
         assert program.vt.shows_cursor
         assert program.vt.frames > 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, config_map, tidegate, write_unit
 
 PASSWORD = "only-for-this-example"
@@ -24,7 +25,7 @@ def events(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_the_first_example_rolls_out_wave_by_wave() -> None:
+def test_the_first_example_rolls_out_wave_by_wave(wording: RecordedWording) -> None:
     ran = tidegate("sync", FIRST, "--sandbox")
 
     assert ran.returncode == 0, ran.stderr
@@ -33,7 +34,7 @@ def test_the_first_example_rolls_out_wave_by_wave() -> None:
     lines = [line[11:].split() for line in ran.stdout.splitlines()]
     order = [words[2] for words in lines if words[0] == "wave" and words[2] != "waits"]
     assert order == ["applied", "passed"] * len(WAVES)
-    assert "passed in 120.0s: 10 written" in ran.stdout
+    wording(line for line in ran.stdout.splitlines() if "  rollout  " in line)
 
 
 def test_without_waves_the_migration_fails_and_the_end_says_why_and_what_to_type() -> None:
@@ -42,7 +43,7 @@ def test_without_waves_the_migration_fails_and_the_end_says_why_and_what_to_type
     assert ran.returncode == 4
     end = ran.stdout[ran.stdout.index("✗") :]
     assert "Job default/migrate: Job has reached the specified backoff limit" in end
-    assert "Service default/db has no ready endpoints" in end
+    assert any("Service default/db" in line and "dial-fails" in line for line in end.splitlines())
     assert "log      dial tcp: lookup db: no endpoints" in end
     assert f"next     tidegate sync {FIRST} --sandbox\n" in end
 
@@ -60,7 +61,7 @@ def test_json_is_one_event_for_each_line_from_the_beginning_to_the_end() -> None
 
 
 @pytest.mark.parametrize("more", [("-o", "json"), ("--ignore-waves",), ("--dry-run",)])
-def test_no_value_of_a_secret_is_ever_told(more: tuple[str, ...]) -> None:
+def test_no_value_of_a_secret_is_ever_shown(more: tuple[str, ...]) -> None:
     ran = tidegate("sync", FIRST, "--sandbox", *more)
 
     assert "shop-credentials" in ran.stdout
@@ -89,7 +90,10 @@ def test_a_chart_with_its_values_is_a_unit(tmp_path: Path) -> None:
     ran = tidegate("sync", "examples/chart", "--sandbox", "--name", "hello", HOME=str(tmp_path))
 
     assert ran.returncode == 0, ran.stderr
-    assert "applied 2 objects: Secret default/hello, ConfigMap default/hello" in ran.stdout
+    assert any(
+        "wave 0" in line and "Secret default/hello, ConfigMap default/hello" in line
+        for line in ran.stdout.splitlines()
+    )
 
 
 def test_an_overlay_is_a_unit(tmp_path: Path) -> None:
@@ -102,15 +106,19 @@ def test_an_overlay_is_a_unit(tmp_path: Path) -> None:
     ran = tidegate("sync", overlay, "--sandbox", HOME=str(tmp_path))
 
     assert ran.returncode == 0, ran.stderr
-    assert "wave 2   applied 1 object: ConfigMap default/prod-web" in ran.stdout
+    assert any(
+        "wave 2" in line and "ConfigMap default/prod-web" in line
+        for line in ran.stdout.splitlines()
+    )
 
 
-def test_a_rollout_whose_time_is_up_stops_and_says_what_is_applied() -> None:
+def test_a_rollout_whose_time_is_up_stops_and_says_what_is_applied(
+    wording: RecordedWording,
+) -> None:
     ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "30s")
 
     assert ran.returncode == 8
-    assert "stopped after 30.0s (its time is up): 1 of 5 steps passed" in ran.stdout
-    assert "applied 6 of 10 objects; they are gone with their cluster" in ran.stdout
+    wording(line for line in ran.stdout.splitlines() if "  rollout  " in line or " of 10 " in line)
     assert "wave -1" not in ran.stdout
 
 
@@ -134,7 +142,7 @@ def test_waves_that_are_ignored_are_one_wave(
     assert deeds(at_once, "applied") == ["wave 0"]
 
 
-def test_what_lies_behind_a_failure_is_named_as_not_yet_applied(tmp_path: Path) -> None:
+def test_what_comes_after_a_failure_is_named_as_not_yet_applied(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("behaviours:\n- effect: fails\n  when: {kind: Job, name: migrate}\n")
 
@@ -142,37 +150,39 @@ def test_what_lies_behind_a_failure_is_named_as_not_yet_applied(tmp_path: Path) 
 
     assert ran.returncode == 4, ran.stdout + ran.stderr
     assert deeds(ran.stdout, "applied") == WAVES[:3]
-    assert "not yet  wave 0: Service default/shop, Deployment default/shop" in ran.stdout
+    assert any(
+        "wave 0:" in line and "Service default/shop, Deployment default/shop" in line
+        for line in ran.stdout.splitlines()
+    )
     assert "wave 1: Ingress default/shop" in ran.stdout
 
 
-def test_a_dry_run_as_json_is_the_document_of_the_plan() -> None:
+def test_a_dry_run_as_json_is_the_document_of_the_plan(wording: RecordedWording) -> None:
     dry = tidegate("sync", FIRST, "--sandbox", "--dry-run", "-o", "json")
     planned = tidegate("plan", FIRST, "-o", "json")
 
     shown, document = json.loads(dry.stdout), json.loads(planned.stdout)
     assert dry.returncode == 0
-    assert shown.pop("target") == ["simulated cluster"]
-    assert document.pop("target") == ["none; compared with an empty cluster"]
+    wording((*shown.pop("target"), *document.pop("target")))
     assert shown == document
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    "args",
     [
-        (("--scenario", "examples/first/app.yaml"), "--scenario is for a simulated cluster"),
-        (("--speed", "20"), "--speed is for a simulated cluster"),
-        (("--seed", "1"), "--seed is for a simulated cluster"),
-        (("--sandbox", "--context", "prod"), "--context is for a real cluster"),
-        (("--sandbox", "--cluster", "east=prod-east"), "--cluster NAME=CONTEXT is for a real"),
-        (("--sandbox", "--speed", "-1"), "--speed"),
+        ("--scenario", "examples/first/app.yaml"),
+        ("--speed", "20"),
+        ("--seed", "1"),
+        ("--sandbox", "--context", "prod"),
+        ("--sandbox", "--cluster", "east=prod-east"),
+        ("--sandbox", "--speed", "-1"),
     ],
-    ids=lambda item: " ".join(item) if isinstance(item, tuple) else "",
+    ids=" ".join,
 )
-def test_words_for_one_kind_of_cluster_are_refused_with_the_other(
-    words: tuple[str, ...], told: str
+def test_options_for_one_kind_of_cluster_are_refused_with_the_other(
+    wording: RecordedWording, args: tuple[str, ...]
 ) -> None:
-    ran = tidegate("sync", FIRST, *words)
+    ran = tidegate("sync", FIRST, *args)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert told in ran.stderr
+    wording(ran.stderr.splitlines()[-1])

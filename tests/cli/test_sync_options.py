@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 
 SETTING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
@@ -71,10 +72,12 @@ def test_only_the_resources_that_are_named_are_written_and_no_hook(shop: Path) -
     assert others == ["ConfigMap one"]
 
 
-def test_a_dry_run_shows_only_the_resources_that_are_named(shop: Path) -> None:
+def test_a_dry_run_shows_only_the_resources_that_are_named(
+    wording: RecordedWording, shop: Path
+) -> None:
     ran = run(shop, "--resource", ":ConfigMap:two", "--dry-run")
 
-    assert ran.stdout.splitlines()[-1] == "1 to create"
+    wording(ran.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("named", [":ConfigMap:three", "batch:Job:check"])
@@ -116,9 +119,9 @@ def test_what_another_unit_has_is_refused_before_the_first_write(shop: Path) -> 
     taken = run(shop, *theirs)
 
     assert (refused.returncode, refused.stdout) == (3, "")
-    assert refused.stderr.startswith(
-        "error[plan.shared]: ConfigMap default/two belongs to the unit `default/other`\n"
-    )
+    assert refused.stderr.startswith("error[plan.shared]: ")
+    assert "ConfigMap default/two" in refused.stderr
+    assert "`default/other`" in refused.stderr
     assert "at objects.yaml:5:1\n" in refused.stderr
     assert taken.returncode == 0
 
@@ -138,21 +141,27 @@ def test_what_is_not_chosen_may_be_shared(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["sync", "plan", "simulate", "status", "delete"])
-def test_every_verb_of_a_unit_says_which_options_there_are(shop: Path, verb: str) -> None:
+def test_every_verb_of_a_unit_says_which_options_there_are(
+    wording: RecordedWording, shop: Path, verb: str
+) -> None:
     ran = tidegate(verb, shop, "--sync-option", "CreateNamespaces=true")
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "there is no option `CreateNamespaces`; did you mean `CreateNamespace`?" in ran.stderr
+    wording(ran.stderr.splitlines()[-1])
 
 
-def test_a_value_that_an_option_cannot_have_is_told_with_those_it_can(shop: Path) -> None:
+def test_an_invalid_value_of_an_option_is_reported_with_the_valid_ones(
+    wording: RecordedWording, shop: Path
+) -> None:
     ran = run(shop, "--sync-option", "Prune=maybe")
 
     assert ran.returncode == 2
-    assert "`Prune` is not `maybe`; it is one of true, false, confirm" in ran.stderr
+    wording(ran.stderr.splitlines()[-1])
 
 
-def test_what_is_not_checked_before_is_refused_when_it_is_written(shop: Path) -> None:
+def test_what_is_not_checked_before_is_refused_when_it_is_written(
+    wording: RecordedWording, shop: Path
+) -> None:
     wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: x}\n"
     (shop / "web.yaml").write_text(wrong)
 
@@ -160,8 +169,11 @@ def test_what_is_not_checked_before_is_refused_when_it_is_written(shop: Path) ->
     unchecked = run(shop, "--sync-option", "Validate=false")
 
     assert (checked.returncode, unchecked.returncode) == (3, 4)
-    assert "applied" not in checked.stdout
-    assert "refused Deployment default/web: spec.replicas" in unchecked.stdout
+    wording(checked.stdout)
+    assert any(
+        "wave 0" in line and "Deployment default/web" in line and "spec.replicas" in line
+        for line in unchecked.stdout.splitlines()
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,20 +203,24 @@ def test_a_replacement_shows_what_it_takes_away_unless_that_is_ignored(
 
 
 @pytest.mark.parametrize("verb", ["plan", "sync", "status"])
-def test_a_mistake_in_a_file_of_differences_is_told_with_its_place(shop: Path, verb: str) -> None:
+def test_a_mistake_in_a_file_of_differences_is_reported_with_its_location(
+    shop: Path, verb: str
+) -> None:
     ignored = shop.parent / "ignored.yaml"
     ignored.write_text("- kind: ConfigMap\n  jqPathExpressions:\n  - .data\n  - .data[\n")
 
     ran = tidegate(verb, shop, "--ignore-differences", ignored)
 
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert ran.stderr.startswith(
-        "error[dialect.jq.expression]: `.data[` is no path: syntax error, unexpected end of file"
-    )
+    assert ran.stderr.startswith("error[dialect.jq.expression]: ")
+    assert "`.data[`" in ran.stderr
+    assert "syntax error, unexpected end of file" in ran.stderr
     assert f"at {ignored}:4:" in ran.stderr
 
 
-def test_an_expression_that_does_not_end_is_refused_before_the_first_write(shop: Path) -> None:
+def test_an_expression_that_does_not_end_is_refused_before_the_first_write(
+    wording: RecordedWording, shop: Path
+) -> None:
     theirs = scenario_with(shop, "default/shop")
     theirs[1].write_text(theirs[1].read_text() + "    data: {password: hunter2}\n")
     ignored = shop.parent / "ignored.yaml"
@@ -217,7 +233,9 @@ def test_an_expression_that_does_not_end_is_refused_before_the_first_write(shop:
 
     ran = run(shop, *theirs, "--ignore-differences", ignored)
 
-    assert (ran.returncode, ran.stdout) == (3, "target: simulated cluster\n")
-    assert ran.stderr.startswith("error[dialect.jq.timeout]: `if .data then stderr | repeat(empty)")
+    assert ran.returncode == 3
+    wording(ran.stdout)
+    assert ran.stderr.startswith("error[dialect.jq.timeout]: ")
+    assert "`if .data then stderr | repeat(empty)" in ran.stderr
     assert "at objects.yaml:5:1\n" in ran.stderr
     assert "hunter2" not in ran.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.on_terminal import on_terminal
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
 
 PLATFORM = ROOT / "examples" / "platform"
@@ -49,13 +50,12 @@ def test_the_units_of_a_directory_outside_of_git_are_shown_below_those_that_brin
     assert ran.returncode == 0, ran.stderr
     assert names(ran.stdout) == SHOWN
     assert ran.stdout.splitlines()[2].startswith("  Application/argocd/database ")
-    assert ran.stderr.startswith(
-        "note[units.repository-assumed]: `https://git.example.com/shop/platform.git`"
-    )
+    assert ran.stderr.startswith("note[units.repository-assumed]: ")
+    assert "`https://git.example.com/shop/platform.git`" in ran.stderr
     assert "\033" not in ran.stdout + ran.stderr
 
 
-def test_the_document_of_units_says_who_brings_them_and_what_comes_before() -> None:
+def test_the_document_of_units_has_their_parents_and_what_comes_before() -> None:
     ran = tidegate("units", PLATFORM, "--objects", "-o", "json")
 
     document = json.loads(ran.stdout)
@@ -70,24 +70,24 @@ def test_the_document_of_units_says_who_brings_them_and_what_comes_before() -> N
     assert [finding["code"] for finding in document["findings"]] == ["units.repository-assumed"]
 
 
-def test_a_narrow_terminal_has_columns_left_out_and_says_which() -> None:
+def test_a_narrow_terminal_has_columns_left_out_and_says_which(wording: RecordedWording) -> None:
     with on_terminal("tidegate", "units", str(PLATFORM), columns=80, NO_COLOR="1") as program:
         code = program.finish()
 
     lines = program.vt.text.splitlines()
     assert code == 0
     assert lines[0].split() == ["UNIT", "TO", "AFTER", "STATE"]
-    assert "(no room for SOURCE and PLACE)" in lines
+    wording(line for line in lines if "SOURCE" in line)
 
 
 def test_a_terminal_counts_steps_that_do_something() -> None:
-    words = ("sync", str(PLATFORM), "--sandbox", "--speed", "40")
-    with on_terminal("tidegate", *words, columns=100, NO_COLOR="1") as program:
+    args = ("sync", str(PLATFORM), "--sandbox", "--speed", "40")
+    with on_terminal("tidegate", *args, columns=100, NO_COLOR="1") as program:
         code = program.finish()
 
     assert code == 0
-    assert "of 7 steps" in program.written
-    assert "of 8 steps" not in program.written
+    assert re.search(r" of 7 \w+ · \d+ of 8 ", program.written)
+    assert not re.search(r" of 8 \w+ · ", program.written)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_a_terminal_counts_steps_that_do_something() -> None:
         ("--unit", "metric", "metrics"),
     ],
 )
-def test_a_name_that_nobody_has_is_told_with_the_nearest(
-    option: str, wrong: str, right: str
-) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest(option: str, wrong: str, right: str) -> None:
     ran = tidegate("plan", PLATFORM, option, wrong)
 
     assert ran.returncode == 3
-    assert f"there is no {option.removeprefix('--')} `{wrong}`" in ran.stderr
-    assert f"did you mean `{right}`?" in ran.stderr
+    assert any(
+        "error[plan.named]" in line and f"`{wrong}`" in line for line in ran.stderr.splitlines()
+    )
+    assert f"`{right}`" in ran.stderr
 
 
 @pytest.mark.parametrize("entry", ["root", "Application/argocd/root", "argocd/root.yaml", "argocd"])
@@ -121,20 +121,24 @@ def test_alternatives_are_planned_one_after_another_and_rolled_out_by_name_alone
     refused = tidegate("sync", repo, "--sandbox", "--offline")
     chosen = tidegate("plan", repo, "--offline", "--root", "clusters/prod")
 
-    heads = [line for line in planned.stdout.splitlines() if ", from clusters/" in line]
+    heads = [line for line in planned.stdout.splitlines() if "gotk-sync.yaml:16:1" in line]
     assert (planned.returncode, len(heads)) == (0, 2)
     assert refused.returncode == 3
-    assert "error[plan.entry]: several entries bring the same units" in refused.stderr
-    assert "(clusters/prod/" in refused.stderr
-    assert (chosen.returncode, ", from" in chosen.stdout) == (0, False)
+    assert any(
+        "error[plan.entry]" in line
+        and "`Kustomization/flux-system/flux-system`" in line
+        and "(clusters/prod/" in line
+        for line in refused.stderr.splitlines()
+    )
+    assert (chosen.returncode, "gotk-sync.yaml" in chosen.stdout) == (0, False)
 
 
 def test_a_directory_above_charts_says_what_to_point_at() -> None:
     ran = tidegate("plan", "charts")
 
     assert ran.returncode == 3
-    assert ran.stderr.startswith("error[render.ambiguous]: `charts` holds several things to render")
-    assert "point at one of: " in ran.stderr
+    assert ran.stderr.startswith("error[render.ambiguous]: ")
+    assert "`charts`" in ran.stderr
     assert "`charts/laravel`" in ran.stderr
 
 
@@ -179,15 +183,17 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path) -> None:
     assert codes == [3, 3]
 
 
-def test_an_empty_directory_has_nothing_to_do(tmp_path: Path) -> None:
+def test_an_empty_directory_has_nothing_to_do(wording: RecordedWording, tmp_path: Path) -> None:
     ran = tidegate("plan", tmp_path)
 
     assert ran.returncode == 0
     assert "render.nothing" in ran.stderr
-    assert "there is nothing to do" in ran.stdout
+    wording(ran.stdout.splitlines()[-1])
 
 
-def test_a_broken_file_is_told_with_its_place_and_the_rest_is_still_shown(platform: Path) -> None:
+def test_a_broken_file_is_reported_with_its_location_and_the_rest_is_still_shown(
+    platform: Path,
+) -> None:
     text = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x\n"
     (platform / "drafts").mkdir()
     (platform / "drafts" / "draft.yaml").write_text(text)
@@ -207,11 +213,12 @@ def test_a_unit_without_a_source_is_a_finding_and_no_bug(tmp_path: Path) -> None
     ran = tidegate("plan", place)
 
     assert ran.returncode == 3
-    assert "error[argo.source]: an Application needs a source" in ran.stderr
+    assert "error[argo.source]" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
 def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
+    wording: RecordedWording,
     platform: Path,
 ) -> None:
     edit(platform / "clusters/production/metrics.yaml", "path: ./metrics", "path: ./gone")
@@ -222,24 +229,27 @@ def test_nothing_is_written_with_a_unit_at_fault_unless_the_others_shall_go_on(
 
     assert simulated.returncode == 3
     assert refused.returncode == 3
-    assert "error[source.path]: `Kustomization/flux-system/metrics` is not rendered" in (
-        refused.stderr
+    assert any(
+        "error[source.path]" in line and "`Kustomization/flux-system/metrics`" in line
+        for line in refused.stderr.splitlines()
     )
-    assert "error[plan.faults]: nothing is written: there is 1 error above" in refused.stderr
-    assert refused.stdout == "target: simulated cluster\n"
+    wording(line for line in refused.stderr.splitlines() if "error[plan.faults]" in line)
+    wording(refused.stdout)
     assert kept.returncode == 4, kept.stderr
-    assert "7 written" in kept.stdout
+    wording(line for line in kept.stdout.splitlines() if "  applied  " in line)
     assert "metrics/collector" not in kept.stdout
 
 
-def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(platform: Path) -> None:
+def test_what_waits_for_a_unit_at_fault_is_left_out_with_it(
+    wording: RecordedWording, platform: Path
+) -> None:
     edit(platform / "clusters/production/infrastructure.yaml", "./infrastructure", "./gone")
     edit(platform / "argocd/apps/database.yaml", "path: database", "path: gone")
 
     ran = tidegate("sync", platform, "--sandbox", "--skip-broken")
 
     assert ran.returncode == 4, ran.stderr
-    assert "nothing was written" in ran.stdout
+    wording(line for line in ran.stdout.splitlines() if "✗ " in line)
     skipped = next(line for line in ran.stdout.splitlines() if " skipped " in line)
     assert "Application/argocd/shop" in skipped
     assert "Kustomization/flux-system/metrics" in skipped
@@ -252,8 +262,9 @@ def test_a_suspended_unit_is_shown_and_left_alone(platform: Path) -> None:
     planned = tidegate("plan", platform)
 
     assert " suspended " in shown.stdout
-    assert "note[units.suspended]: nothing is done to `Kustomization/flux-system/metrics`" in (
-        planned.stderr
+    assert any(
+        "note[units.suspended]" in line and "`Kustomization/flux-system/metrics`" in line
+        for line in planned.stderr.splitlines()
     )
     assert "metrics/collector" not in planned.stdout
     assert planned.returncode == 0
@@ -269,7 +280,10 @@ def test_a_directory_stands_for_another_repository(platform: Path, tmp_path: Pat
     mapped = tidegate("units", platform, "--offline", "--repo-map", f"{DATABASE_URL}={elsewhere}")
 
     assert without.returncode == 3
-    assert "error[source.offline]: `Application/argocd/database` is not rendered" in without.stderr
+    assert any(
+        "error[source.offline]" in line and "`Application/argocd/database`" in line
+        for line in without.stderr.splitlines()
+    )
     assert (mapped.returncode, names(mapped.stdout)) == (0, SHOWN), mapped.stderr
 
 
@@ -287,7 +301,10 @@ def test_the_configuration_says_what_the_entries_are_and_what_is_not_looked_at(
 
     assert names(chosen.stdout) == SHOWN[3:]
     assert strange.returncode == 3
-    assert "error[config.entry]: there is no entry `clusters/nowhere`" in strange.stderr
+    assert any(
+        "error[config.entry]" in line and "`clusters/nowhere`" in line
+        for line in strange.stderr.splitlines()
+    )
     assert names(ignored.stdout) == SHOWN[:3]
 
 
@@ -295,15 +312,15 @@ def test_a_simulation_tells_what_was_tried_again() -> None:
     ran = tidegate("simulate", PLATFORM, "--root", "root")
 
     assert ran.returncode == 0, ran.stderr
-    assert (
-        "Application/argocd/shop: PreSync: tried again at 31.0s: "
-        "Job shop/migrate: Job has reached the specified backoff limit"
-    ) in ran.stdout
+    assert any(
+        "Application/argocd/shop: PreSync:" in line
+        and "31.0s" in line
+        and "Job shop/migrate: Job has reached the specified backoff limit" in line
+        for line in ran.stdout.splitlines()
+    )
 
 
-def test_who_is_brought_by_flux_begins_at_once_and_who_depends_on_it_asks_every_30_seconds() -> (
-    None
-):
+def test_flux_begins_a_unit_at_once_and_checks_dependencies_every_30_seconds() -> None:
     ran = tidegate("simulate", PLATFORM, "--root", "clusters/production")
 
     applied = {line.split()[0]: line.split()[2] for line in ran.stdout.splitlines()[1:4]}
@@ -321,7 +338,7 @@ def test_a_plain_directory_is_one_unit(tmp_path: Path) -> None:
     assert names(ran.stdout) == ["default/web"]
 
 
-def test_whom_a_unit_brings_is_seen_though_it_cannot_be_rendered(platform: Path) -> None:
+def test_the_children_of_a_unit_are_seen_though_it_cannot_be_rendered(platform: Path) -> None:
     broken = "apiVersion: v1\nkind: ConfigMap\nmetadata: {a: b: c}\n"
     (platform / "argocd" / "apps" / "broken.yaml").write_text(broken)
 
@@ -336,11 +353,12 @@ def test_whom_a_unit_brings_is_seen_though_it_cannot_be_rendered(platform: Path)
     assert "shop/database" not in ran.stdout
 
 
-def test_alternatives_are_simulated_one_after_another() -> None:
+def test_alternatives_are_simulated_one_after_another(wording: RecordedWording) -> None:
     ran = tidegate("simulate", REPOS / "environments-flux", "--offline")
 
-    ends = [line for line in ran.stdout.splitlines() if "): passed after" in line]
+    ends = [line for line in ran.stdout.splitlines() if line.startswith("flux (")]
     assert ran.returncode == 0
+    wording(ends)
     assert ["/dev/" in ends[0], "/prod/" in ends[1]] == [True, True]
 
 
@@ -355,7 +373,10 @@ def test_a_directory_of_manifests_is_read_without_the_charts_in_it(tmp_path: Pat
 
     assert ran.returncode == 0
     assert "ConfigMap default/web" in ran.stdout
-    assert "note[units.not-included]: `vendor/redis` is a thing of its own" in ran.stderr
+    assert any(
+        "note[units.not-included]" in line and "`vendor/redis`" in line
+        for line in ran.stderr.splitlines()
+    )
 
 
 def test_an_application_written_as_one_line_of_json_is_a_unit(platform: Path) -> None:

@@ -112,14 +112,14 @@ def typed(
         assert ran.code == 4, ran.stdout + ran.stderr
         yield (
             room,
-            {name: shown(cluster, words, root, room) for name, words in (LOOKS | DEEDS).items()},
+            {name: shown(cluster, args, root, room) for name, args in (LOOKS | DEEDS).items()},
         )
 
 
-def shown(cluster: KeptSandbox, words: str, root: Path, room: int) -> str:
+def shown(cluster: KeptSandbox, args: str, root: Path, room: int) -> str:
     """What stands on a screen behind a command: its output, and what it says beside that."""
-    place = () if "{}" in words else ("-C", root)
-    texts = [part.format(root) for part in words.split()]
+    place = () if "{}" in args else ("-C", root)
+    texts = [part.format(root) for part in args.split()]
     ran = cluster.reach(*texts, *place, "--repo-map", f"{URL}={root}", room=room)
     return (ran.stdout + ran.stderr).replace(str(root), "platform")
 

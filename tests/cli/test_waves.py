@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import ROOT, config_map, tidegate, write_unit
 
 LADDER = ROOT / "examples" / "ladder"
@@ -46,8 +47,8 @@ def test_coverage_counts_objects_that_say_their_wave(tmp_path: Path) -> None:
     assert shown[-1].split() == ["default/half", "half", "2", "1", "(50", "%)", "ConfigMap"]
 
 
-def test_a_chart_is_covered_as_a_unit_is() -> None:
+def test_a_chart_is_covered_as_a_unit_is(wording: RecordedWording) -> None:
     shown = tidegate("waves", ROOT / "examples" / "chart", "--name", "shop").stdout
 
     assert "default/shop" in shown
-    assert "WITH A WAVE" in shown
+    wording(shown)

@@ -1,0 +1,182 @@
+"""Errors of an ApplicationSet are reported at the line of the wrong key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support.tidegate_runs import tidegate
+
+URL = "https://git.example.com/shop/steps.git"
+HEAD = """\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: at-fault, namespace: argocd}
+spec:
+"""
+LIST = "  generators:\n  - list: {elements: [{name: a}]}\n"
+TEMPLATE = """\
+  template:
+    metadata:
+      name: "{{name}}"
+    spec:
+      project: default
+      source: {repoURL: "https://git.example.com/shop/steps.git", path: apps}
+      destination: {name: in-cluster, namespace: default}
+"""
+STEPS = "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n"
+GO = "  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n"
+FAULTS = {
+    "an unknown generator": ("  generators:\n  - lists: {} # here\n" + TEMPLATE, "set-generator"),
+    "an unknown generator inside": (
+        "  generators:\n  - matrix:\n      generators:\n      - list: {elements: [{name: a}]}\n"
+        "      - gits: {} # here\n" + TEMPLATE,
+        "set-generator",
+    ),
+    "three in a matrix": (
+        "  generators:\n  - matrix:\n      generators: # here\n"
+        + "      - list: {}\n" * 3
+        + TEMPLATE,
+        "set-matrix",
+    ),
+    "no keys to merge by": (
+        "  generators:\n  - merge:\n      mergeKeys: [] # here\n      generators:\n"
+        + "      - list: {}\n" * 2
+        + TEMPLATE,
+        "set-merge",
+    ),
+    "an element that is no text": (
+        "  generators:\n  - list:\n      elements:\n      - name: a\n        size: 3 # here\n"
+        + TEMPLATE,
+        "set-element",
+    ),
+    "elements that cannot be read": (
+        "  generators:\n  - list:\n      elements: []\n      elementsYaml: '{' # here\n" + TEMPLATE,
+        "set-file",
+    ),
+    "an operator of a selector": (
+        LIST + "    selector:\n      matchExpressions:\n      - key: name\n"
+        "        operator: Like # here\n" + TEMPLATE,
+        "set-selector",
+    ),
+    "a parameter of values": (
+        GO
+        + "  generators:\n  - clusters:\n      values:\n        far: '{{ .nowhere }}' # here\n"
+        + TEMPLATE.replace("{{name}}", "{{.name}}"),
+        "set-template",
+    ),
+    "a missing parameter": (
+        GO + LIST + TEMPLATE.replace('"{{name}}"', '"{{ .nobody }}" # here'),
+        "set-template",
+    ),
+    "a function that Argo CD lacks": (
+        GO + LIST + TEMPLATE.replace('"{{name}}"', '"{{ include .name }}" # here'),
+        "set-template",
+    ),
+    "a missing parameter of the generator's own template": (
+        GO + "  generators:\n  - list:\n      elements: [{name: a}]\n      template:\n"
+        "        metadata:\n          name: '{{ .nothing }}' # here\n        spec: {}\n"
+        + TEMPLATE.replace("{{name}}", "{{.name}}"),
+        "set-template",
+    ),
+    "a parameter that is not closed": (
+        LIST + TEMPLATE.replace('"{{name}}"', '"{{name}}-{{name" # here'),
+        "set-template",
+    ),
+    "a patch that is none": (LIST + TEMPLATE + "  templatePatch: '- a' # here\n", "set-patch"),
+    "no name": (LIST + TEMPLATE.replace('"{{name}}"', '"" # here'), "set-name"),
+    "a name that no object can have": (
+        LIST + TEMPLATE.replace('"{{name}}"', '"{{name}}_" # here'),
+        "set-name",
+    ),
+    "two with one name": (
+        LIST.replace("{name: a}", "{name: a}, {name: b}")
+        + TEMPLATE.replace('"{{name}}"', "same # here"),
+        "set-twice",
+    ),
+    "a glob that finds nothing": (
+        "  generators:\n  - git:\n      repoURL: https://git.example.com/shop/steps.git\n"
+        "      directories: # here\n      - path: nowhere/*\n" + TEMPLATE,
+        "set-nothing",
+    ),
+    "a step that takes nothing": (
+        LIST + TEMPLATE + STEPS + "      - matchExpressions: [] \n"
+        "      - matchExpressions: # here\n        - {key: a, operator: In, values: [b]}\n",
+        "set-steps",
+    ),
+    "an operator of a step": (
+        LIST
+        + TEMPLATE
+        + STEPS
+        + "      - matchExpressions:\n        - key: a\n          operator: Exists # here\n",
+        "set-steps",
+    ),
+    "maxUpdate": (LIST + TEMPLATE + STEPS + "      - maxUpdate: abc # here\n", "set-steps"),
+    "an unknown strategy": (
+        LIST + TEMPLATE + "  strategy:\n    type: Rolling # here\n",
+        "set-strategy",
+    ),
+    "an unknown policy": (
+        LIST + TEMPLATE + "  syncPolicy:\n    applicationsSync: never # here\n",
+        "set-policy",
+    ),
+}
+
+
+def test_each_fault_is_reported_at_its_own_line(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "apps").mkdir()
+    for number, (text, _) in enumerate(FAULTS.values()):
+        written = HEAD.replace("at-fault", f"at-fault-{number}") + text
+        (tmp_path / f"{number}.yaml").write_text(written)
+
+    here = ("--repo-map", f"{URL}={tmp_path}")
+    ran = tidegate("appset", "generate", tmp_path, "--offline", *here)
+
+    result = re.findall(r"\[argo\.(set-\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    for number, (what, (text, code)) in enumerate(FAULTS.items()):
+        expected = next(
+            at for at, line in enumerate((HEAD + text).splitlines(), 1) if "# here" in line
+        )
+        assert (code, str(number), str(expected)) in result, what
+
+
+def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    step = "      - matchExpressions:\n        - {key: a, operator: In, values: [b]}\n"
+    missing = TEMPLATE.replace("{{name}}", "{{.nobody}}")
+    (tmp_path / "set.yaml").write_text(HEAD + GO + LIST + missing + STEPS + step)
+
+    ran = tidegate("appset", "generate", tmp_path, "--offline")
+
+    assert re.findall(r"\[argo\.(set-\w+)\]", ran.stderr) == ["set-template"]
+
+
+PATCHES = {
+    "a type": "    spec:\n      syncPolicy:\n        automated:\n          prune: maybe # here\n",
+    "behind a condition": "    {{- if true }}\n    spec:\n\n      syncPolicy:\n        retry:\n"
+    "          # so often\n          limit: many # here\n    {{- end }}\n",
+    "in an item": "    spec:\n      ignoreDifferences:\n      - group: apps\n"
+    "        kind: [Deployment] # here\n",
+    "what the template has, too": "    spec:\n      source:\n        path: [apps] # here\n",
+}
+
+
+def test_what_a_patch_adds_is_reported_at_its_line_in_the_patch(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "apps").mkdir()
+    go = TEMPLATE.replace("{{name}}", "{{.name}}")
+    texts = {}
+    for number, patch in enumerate(PATCHES.values()):
+        head = HEAD.replace("at-fault", f"at-fault-{number}") + "  goTemplate: true\n"
+        named = LIST.replace("{name: a}", f"{{name: a{number}}}")
+        texts[number] = head + named + go + "  templatePatch: |\n" + patch
+        (tmp_path / f"{number}.yaml").write_text(texts[number])
+
+    ran = tidegate("units", tmp_path, "--offline", "--repo-map", f"{URL}={tmp_path}")
+
+    result = re.findall(r"\[schema\.refused\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    for number, what in enumerate(PATCHES):
+        lines = enumerate(texts[number].splitlines(), 1)
+        expected = next(at for at, line in lines if "# here" in line)
+        assert (str(number), str(expected)) in result, (what, ran.stderr)

@@ -1,0 +1,260 @@
+"""Releases that left Git or became others are uninstalled as Helm does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kept_sandbox import KeptSandbox
+from tests.support.recorded_wording import RecordedWording
+from tests.support.releases import CONFIG_MAP, ChartRepository, config_map, hook, records, stands
+from tests.support.repositories import Repository, git_repository, kustomization, namespace
+from tidegate.engine.records.markers import build_suspension
+from tidegate.model.k8s.json_fields import get_text
+from tidegate.model.k8s.objects import Ref
+from tidegate.removal import moved_releases
+from tidegate.world.dispatcher import Dispatcher
+from tidegate.world.messages import Forbidden, Outcome
+from tidegate.world.one_shot import send_requests
+from tidegate.world.requests import List, Request, Verb, Write
+
+APPS = "apps/release.yaml"
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+    home = tmp_path / "home"
+    home.mkdir()
+    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ChartRepository:
+    """A release in a file that a Kustomization applies, which prunes."""
+    made = ChartRepository(tmp_path / "repository", file=APPS)
+    apps = kustomization("apps", "./apps", into="")
+    Repository(made.root).put("clusters/main/all.yaml", git_repository(), apps)
+    made.put("values.yaml", "to: one\n")
+    made.put("templates/web.yaml", config_map("web", to="'{{ .Values.to }}'"))
+    made.put("templates/service.yaml", SERVICE)
+    made.put("templates/before.yaml", hook("before", "pre-delete", policy="hook-succeeded"))
+    made.put("templates/behind.yaml", hook("behind", "post-delete", policy="hook-succeeded"))
+    return made
+
+
+SERVICE = """apiVersion: v1
+kind: Service
+metadata:
+  name: web
+spec:
+  ports: [{port: 80}]
+"""
+
+
+def leave(shop: ChartRepository) -> None:
+    Repository(shop.root).put(APPS, namespace(shop.home))
+
+
+def deeds_since(sandbox: KeptSandbox, before: int) -> list[str]:
+    """What was done to objects of the release, its hooks and its records."""
+    prefixes = ("jobs/before", "jobs/behind", "services/web", "configmaps/web", "secrets/sh.helm")
+    done = [deed for deed in sandbox.deeds()[before:] if deed.split()[1].startswith(prefixes)]
+    return [item for item in done if item.split()[0] in {"create", "delete"}]
+
+
+def test_a_release_that_left_git_is_uninstalled_as_helm_does(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    first = sandbox.sync(shop.root)
+    assert first.code == 0, first.stderr
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    before = len(sandbox.deeds())
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert any(
+        "note[units.orphan]" in line
+        and "`HelmRelease/shop/web`" in line
+        and "ConfigMap shop/web" in line
+        for line in ended.stderr.splitlines()
+    )
+    assert records(sandbox) == []
+    assert deeds_since(sandbox, before) == [
+        "create jobs/before",
+        "delete services/web",
+        "delete configmaps/web",
+        "create jobs/behind",
+        "delete jobs/before",
+        "delete jobs/behind",
+        "delete secrets/sh.helm.release.v1.web.v1",
+        "delete secrets/sh.helm.release.v1.web.v2",
+    ]
+    again = sandbox.sync(shop.root)
+    assert (again.code, "units.orphan" in again.stderr) == (0, False)
+
+
+MOVES = {
+    "name": ({"releaseName": "till"}, "shop", "till"),
+    "target": ({"releaseName": "web", "targetNamespace": "quay"}, "shop", "web"),
+    "storage": ({"storageNamespace": "quay"}, "quay", "web"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_release_that_becomes_another_is_uninstalled_first(
+    sandbox: KeptSandbox, shop: ChartRepository, move: str
+) -> None:
+    spec, home, name = MOVES[move]
+    message = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.Namespace }}'"
+    shop.put("templates/seen.yaml", config_map("seen", it=message))
+    sandbox.put(namespace("quay"))
+    assert sandbox.sync(shop.root).code == 0
+    before = len(sandbox.deeds())
+    shop.release(**spec)
+
+    moved = sandbox.sync(shop.root)
+
+    assert moved.code == 0, moved.stdout + moved.stderr
+    assert "flux.release-moved" in moved.stderr
+    matches = [record for place in ("shop", "quay") for record in records(sandbox, place)]
+    into = str(spec.get("targetNamespace", "shop"))
+    assert [(item.name, item.namespace, item.number) for item in matches] == [(name, into, 1)]
+    assert stands(sandbox, home) == [(1, "deployed")]
+    web = "configmaps/web"
+    done = deeds_since(sandbox, before)
+    assert done.index("create jobs/before") < done.index(f"delete {web}")
+    assert done.index(f"delete {web}") < done.index("create jobs/behind")
+    assert done.index("create jobs/behind") < done.index(f"create {web}")
+    assert done.count(f"create {web}") == 1
+    settings = sandbox.all(CONFIG_MAP, into)
+    assert get_text(settings["seen"], "data", "it") == f"1 true {into}"
+    assert "web" in settings
+    assert into == "shop" or "web" not in sandbox.all(CONFIG_MAP, "shop")
+    before = len(sandbox.deeds())
+    again = sandbox.sync(shop.root)
+    assert (again.code, deeds_since(sandbox, before)) == (0, [])
+    assert "flux.release-moved" not in again.stderr
+
+
+def test_killed_on_its_way_it_ends_and_begins_once(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    """The release becomes another one, and somebody kills that again and again."""
+    assert sandbox.sync(shop.root).code == 0
+    before = len(sandbox.deeds())
+    shop.release(releaseName="till")
+    for number in range(12):
+        sandbox.killed(shop.root, turns=4 + 4 * number)
+
+    ran = sandbox.sync(shop.root)
+
+    assert ran.code == 0, ran.stdout + ran.stderr
+    assert [(record.name, record.number) for record in records(sandbox)] == [("till", 1)]
+    assert stands(sandbox) == [(1, "deployed")]
+    made = [item for item in deeds_since(sandbox, before) if item.startswith("create ")]
+    records_made = [item for item in made if "sh.helm" in item]
+    assert records_made == ["create secrets/sh.helm.release.v1.till.v1"]
+    hooks = [item for item in made if "jobs/" in item]
+    assert hooks == ["create jobs/before", "create jobs/behind"]
+
+
+def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    shop.release(uninstall={"keepHistory": True, "disableHooks": True})
+    sandbox.sync(shop.root)
+    before = len(sandbox.deeds())
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert stands(sandbox) == [(1, "uninstalled")]
+    assert deeds_since(sandbox, before) == ["delete services/web", "delete configmaps/web"]
+    shop.release(targetNamespace="quay", releaseName="web", install={"createNamespace": True})
+    back = sandbox.sync(shop.root)
+    assert back.code == 0, back.stdout + back.stderr
+    assert stands(sandbox) == [(1, "uninstalled"), (2, "deployed")]
+
+
+def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.put(namespace("quay"))
+    shop.release(uninstall={"keepHistory": True})
+    sandbox.sync(shop.root)
+    shop.release(values={"to": "two"})
+    sandbox.sync(shop.root)
+    shop.release(targetNamespace="quay", releaseName="web")
+    moved = sandbox.sync(shop.root)
+    assert moved.code == 0, moved.stdout + moved.stderr
+    before = len(sandbox.deeds())
+
+    again = sandbox.sync(shop.root)
+
+    assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
+    assert deeds_since(sandbox, before) == []
+    assert stands(sandbox) == [(1, "superseded"), (2, "uninstalled"), (3, "deployed")]
+
+
+def test_of_a_release_whose_objects_are_gone_the_records_go(
+    sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    for name in ("before", "behind", "service"):
+        shop.drop(f"templates/{name}.yaml")
+    sandbox.sync(shop.root)
+    sandbox.ask(Write(verb=Verb.DELETE, ref=Ref(CONFIG_MAP, "shop", "web")))
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert records(sandbox) == []
+
+
+def test_what_is_suspended_is_not_uninstalled(
+    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
+) -> None:
+    sandbox.sync(shop.root)
+    sandbox.ask(build_suspension("HelmRelease/shop/web", "somebody"))
+    leave(shop)
+
+    ended = sandbox.sync(shop.root)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert any(
+        "warning[units.orphan]" in line and "`HelmRelease/shop/web`" in line
+        for line in ended.stderr.splitlines()
+    )
+    wording(line for line in ended.stderr.splitlines() if "Flux" in line)
+    assert stands(sandbox) == [(1, "deployed")]
+    assert "web" in sandbox.all(CONFIG_MAP, "shop")
+
+
+def test_who_may_not_list_all_secrets_reads_where_former_releases_are_searched(
+    sandbox: KeptSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask_with_few_rights(
+        world: Dispatcher, request: Request, cluster: str
+    ) -> tuple[Outcome, ...]:
+        if isinstance(request, List) and not request.selection.namespace:
+            return (Forbidden("secrets is forbidden"),)
+        return await send_requests(world, request, cluster=cluster)
+
+    assert "flux.release-unknown" not in sandbox.sync(shop.root).stderr
+    monkeypatch.setattr(moved_releases, "send_requests", ask_with_few_rights)
+    shop.release(releaseName="other")
+
+    moved = sandbox.sync(shop.root)
+
+    assert moved.code == 0, moved.stdout + moved.stderr
+    assert "flux.release-unknown" in moved.stderr
+    assert any(
+        "note[flux.release-unknown]" in line and "`shop`" in line
+        for line in moved.stderr.splitlines()
+    )
+    assert [record.name for record in records(sandbox)] == ["other"]
