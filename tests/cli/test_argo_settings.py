@@ -1,4 +1,4 @@
-"""What a repository's `argocd-cm` says, from outside: it counts for the units of the repository."""
+"""The settings in `argocd-cm` of a repository apply to the units of the repository."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ def test_a_script_of_the_repository_fails_a_wave_in_every_form(tmp_path: Path, f
 
     failed = simulated(repository)
     repository.put("web/all.yaml", namespace("shop"), setting("first"), setting("second", wave=1))
-    mended = simulated(repository)
+    fixed = simulated(repository)
 
     assert failed.returncode == 4, failed.stderr
     assert "it leads nowhere" in failed.stdout
     assert "second" not in written(failed)
-    assert mended.returncode == 0, mended.stderr
-    assert {"first", "second"} <= written(mended)
+    assert fixed.returncode == 0, fixed.stderr
+    assert {"first", "second"} <= written(fixed)
 
 
 def _indented(text: str) -> str:
@@ -170,7 +170,7 @@ def test_rules_of_the_command_line_come_before_those_of_the_repository(tmp_path:
     repository = one_unit(
         tmp_path / "repo", setting("first", to="nowhere"), setting("second", wave=1), data=data
     )
-    rules_file = tmp_path / "rules_file.yaml"
+    rules_file = tmp_path / "rules.yaml"
     rules_file.write_text(f"{RULE}ConfigMap: 'return {{status = \"Healthy\"}}'\n")
 
     ran = tidegate("simulate", repository.root, "--health-rules", rules_file)

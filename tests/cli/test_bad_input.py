@@ -1,4 +1,4 @@
-"""What is wrong with a unit or the way to its cluster: one clear error, and nothing is written."""
+"""Invalid units and unreachable clusters: one clear error, and nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What prune and delete leave alone because it is not theirs, from outside."""
+"""Prune and delete only delete the objects of their own unit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
 INSIDE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: place}\n"
 FOREIGN_OBJECTS: list[JsonObject] = [
-    make_object("v1 ConfigMap", "nobodys", namespace="place"),
+    make_object("v1 ConfigMap", "unowned", namespace="place"),
     {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -39,7 +39,7 @@ FOREIGN_OBJECTS: list[JsonObject] = [
 
 
 class Workspace:
-    """Directories, and a simulated cluster in which some of them have been create_cluster."""
+    """Directories, and a simulated cluster with the objects of some of them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,14 +52,14 @@ class Workspace:
         return folder
 
     def create_cluster(self, *folders: Path, foreign: tuple[JsonObject, ...] = ()) -> None:
-        """Have units in the cluster, by their default names, and what foreign have put there."""
+        """Write a scenario whose cluster has these units and foreign objects."""
 
         async def make() -> JsonObject:
             world = build_sandbox(SimulationConfig())
             for folder in folders:
                 await bring(world, unit_for_path(str(folder), namespace="default"))
             for body in foreign:
-                require_live(await ClusterClient(Dispatcher(world)).apply(body, manager="somebody"))
+                require_live(await ClusterClient(Dispatcher(world)).apply(body, manager="another"))
             return await scenario_of(world)
 
         (self._folder / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))
@@ -121,14 +121,14 @@ def deleting(workspace: Workspace, shop: Path, *args: str) -> Ran:
 
 
 class Removal(Protocol):
-    """How the namespace remove."""
+    """A way to remove the namespace."""
 
     def __call__(self, workspace: Workspace, shop: Path, *args: str) -> Ran: ...
 
 
 @pytest.fixture
 def shop(workspace: Workspace) -> Path:
-    """A unit that brings a namespace, into which others have put something."""
+    """A unit with a namespace that has objects of others, too."""
     shop = workspace.directory("shop", place=PLACE, inside=INSIDE, rest=a_setting("rest"))
     workspace.create_cluster(shop, foreign=tuple(FOREIGN_OBJECTS))
     return shop
@@ -143,7 +143,8 @@ def test_a_namespace_with_objects_of_others_is_not_deleted(
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     (refused,) = [event for event in events if event["event"] == "object.refused"]
     assert (ran.returncode, refused["name"], refused["reason"]) == (3, "place", "Contents")
-    assert "ConfigMap place/nobodys, ConfigMap place/theirs;" in refused["message"]
+    assert "ConfigMap place/theirs, ConfigMap place/unowned" in refused["message"]
+    assert refused["message"].count("ConfigMap ") == 2
     assert names_by_event(ran, "object.pruned") == []
 
 
@@ -194,7 +195,7 @@ def test_a_dry_run_names_the_objects_of_others_in_a_namespace(
 
     ran = workspace.run("sync", shop, "--prune", "--dry-run")
 
-    assert "ConfigMap place/nobodys, ConfigMap place/theirs" in ran.stderr
+    assert "ConfigMap place/theirs, ConfigMap place/unowned" in ran.stderr
     wording(ran.stderr)
 
 

@@ -103,7 +103,9 @@ def test_a_forced_migration_fails_with_the_missing_secret_and_its_database(
         ("argocd", "failed"),
     ]
     for ending in endings:
-        (failure,) = ending["failures"]  # type: ignore[misc]
+        failures = ending["failures"]
+        assert isinstance(failures, list)
+        (failure,) = failures
         assert f"Job default/{chart}-migrate: Job was active longer than" in str(ending["message"])
         assert any("DeadlineExceeded" in event for event in failure["events"])
         (cause,) = [item for item in failure["why"] if item.startswith("Secret ")]

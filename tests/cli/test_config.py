@@ -1,4 +1,4 @@
-"""`tidegate config`, from outside: what a repository's file says, and what is wrong with it."""
+"""`tidegate config`: the values of `tidegate.yaml`, and its errors."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ async def test_without_a_file_all_values_are_defaults(
     ran = await tidegate.run("config", cwd=repo)
 
     assert (ran.code, ran.stderr) == (0, "")
-    wording(ran.lines[0])
-    assert ran.lines[1:3] == ["clusters: {}      # default", "repositories: {}  # default"]
+    wording(ran.lines[:3])
     (document,) = read_documents(ran.stdout, "")
     mappings = ("clusters", "repositories", "settings", "lint")
     lists = ("charts", "entries", "ignore", "health")

@@ -57,7 +57,7 @@ async def test_reconcile_annotates_the_objects_of_a_running_flux_and_waits_for_i
         ran = await cluster.run("reconcile", "ks", "web", "--with-source", "-C", made.root)
 
         assert ran.code == 0, ran.stdout + ran.stderr
-        assert ran.stdout.startswith("target: context ")
+        assert ran.stdout.startswith("target: ")
         lines = [line for line in ran.stderr.splitlines() if line[:1] in "►✔◎✗"]
         assert len({line for line in lines if is_progress(line)}) <= 1
         assert [line for line in lines if not is_progress(line)] == [

@@ -1,4 +1,4 @@
-"""`tidegate delete`, from outside: what it shows, what it asks, and what goes."""
+"""`tidegate delete`: its output, its confirmation, and the deleted objects."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ def tidegate(tmp_path: Path) -> Tidegate:
     return Tidegate(tmp_path / "home")
 
 
-def write_program(place: Path, name: str, says: str) -> None:
+def write_program(place: Path, name: str, script: str) -> None:
     place.mkdir(exist_ok=True)
-    (place / name).write_text(f"#!/bin/sh\n{says}\n")
+    (place / name).write_text(f"#!/bin/sh\n{script}\n")
     (place / name).chmod(0o755)
 
 

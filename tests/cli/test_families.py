@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
@@ -42,7 +41,7 @@ def moments(ran: Ran, event_type: str = BEGINS, engine: str = "") -> dict[str, f
     }
 
 
-def json_lines(output: str) -> list[dict[str, Any]]:
+def json_lines(output: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
@@ -200,9 +199,13 @@ def test_a_namespace_is_created_by_a_unit_with_the_option_or_else_missing(
     assert missed.returncode == 3
     (error,) = findings(missed, "preflight.no-namespace")
     assert error["message"].startswith("ConfigMap fresh/web: ")
-    (lack,) = [item for item in json_lines(missed.stderr) if "lacking" in item]
-    assert (lack["lacking"], lack["name"]) == ("namespace", "fresh")
-    assert lack["neededBy"] == ["ConfigMap fresh/web"]
+    (lack,) = [line for line in missed.stderr.splitlines() if "cluster.lacks" in line]
+    assert json.loads(lack) == {
+        "event": "cluster.lacks",
+        "lacking": "namespace",
+        "name": "fresh",
+        "neededBy": ["ConfigMap fresh/web"],
+    }
     assert (assumed.returncode, "  namespaces: [fresh]\n" in assumed.stderr) == (0, True)
     assert made.returncode == 0, made.stdout + made.stderr
     assert written_names(made) == ["fresh", "web"]

@@ -68,8 +68,8 @@ def test_a_rollout_killed_ten_times_ends_the_same_in_the_same_order(
     assert ran.code == 0, ran.stdout + ran.stderr
     assert_in_order(cluster)
     made_hooks = [deed for deed in cluster.deeds() if deed == "create jobs/base-prepare"]
-    assert len(made_hooks) == 1, "what is known to have run does not run again"
-    assert 0 < reached < len(OBJECTS), "it was killed on its way"
+    assert len(made_hooks) == 1, "a hook that has finished does not run again"
+    assert 0 < reached < len(OBJECTS), "it was killed before the end"
     before = len(cluster.deeds())
     again = cluster.sync(made.root)
     assert (again.code, cluster.deeds()[before:]) == (0, [])
@@ -89,17 +89,17 @@ def test_a_failed_child_stops_only_what_comes_after_it_until_it_is_fixed(
     settings = {*cluster.all(CONFIG_MAP, "shop")}
     before = len(cluster.deeds())
     made.put("red/all.yaml", deployment("red-web"), setting("red-late", wave=1))
-    mended = cluster.sync(made.root)
+    fixed = cluster.sync(made.root)
 
     later = {"configmaps/red-late", "configmaps/blue-early", "deployments/blue-web"}
     later |= {"configmaps/end"}
     assert failed.code == 4, failed.stdout + failed.stderr
     assert reached == OBJECTS - later - {"deployments/red-web"}
-    assert "beside" in settings, "it is in the wave of the teams, and waits for none of them"
-    assert mended.code == 0, mended.stdout + mended.stderr
+    assert "beside" in settings, "it is in the wave of the teams and does not wait"
+    assert fixed.code == 0, fixed.stdout + fixed.stderr
     done = {deed.split()[1] for deed in cluster.deeds()[before:] if deed.startswith("create ")}
     assert done & OBJECTS == later | {"deployments/red-web"}
-    assert "red-job" not in cluster.all(JOB, "shop"), "it has left Git"
+    assert "red-job" not in cluster.all(JOB, "shop"), "it is not in Git any more"
 
 
 @SERVED
@@ -169,7 +169,7 @@ def test_children_of_a_unit_that_left_git_are_deleted_before_their_namespace(
     blue = ("deployments/blue-web", "configmaps/blue-early")
     red = ("configmaps/red-late", "deployments/red-web")
     pairs = [blue, red, (blue[1], "namespaces/den"), (red[1], "namespaces/den")]
-    if served:  # their own objects tell in which waves the two are
+    if served:  # the waves of the two are known from their live objects
         pairs.append((blue[1], red[0]))
     assert [pair for pair in pairs if at[pair[0]] >= at[pair[1]]] == []
 

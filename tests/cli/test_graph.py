@@ -1,4 +1,4 @@
-"""`tidegate graph` from outside: what it says, draws and explains."""
+"""`tidegate graph`: its text, drawings and explanations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The platform of `examples/homelab`: one root, Applications in waves, three sets behind them."""
+"""The platform of `examples/homelab`: one root, Applications in waves, then three sets."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedP
 
 
 async def secrets_of_rollout(within: Ms | None = None) -> dict[str, bytes]:
-    """The Secrets of a rollout that had so long; by name."""
+    """The Secrets of a rollout that was stopped after a time, by name."""
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
     plan = (await make_plan([await make_unit_tree(UNIT, session)], session)).plan

@@ -28,7 +28,7 @@ RULE = re.compile(r"\[(ORD\d+)\]\(\.\./rules/")
 
 
 def apply_fix(page: Path, folder: Path) -> None:
-    """Do what the tutorial says."""
+    """Apply the edit of the tutorial."""
     file, diff = EDIT.findall(page.read_text())[0]
     lines = diff.splitlines()
     old = "".join(f"{line[1:]}\n" for line in lines if line.startswith("-"))

@@ -117,14 +117,14 @@ def test_drift_without_self_heal_stays_out_of_sync(
 
 
 def test_an_edit_of_a_missing_object_is_reported(tmp_path: Path) -> None:
-    nobody: Json = {"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "nobody"}
+    missing: Json = {"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "missing"}
 
-    ending = played(shop(tmp_path, HEALS), {"edits": [deleted("3m", nobody)]})
+    ending = played(shop(tmp_path, HEALS), {"edits": [deleted("3m", missing)]})
 
     findings = [json.loads(line) for line in str(ending["stderr"]).splitlines()]
     (edit,) = [finding for finding in findings if finding["code"] == "simulate.edit"]
     assert edit["severity"] == "warning"
-    assert "Secret shop/nobody" in edit["message"]
+    assert "Secret shop/missing" in edit["message"]
     assert " 3m " in edit["message"]
 
 
@@ -145,9 +145,9 @@ def test_the_pauses_of_self_heal_are_those_of_the_settings(tmp_path: Path) -> No
 def test_a_retry_with_refresh_uses_the_latest_commit(tmp_path: Path, *, refresh: bool) -> None:
     retry: Json = {"limit": 3, "refresh": refresh}
     made = shop(tmp_path, {"automated": {}, "retry": retry}, job("red", wave=-1))
-    mended = Repository(tmp_path / "mended")
-    mended.put("web/all.yaml", deployment("web"), setting("late", wave=1))
-    commits: Json = [{"at": "20s", "files": "mended"}]
+    fixed = Repository(tmp_path / "fixed")
+    fixed.put("web/all.yaml", deployment("web"), setting("late", wave=1))
+    commits: Json = [{"at": "20s", "files": "fixed"}]
     behaviours: Json = [{"effect": "fails", "when": {"kind": "Job", "name": "red"}}]
 
     ending = played(made, {"commits": commits, "behaviours": behaviours})

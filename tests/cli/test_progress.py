@@ -130,7 +130,7 @@ def test_json_output_has_no_progress_line() -> None:
 
 
 class Tty(io.StringIO):
-    """A terminal, as far as a stream tells."""
+    """A stream that reports itself as a terminal."""
 
     def isatty(self) -> bool:
         return True

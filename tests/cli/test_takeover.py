@@ -23,7 +23,7 @@ FLUX = {"app": "kustomize-controller"}
 
 
 def a_controller(labels: dict[str, str]) -> JsonObject:
-    """A pod of a controller, as far as anybody can see that."""
+    """A pod with the labels of a controller."""
     containers: Json = [{"name": "manager", "image": "example.org/manager:1"}]
     metadata: Json = {"name": "controller-0", "namespace": "argocd", "labels": {**labels}}
     spec: Json = {"containers": containers, "nodeName": "elsewhere"}
@@ -32,20 +32,20 @@ def a_controller(labels: dict[str, str]) -> JsonObject:
 
 
 def notes_of(ran: Ran) -> list[str]:
-    """The annotations of a command that have no code."""
+    """The notes of a command that have no code."""
     return [line for line in ran.stderr.splitlines() if line.startswith("note: ")]
 
 
-def annotations(body: JsonObject) -> dict[str, Json]:
+def annotations_of(body: JsonObject) -> dict[str, Json]:
     return get_mapping(body, "metadata", "annotations")
 
 
 def paused_by_tidegate(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
-    """By unit, whether its controller is paused_by_tidegate, and that is known to be ours."""
+    """By unit, whether it is paused with the annotation of Tidegate."""
     result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system")
     return {
-        name: HELD in annotations(item)
-        and (SKIPS in annotations(item) or get_value(item, "spec", "suspend") is True)
+        name: HELD in annotations_of(item)
+        and (SKIPS in annotations_of(item) or get_value(item, "spec", "suspend") is True)
         for name, item in result.items()
     }
 
@@ -111,7 +111,9 @@ def test_other_controllers_are_ignored(
     assert not any(paused_by_tidegate(cluster, kind).values())
 
 
-@pytest.mark.parametrize(("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)])
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)], ids=["argocd", "flux"]
+)
 def test_units_of_a_running_controller_are_deleted_only_with_take_over(
     wording: RecordedWording,
     tmp_path: Path,
@@ -171,7 +173,9 @@ def test_a_finished_controller_pod_is_ignored(
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize(("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)])
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)], ids=["argocd", "flux"]
+)
 def test_a_unit_is_paused_from_take_over_until_hand_back(
     wording: RecordedWording,
     tmp_path: Path,
@@ -196,7 +200,9 @@ def test_a_unit_is_paused_from_take_over_until_hand_back(
     assert back.code == 0, back.stdout + back.stderr
     wording(notes_of(back))
     result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system").values()
-    assert all(HELD not in annotations(item) and SKIPS not in annotations(item) for item in result)
+    assert all(
+        HELD not in annotations_of(item) and SKIPS not in annotations_of(item) for item in result
+    )
     assert all(get_value(item, "spec", "suspend") is None for item in result)
     assert cluster.sync(made.root).code == 5, "it runs and is not paused"
 
