@@ -50,7 +50,7 @@ def passed_at(ran: CompletedProcess[str], chart: str, wave: int) -> float:
 
 
 @chart
-def test_a_chart_is_rolled_out_wave_by_wave(wording: RecordedWording, chart: str) -> None:
+def test_a_chart_comes_up_wave_by_wave(wording: RecordedWording, chart: str) -> None:
     ran = simulate(chart)
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -90,7 +90,7 @@ def test_a_migration_that_would_run_before_its_database_is_refused(chart: str) -
 
 
 @chart
-def test_a_forced_migration_fails_with_the_missing_secret_and_its_database(
+def test_forced_through_it_fails_as_it_used_to_and_the_secret_and_its_maker_are_named(
     wording: RecordedWording,
     chart: str,
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_rollout_names_the_missing_secret_and_its_database(wording: RecordedWo
 
 
 @chart
-def test_a_database_after_its_migration_is_refused_with_both_waves(chart: str) -> None:
+def test_a_database_behind_its_migration_is_refused_with_both_waves(chart: str) -> None:
     ran = simulate(chart, "--set", "syncWaves.database=7", "--set", "syncWaves.migration=4")
 
     assert ran.returncode == 3
@@ -183,7 +183,7 @@ def test_a_database_is_healthy_when_its_status_says_so(
     assert matches == [("new", "Progressing"), ("late", "Progressing"), ("done", "Healthy")]
 
 
-def test_every_chart_is_tested() -> None:
+def test_the_charts_are_those_that_are_here() -> None:
     matches = {path.parent.name for path in (ROOT / "charts").glob("*/given.yaml")}
 
     assert matches == set(CHARTS)

@@ -38,7 +38,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_each_wave_of_applications_starts_when_the_one_before_is_done(
+def test_applications_come_wave_after_wave_and_each_when_the_one_before_is_done(
     platform: Path,
 ) -> None:
     ran = tidegate("sync", platform, "--sandbox", "-o", "json")

@@ -83,7 +83,7 @@ def events() -> list[EventFields]:
     return read_events(ran.stdout)
 
 
-def test_no_phase_starts_before_the_one_before_is_healthy(events: list[EventFields]) -> None:
+def test_no_phase_begins_before_the_one_before_is_well(events: list[EventFields]) -> None:
     shown = json.loads(tidegate("units", LADDER, "--offline", "-o", "json").stdout)["units"]
     steps = {item["name"]: item["step"] for item in shown if item["set"]}
 
@@ -135,7 +135,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
-def test_lint_finds_a_component_in_a_phase_that_is_too_early(
+def test_what_the_phases_were_mended_for_is_found_where_it_is_not(
     tmp_path: Path, moves: dict[str, tuple[str, str, str]]
 ) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
@@ -153,7 +153,7 @@ def test_lint_finds_a_component_in_a_phase_that_is_too_early(
         ), name
 
 
-def test_a_pull_secret_from_a_later_vault_is_a_deadlock(tmp_path: Path) -> None:
+def test_a_pull_secret_cannot_come_from_vault_which_is_steps_away(tmp_path: Path) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
     file = root / "sources/foundation/foundation-ghcr-pull-secret/pull-secret.yaml"
     bootstrap, vault = (
@@ -189,7 +189,7 @@ def test_a_pull_secret_from_a_later_vault_is_a_deadlock(tmp_path: Path) -> None:
     ],
     ids=["nobody-answers", "no-such-certificate"],
 )
-def test_a_failed_smoke_test_stops_every_later_step(
+def test_a_smoke_that_fails_stops_every_step_behind_it(
     tmp_path: Path, file: str, old: str, new: str, cause: str
 ) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))
@@ -206,7 +206,7 @@ def test_a_failed_smoke_test_stops_every_later_step(
     assert any(cause in item for item in causes), causes
 
 
-def test_a_definition_in_the_step_of_its_objects_is_too_late(
+def test_a_definition_in_the_step_of_its_objects_is_no_definition_before_them(
     tmp_path: Path,
 ) -> None:
     root = Path(shutil.copytree(LADDER, tmp_path / "ladder"))

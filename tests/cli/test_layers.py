@@ -26,7 +26,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_each_layer_starts_when_the_releases_of_the_one_before_are_healthy(cluster: Path) -> None:
+def test_each_layer_begins_when_the_releases_of_the_one_before_are_well(cluster: Path) -> None:
     ran = tidegate("sync", cluster, "--sandbox", "-o", "json", SOPS_AGE_KEY_FILE=str(cluster / KEY))
 
     assert ran.returncode == 0, ran.stderr
@@ -44,7 +44,7 @@ def test_each_layer_starts_when_the_releases_of_the_one_before_are_healthy(clust
         assert max(ends[name] for name in releases) <= begins[layer]
 
 
-def test_flux_checks_dependencies_every_thirty_seconds_and_passes(
+def test_flux_asks_every_thirty_seconds_and_comes_to_the_same_end(
     wording: RecordedWording, cluster: Path
 ) -> None:
     ran = tidegate("simulate", cluster, SOPS_AGE_KEY_FILE=str(cluster / KEY))
