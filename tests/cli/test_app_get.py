@@ -1,4 +1,4 @@
-"""`app get` and `app resources`: a tree of all that an Application is made of, hooks among it."""
+"""`app get` and `app resources`: the objects of an Application as a tree, with its hooks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kept_sandbox import KeptSandbox
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
     application,
@@ -21,7 +22,7 @@ from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
 
 POLICY = "argocd.argoproj.io/hook-delete-policy"
-GOES: JsonObject = {POLICY: "HookSucceeded"}
+DELETED_ON_SUCCESS: JsonObject = {POLICY: "HookSucceeded"}
 DENIES: JsonObject = {
     "apiVersion": "argoproj.io/v1alpha1",
     "kind": "AppProject",
@@ -52,11 +53,11 @@ def hooked(root: Path, *hooks: JsonObject, project: JsonObject | None = None) ->
     return made
 
 
-def going(name: str, *, hook: str = "PreSync", generated: bool = False) -> JsonObject:
-    """A hook that is deleted as soon as it has done its work."""
+def self_deleting_hook(name: str, *, hook: str = "PreSync", generated: bool = False) -> JsonObject:
+    """A hook that is deleted when it has succeeded."""
     made = job(name, hook=hook)
     metadata = get_mapping(made, "metadata")
-    get_mapping(metadata, "annotations").update(GOES)
+    get_mapping(metadata, "annotations").update(DELETED_ON_SUCCESS)
     if generated:
         metadata["generateName"] = f"{metadata.pop('name')}-"
     return made
@@ -68,8 +69,8 @@ def resources(ran: Ran) -> list[JsonObject]:
     return result
 
 
-def test_hooks_and_what_objects_own_stand_in_their_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_hooks_and_owned_objects_are_listed_in_the_order_of_a_sync(
+    wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
     get = ("app", "get", "base", "-C", made.root)
@@ -86,7 +87,7 @@ def test_hooks_and_what_objects_own_stand_in_their_place(
         ("base-after", "PostSync", 0),
     ]
     assert [item.get("hookPhase") for item in before] == ["", None, None, ""]
-    assert before[0]["message"] == "it has not run"
+    wording(str(before[0]["message"]))
     assert [item.get("hookPhase") for item in after] == ["Succeeded", None, None, "Succeeded"]
     assert [item["kind"] for item in owned(after[1])] == ["ReplicaSet", "Pod"]
     assert [item["kind"] for item in owned(after[0])] == ["Pod"]
@@ -106,30 +107,37 @@ def test_hooks_and_what_objects_own_stand_in_their_place(
 
 def owned(item: JsonObject) -> list[JsonObject]:
     """What an object owns, and what that owns."""
-    mine: list[JsonObject] = item.get("owned", [])  # type: ignore[assignment]
-    return [each for child in mine for each in (child, *owned(child))]
+    children: list[JsonObject] = item.get("owned", [])  # type: ignore[assignment]
+    return [each for child in children for each in (child, *owned(child))]
 
 
 @pytest.mark.parametrize("served", [True, False])
 @pytest.mark.parametrize("generated", [True, False])
-def test_a_hook_that_was_deleted_is_known_to_have_run(
+def test_a_deleted_hook_is_listed_with_its_phase(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     served: bool,  # noqa: FBT001
     generated: bool,  # noqa: FBT001
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
-    ready, never = going("ready", generated=generated), going("never", hook="SyncFail")
+    ready, never = (
+        self_deleting_hook("ready", generated=generated),
+        self_deleting_hook("never", hook="SyncFail"),
+    )
     made = hooked(tmp_path / "platform", ready, never)
     assert cluster.sync(made.root).code == 0
 
-    (ran, _, failing) = resources(cluster.reach("app", "get", "red", "-o", "json", "-C", made.root))
+    (first, _, failing) = resources(
+        cluster.reach("app", "get", "red", "-o", "json", "-C", made.root)
+    )
 
-    assert (ran["hookType"], ran["hookPhase"]) == ("PreSync", "Succeeded")
+    assert (first["hookType"], first["hookPhase"]) == ("PreSync", "Succeeded")
     assert (failing["hookType"], failing["hookPhase"]) == ("SyncFail", "")
 
 
-def test_a_hook_that_failed_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_hook_is_listed_with_its_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["ready"])
     made = hooked(tmp_path / "platform", job("ready", hook="PreSync"))
     assert cluster.sync(made.root).code == 4
@@ -141,11 +149,11 @@ def test_a_hook_that_failed_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert other["status"] == "OutOfSync"
 
 
-def test_hooks_do_not_count_for_how_an_application_stands(
+def test_hooks_do_not_count_for_the_status_of_an_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
-    made = hooked(tmp_path / "platform", going("ready"), deployment("web"))
+    made = hooked(tmp_path / "platform", self_deleting_hook("ready"), deployment("web"))
     assert cluster.sync(made.root).code == 0
     made.put("red/all.yaml", job("ready", hook="PreSync"), deployment("web"), setting("web"))
 
@@ -154,7 +162,7 @@ def test_hooks_do_not_count_for_how_an_application_stands(
     assert "  Synced  Healthy  " in listed.stdout
 
 
-def test_the_head_says_what_the_windows_of_its_project_allow(
+def test_the_header_shows_the_sync_windows_of_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)

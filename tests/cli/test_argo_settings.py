@@ -1,4 +1,4 @@
-"""What a repository's `argocd-cm` says, from outside: it counts for the units of the repository."""
+"""The settings in `argocd-cm` of a repository apply to the units of the repository."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.kept_sandbox import KeptSandbox
 from tests.support.projects import Ran, written
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     OF_CHILDREN,
     Repository,
@@ -33,25 +34,30 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 RULE = "resource.customizations.health."
 
 
-def read_result(**keys: str) -> JsonObject:
+def settings_map(**keys: str) -> JsonObject:
     return argo_settings({**keys})
 
 
 def one_unit(root: Path, *objects: JsonObject, data: dict[str, str]) -> Repository:
     made = Repository(root)
     made.put("apps/web.yaml", application("web", "web"))
-    made.put("argocd/cm.yaml", read_result(**data))
+    made.put("argocd/cm.yaml", settings_map(**data))
     made.put("web/all.yaml", namespace("shop"), *objects)
     return made
 
 
-def events_of(ran: Ran) -> list[dict[str, Json]]:
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+def json_lines(output: str) -> list[dict[str, Json]]:
+    """The events of standard output, or the findings of standard error."""
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def findings(ran: Ran, code: str) -> list[dict[str, Json]]:
+    return [finding for finding in json_lines(ran.stderr) if finding["code"] == code]
 
 
 def begins(ran: Ran) -> dict[str, float]:
     """By step, the second in which it began to write."""
-    events = [event for event in events_of(ran) if "at" in event]
+    events = [event for event in json_lines(ran.stdout) if "at" in event]
     first = events[0]["at"]
     assert isinstance(first, int)
     result = {}
@@ -68,8 +74,8 @@ def simulated(repository: Repository, engine: str = "argocd") -> Ran:
     return tidegate("simulate", repository.root, "--engine", engine, "-o", "json")
 
 
-def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_well(
-    tmp_path: Path, pytestconfig: pytest.Config
+def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_healthy(
+    wording: RecordedWording, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     bare, ruled = three_levels(tmp_path / "bare"), three_levels(tmp_path / "ruled")
     ruled.put("argocd/cm.yaml", argo_settings(OF_CHILDREN))
@@ -94,8 +100,8 @@ def test_with_a_rule_for_applications_a_parent_waits_until_its_children_are_well
         ("blue/sync/1", "root/sync/2"),
     ):
         assert held[before] <= held[after], (before, after)
-    assert "scripts of the repository judge `argoproj.io/Application`" in with_rule.stderr
-    assert "a parent waits for its children" in with_rule.stderr
+    (rules,) = findings(with_rule, "argo.health-rules")
+    wording([str(rules["message"]), str(rules["why"])])
     assert "argo.health-rules" not in without.stderr
 
 
@@ -112,24 +118,24 @@ def test_a_script_of_the_repository_fails_a_wave_in_every_form(tmp_path: Path, f
     repository = one_unit(tmp_path, *objects, data=data)
     if form == "chart":
         repository.drop("argocd/cm.yaml")
-        the_chart(repository, {f"{RULE}ConfigMap": OF_SETTINGS})
+        put_argo_chart(repository, {f"{RULE}ConfigMap": OF_SETTINGS})
 
     failed = simulated(repository)
     repository.put("web/all.yaml", namespace("shop"), setting("first"), setting("second", wave=1))
-    mended = simulated(repository)
+    fixed = simulated(repository)
 
     assert failed.returncode == 4, failed.stderr
     assert "it leads nowhere" in failed.stdout
     assert "second" not in written(failed)
-    assert mended.returncode == 0, mended.stderr
-    assert {"first", "second"} <= written(mended)
+    assert fixed.returncode == 0, fixed.stderr
+    assert {"first", "second"} <= written(fixed)
 
 
 def _indented(text: str) -> str:
     return "".join(f"    {line}\n" for line in text.strip().splitlines())
 
 
-def the_chart(repository: Repository, data: dict[str, str]) -> None:
+def put_argo_chart(repository: Repository, data: dict[str, str]) -> None:
     """Argo CD by its chart, which lies in the repository."""
     values: Json = {"configs": {"cm": {**data}}}
     source: Json = {
@@ -155,49 +161,55 @@ def test_a_script_with_a_mistake_is_an_error_at_its_file(tmp_path: Path) -> None
     ran = tidegate("sync", repository.root, "--sandbox")
 
     assert ran.returncode == 3
-    assert "no health rule of the repository is used" in ran.stderr
+    assert "error[argo.health-rules]" in ran.stderr
     assert "argocd/cm.yaml" in ran.stderr
 
 
-def test_rules_that_somebody_hands_in_come_before_those_of_the_repository(tmp_path: Path) -> None:
+def test_rules_of_the_command_line_come_before_those_of_the_repository(tmp_path: Path) -> None:
     data = {f"{RULE}ConfigMap": OF_SETTINGS}
     repository = one_unit(
         tmp_path / "repo", setting("first", to="nowhere"), setting("second", wave=1), data=data
     )
-    mine = tmp_path / "mine.yaml"
-    mine.write_text(f"{RULE}ConfigMap: 'return {{status = \"Healthy\"}}'\n")
+    rules_file = tmp_path / "rules.yaml"
+    rules_file.write_text(f"{RULE}ConfigMap: 'return {{status = \"Healthy\"}}'\n")
 
-    ran = tidegate("simulate", repository.root, "--health-rules", mine)
+    ran = tidegate("simulate", repository.root, "--health-rules", rules_file)
 
     assert ran.returncode == 0, ran.stdout
 
 
-def test_kinds_that_argo_cd_leaves_alone_are_left_out_and_told(tmp_path: Path) -> None:
+def test_kinds_that_argo_cd_excludes_are_left_out_and_reported(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     exclusions = "- apiGroups: [apps]\n  kinds: [Deployment]\n"
     repository = one_unit(
         tmp_path, setting("web"), deployment("web"), data={"resource.exclusions": exclusions}
     )
 
-    ran = tidegate("sync", repository.root, "--sandbox")
+    ran = tidegate("sync", repository.root, "--sandbox", "-o", "json")
 
-    assert "are left out: 1 of `apps/Deployment`" in ran.stderr
-    assert "ConfigMap shop/web" in ran.stdout
-    assert "Deployment shop/web" not in ran.stdout
+    (excluded,) = findings(ran, "argo.excluded")
+    wording(str(excluded["message"]))
+    assert written(ran) == {"shop", "web"}
+    assert '"Deployment"' not in ran.stdout
 
 
-def test_where_some_kinds_are_included_no_others_are(tmp_path: Path) -> None:
+def test_where_some_kinds_are_included_no_others_are(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     inclusions = '- apiGroups: [""]\n  kinds: ["*"]\n'
     repository = one_unit(
         tmp_path, setting("web"), deployment("web"), data={"resource.inclusions": inclusions}
     )
 
-    ran = tidegate("sync", repository.root, "--sandbox")
+    ran = tidegate("sync", repository.root, "--sandbox", "-o", "json")
 
-    assert "are left out: 1 of `apps/Deployment`" in ran.stderr
-    assert "Deployment shop/web" not in ran.stdout
+    (excluded,) = findings(ran, "argo.excluded")
+    wording(str(excluded["message"]))
+    assert '"Deployment"' not in ran.stdout
 
 
-def test_objects_carry_the_label_by_which_argo_cd_is_told_to_know_them(tmp_path: Path) -> None:
+def test_objects_have_the_instance_label_of_the_settings(tmp_path: Path) -> None:
     data = {
         "application.resourceTrackingMethod": "annotation+label",
         "application.instanceLabelKey": "argocd.example/instance",
@@ -218,7 +230,7 @@ TRACKED = {"argocd.argoproj.io/tracking-id": "web:/ConfigMap:shop/web"}
 
 
 @METHODS
-def test_whose_an_object_is_says_the_mark_that_argo_cd_goes_by(
+def test_the_tracking_method_tells_which_unit_owns_an_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     data = {"application.resourceTrackingMethod": method}
@@ -227,21 +239,23 @@ def test_whose_an_object_is_says_the_mark_that_argo_cd_goes_by(
     get_mapping(theirs, "metadata")["labels"] = {INSTANCE: "other"}
     cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), theirs)
 
-    first = cluster.sync(repository.root)
+    first = cluster.sync(repository.root, "-o", "json")
 
-    told_of = "takes over ConfigMap shop/web" in first.stdout
+    adopted = [
+        event["name"] for event in json_lines(first.stdout) if event["event"] == "object.adopted"
+    ]
     web = get_mapping(cluster.all(CONFIG_MAP, "shop")["web"], "metadata")
     assert first.code == 0, first.stderr
-    assert told_of == (method == "label"), first.stdout
+    assert adopted == (["web"] if method == "label" else []), first.stdout
     assert get_mapping(web, "annotations") == ({} if method == "label" else TRACKED)
     assert get_mapping(web, "labels") == {INSTANCE: "other" if method == "annotation" else "web"}
-    again = cluster.sync(repository.root)
-    assert "takes over" not in again.stdout, "it is the unit's own by now"
+    again = cluster.sync(repository.root, "-o", "json")
+    assert '"object.adopted"' not in again.stdout, "the unit owns it now"
 
 
 @METHODS
 @pytest.mark.parametrize("mark", ["label", "annotation"])
-def test_what_says_that_it_is_of_another_by_now_is_not_pruned(
+def test_an_object_that_now_belongs_to_another_unit_is_not_pruned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, mark: str
 ) -> None:
     data = {"application.resourceTrackingMethod": method}
@@ -262,11 +276,13 @@ def test_what_says_that_it_is_of_another_by_now_is_not_pruned(
     assert ("old" in cluster.all(CONFIG_MAP, "shop")) is counts
 
 
-def test_what_a_unit_has_brought_that_left_git_is_known_by_its_label(
+def test_objects_of_a_unit_that_left_git_are_known_by_their_label(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = three_levels(tmp_path / "platform", finalizer=True)
-    repository.put("argocd/cm.yaml", read_result(**{"application.resourceTrackingMethod": "label"}))
+    repository.put(
+        "argocd/cm.yaml", settings_map(**{"application.resourceTrackingMethod": "label"})
+    )
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
     first = cluster.sync(repository.root)
     repository.drop("teams/red.yaml")
@@ -277,7 +293,7 @@ def test_what_a_unit_has_brought_that_left_git_is_known_by_its_label(
     assert {"red-late", "blue-early"} & {*cluster.all(CONFIG_MAP, "shop")} == {"blue-early"}
 
 
-def test_the_pause_between_waves_is_as_long_as_argo_cd_is_told(tmp_path: Path) -> None:
+def test_the_pause_between_waves_is_that_of_the_settings(tmp_path: Path) -> None:
     data = {"controller.sync.wave.delay.seconds": "9"}
     repository = one_unit(tmp_path, setting("web"), setting("late", wave=1), data=data)
 

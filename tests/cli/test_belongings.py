@@ -1,4 +1,4 @@
-"""What prune and delete leave alone because it is not theirs, from outside."""
+"""Prune and delete only delete the objects of their own unit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.support.builders import make_object
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.deletions import a_setting, bring
 from tests.support.kept_clusters import scenario_of
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import JsonObject
@@ -23,8 +24,8 @@ from tidegate.world.dispatcher import Dispatcher
 Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
 INSIDE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: place}\n"
-STRANGERS: list[JsonObject] = [
-    make_object("v1 ConfigMap", "nobodys", namespace="place"),
+FOREIGN_OBJECTS: list[JsonObject] = [
+    make_object("v1 ConfigMap", "unowned", namespace="place"),
     {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -37,8 +38,8 @@ STRANGERS: list[JsonObject] = [
 ]
 
 
-class Desert:
-    """Directories, and a simulated cluster in which some of them have been brought."""
+class Workspace:
+    """Directories, and a simulated cluster with the objects of some of them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -50,170 +51,184 @@ class Desert:
             (folder / f"{name}.yaml").write_text(text)
         return folder
 
-    def brought(self, *folders: Path, strangers: tuple[JsonObject, ...] = ()) -> None:
-        """Have units in the cluster, by their default names, and what strangers have put there."""
+    def create_cluster(self, *folders: Path, foreign: tuple[JsonObject, ...] = ()) -> None:
+        """Write a scenario whose cluster has these units and foreign objects."""
 
         async def make() -> JsonObject:
             world = build_sandbox(SimulationConfig())
             for folder in folders:
                 await bring(world, unit_for_path(str(folder), namespace="default"))
-            for body in strangers:
-                require_live(await ClusterClient(Dispatcher(world)).apply(body, manager="somebody"))
+            for body in foreign:
+                require_live(await ClusterClient(Dispatcher(world)).apply(body, manager="another"))
             return await scenario_of(world)
 
         (self._folder / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))
 
-    def run(self, verb: str, folder: Path, *words: str) -> Ran:
+    def run(self, verb: str, folder: Path, *args: str) -> Ran:
         scenario = ("--sandbox", "--scenario", str(self._folder / "scenario.yaml"))
-        return tidegate(verb, folder, *scenario, *words)
+        return tidegate(verb, folder, *scenario, *args)
 
 
 @pytest.fixture
-def desert(tmp_path: Path) -> Desert:
-    return Desert(tmp_path)
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
 
 
-def list_messages(ran: Ran, word: str) -> list[str]:
-    """The objects of which it was told so."""
+def names_by_event(ran: Ran, event_type: str) -> list[str]:
+    """The names of the objects that have an event of this type."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    return sorted(event["name"] for event in events if event["event"] == word)
+    return sorted(event["name"] for event in events if event["event"] == event_type)
 
 
-def test_an_empty_directory_is_not_taken_for_the_end_of_all_objects(desert: Desert) -> None:
-    shop = desert.directory("shop", one=a_setting("one"), two=a_setting("two"))
-    desert.brought(shop)
+def test_an_empty_directory_does_not_prune_all_objects(workspace: Workspace) -> None:
+    shop = workspace.directory("shop", one=a_setting("one"), two=a_setting("two"))
+    workspace.create_cluster(shop)
     for path in shop.iterdir():
         path.unlink()
 
-    refused = desert.run("sync", shop, "--prune", "-o", "json")
-    shown = desert.run("sync", shop, "--prune", "--dry-run")
-    agreed = desert.run("sync", shop, "--prune", "--allow-empty", "-o", "json")
+    refused = workspace.run("sync", shop, "--prune", "-o", "json")
+    shown = workspace.run("sync", shop, "--prune", "--dry-run")
+    agreed = workspace.run("sync", shop, "--prune", "--allow-empty", "-o", "json")
 
     assert (refused.returncode, refused.stdout) == (3, "")
-    assert "`default/shop` has no objects, and pruning would delete all" in refused.stderr
-    assert "`--allow-empty` goes on" in refused.stderr
+    error = json.loads(refused.stderr)
+    assert (error["code"], error["severity"]) == ("plan.empty", "error")
+    assert "`default/shop`" in error["message"]
+    assert "`--allow-empty`" in error["fix"]
     assert shown.returncode == 3
-    assert (agreed.returncode, list_messages(agreed, "object.pruned")) == (0, ["one", "two"])
+    assert (agreed.returncode, names_by_event(agreed, "object.pruned")) == (0, ["one", "two"])
 
 
-def test_without_prune_an_empty_directory_is_nothing_to_do(desert: Desert) -> None:
-    shop = desert.directory("shop", one=a_setting("one"))
-    desert.brought(shop)
+def test_without_prune_an_empty_directory_changes_nothing(workspace: Workspace) -> None:
+    shop = workspace.directory("shop", one=a_setting("one"))
+    workspace.create_cluster(shop)
     (shop / "one.yaml").unlink()
 
-    ran = desert.run("sync", shop, "-o", "json")
+    ran = workspace.run("sync", shop, "-o", "json")
 
-    assert (ran.returncode, list_messages(ran, "object.pruned")) == (0, [])
+    assert (ran.returncode, names_by_event(ran, "object.pruned")) == (0, [])
 
 
-def pruning(desert: Desert, shop: Path, *words: str) -> Ran:
+def pruning(workspace: Workspace, shop: Path, *args: str) -> Ran:
     """The namespace has left Git."""
     for name in ("place", "inside"):
         (shop / f"{name}.yaml").unlink()
-    return desert.run("sync", shop, "--prune", "-o", "json", *words)
+    return workspace.run("sync", shop, "--prune", "-o", "json", *args)
 
 
-def deleting(desert: Desert, shop: Path, *words: str) -> Ran:
-    return desert.run("delete", shop, "--yes", "-o", "json", *words)
+def deleting(workspace: Workspace, shop: Path, *args: str) -> Ran:
+    return workspace.run("delete", shop, "--yes", "-o", "json", *args)
 
 
-class Going(Protocol):
-    """How the namespace goes."""
+class Removal(Protocol):
+    """A way to remove the namespace."""
 
-    def __call__(self, desert: Desert, shop: Path, *words: str) -> Ran: ...
+    def __call__(self, workspace: Workspace, shop: Path, *args: str) -> Ran: ...
 
 
 @pytest.fixture
-def shop(desert: Desert) -> Path:
-    """A unit that brings a namespace, into which others have put something."""
-    shop = desert.directory("shop", place=PLACE, inside=INSIDE, rest=a_setting("rest"))
-    desert.brought(shop, strangers=tuple(STRANGERS))
+def shop(workspace: Workspace) -> Path:
+    """A unit with a namespace that has objects of others, too."""
+    shop = workspace.directory("shop", place=PLACE, inside=INSIDE, rest=a_setting("rest"))
+    workspace.create_cluster(shop, foreign=tuple(FOREIGN_OBJECTS))
     return shop
 
 
-@pytest.mark.parametrize("goes", [pruning, deleting])
-def test_a_namespace_does_not_take_the_objects_of_others_along(
-    desert: Desert, shop: Path, goes: Going
+@pytest.mark.parametrize("remove", [pruning, deleting])
+def test_a_namespace_with_objects_of_others_is_not_deleted(
+    workspace: Workspace, shop: Path, remove: Removal
 ) -> None:
-    ran = goes(desert, shop)
+    ran = remove(workspace, shop)
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     (refused,) = [event for event in events if event["event"] == "object.refused"]
     assert (ran.returncode, refused["name"], refused["reason"]) == (3, "place", "Contents")
-    assert "ConfigMap place/nobodys, ConfigMap place/theirs;" in refused["message"]
-    assert list_messages(ran, "object.pruned") == []
+    assert "ConfigMap place/theirs, ConfigMap place/unowned" in refused["message"]
+    assert refused["message"].count("ConfigMap ") == 2
+    assert names_by_event(ran, "object.pruned") == []
 
 
-@pytest.mark.parametrize("goes", [pruning, deleting])
-def test_with_leave_it_takes_them_along(desert: Desert, shop: Path, goes: Going) -> None:
-    ran = goes(desert, shop, "--yes-delete-contents")
+@pytest.mark.parametrize("remove", [pruning, deleting])
+def test_a_confirmed_namespace_is_deleted_with_the_objects_of_others(
+    workspace: Workspace, shop: Path, remove: Removal
+) -> None:
+    ran = remove(workspace, shop, "--yes-delete-contents")
 
     assert ran.returncode == 0, ran.stderr
-    assert {"inside", "place"} <= set(list_messages(ran, "object.pruned"))
+    assert {"inside", "place"} <= set(names_by_event(ran, "object.pruned"))
 
 
-def test_units_of_one_last_directory_do_not_delete_each_others_objects(desert: Desert) -> None:
-    web = desert.directory("web/overlays/prod", web=a_setting("web"))
-    api = desert.directory("api/overlays/prod", api=a_setting("api"))
-    desert.brought(web)
+def test_units_of_one_last_directory_do_not_delete_each_others_objects(
+    workspace: Workspace,
+) -> None:
+    web = workspace.directory("web/overlays/prod", web=a_setting("web"))
+    api = workspace.directory("api/overlays/prod", api=a_setting("api"))
+    workspace.create_cluster(web)
 
-    ran = desert.run("sync", api, "--prune", "-o", "json")
+    ran = workspace.run("sync", api, "--prune", "-o", "json")
 
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert list_messages(ran, "object.written") == ["api"]
-    assert list_messages(ran, "object.pruned") == []
+    assert names_by_event(ran, "object.written") == ["api"]
+    assert names_by_event(ran, "object.pruned") == []
 
 
-def test_what_another_unit_loses_is_told_before_the_first_write(desert: Desert) -> None:
-    web = desert.directory("web", one=a_setting("shared"))
-    api = desert.directory("api", one=a_setting("shared"), two=a_setting("own"))
-    desert.brought(web)
+def test_an_object_taken_from_another_unit_is_reported_before_the_first_write(
+    wording: RecordedWording, workspace: Workspace
+) -> None:
+    web = workspace.directory("web", one=a_setting("shared"))
+    api = workspace.directory("api", one=a_setting("shared"), two=a_setting("own"))
+    workspace.create_cluster(web)
 
-    ran, shown = desert.run("sync", api, "-o", "json"), desert.run("sync", api)
+    ran, shown = workspace.run("sync", api, "-o", "json"), workspace.run("sync", api)
 
-    words = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
-    assert (ran.returncode, list_messages(ran, "object.adopted")) == (0, ["shared"])
-    assert words.index("object.adopted") < words.index("object.written")
-    line = "takes over ConfigMap default/shared: it belongs to the unit `default/web`"
-    assert line in shown.stdout
+    types = [json.loads(line)["event"] for line in ran.stdout.splitlines()]
+    assert (ran.returncode, names_by_event(ran, "object.adopted")) == (0, ["shared"])
+    assert types.index("object.adopted") < types.index("object.written")
+    wording(line for line in shown.stdout.splitlines() if "default/web" in line)
 
 
-def test_what_goes_along_is_counted_and_named_by_a_dry_run(desert: Desert, shop: Path) -> None:
+def test_a_dry_run_names_the_objects_of_others_in_a_namespace(
+    wording: RecordedWording, workspace: Workspace, shop: Path
+) -> None:
     for name in ("place", "inside"):
         (shop / f"{name}.yaml").unlink()
 
-    ran = desert.run("sync", shop, "--prune", "--dry-run")
+    ran = workspace.run("sync", shop, "--prune", "--dry-run")
 
-    told_along = "takes 2 objects of others along: ConfigMap place/nobodys, ConfigMap place/theirs"
-    assert told_along in ran.stderr
+    assert "ConfigMap place/theirs, ConfigMap place/unowned" in ran.stderr
+    wording(ran.stderr)
 
 
-def test_a_name_that_another_directory_has_is_refused_unless_it_has_moved(desert: Desert) -> None:
-    shop = desert.directory("shop", one=a_setting("one"))
-    other = desert.directory("other", two=a_setting("two"))
-    desert.brought(shop)
+def test_the_unit_name_of_another_directory_is_refused_without_force_owner(
+    workspace: Workspace,
+) -> None:
+    shop = workspace.directory("shop", one=a_setting("one"))
+    other = workspace.directory("other", two=a_setting("two"))
+    workspace.create_cluster(shop)
 
-    refused = desert.run("sync", other, "--name", "shop", "--prune")
-    adopted = desert.run("sync", other, "--name", "shop", "--prune", "--force-owner", "-o", "json")
+    refused = workspace.run("sync", other, "--name", "shop", "--prune")
+    adopted = workspace.run(
+        "sync", other, "--name", "shop", "--prune", "--force-owner", "-o", "json"
+    )
 
     assert refused.returncode == 3
     assert "error[plan.name]" in refused.stderr
     assert adopted.returncode == 0, adopted.stderr
-    assert list_messages(adopted, "object.pruned") == ["one"]
+    assert names_by_event(adopted, "object.pruned") == ["one"]
 
 
 @pytest.mark.parametrize("leave", [(), ("--allow-empty",)])
 def test_a_source_that_cannot_be_read_prunes_nothing(
-    desert: Desert, leave: tuple[str, ...]
+    workspace: Workspace, leave: tuple[str, ...]
 ) -> None:
-    shop = desert.directory("shop", one=a_setting("one"), two=a_setting("two"))
-    desert.brought(shop)
+    shop = workspace.directory("shop", one=a_setting("one"), two=a_setting("two"))
+    workspace.create_cluster(shop)
     (shop / "one.yaml").unlink()
     (shop / "two.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two\n")
 
-    ran = desert.run("sync", shop, "--prune", "-o", "json", *leave)
+    ran = workspace.run("sync", shop, "--prune", "-o", "json", *leave)
 
     assert ran.returncode == 3
     (finding,) = [json.loads(line) for line in ran.stderr.splitlines()]
     assert (finding["code"], finding["severity"]) == ("documents.syntax", "error")
-    assert list_messages(ran, "object.pruned") == []
+    assert names_by_event(ran, "object.pruned") == []

@@ -75,7 +75,7 @@ class Place:
         self.seal(path, text, *SEALED_FIELDS)
 
     def put_open(self, path: str) -> None:
-        """A file whose content may be seen: where nobody finds it, nobody has looked."""
+        """A file whose content may be visible: it shows that the search finds contents."""
         text = OBJECT.format(kind="ConfigMap", name="open", field="data", text=self.visible)
         self.put(path, text)
 
@@ -120,7 +120,7 @@ async def test_no_run_leaves_a_canary_anywhere(place: Place) -> None:
     ]
 
     assert [(run.code, run.stderr) for run in runs] == [(0, "")] * 3
-    assert place.visible in runs[0].stdout, "what is no secret is seen"
+    assert place.visible in runs[0].stdout, "public content is visible"
     assert any(place.visible.encode() in text for _, text in contents(place.cache)), "and kept"
     assert len(place.canaries) == 10
     assert place.leaks(*runs) == []
@@ -131,7 +131,7 @@ async def test_files_were_opened_where_there_is_a_key(place: Place) -> None:
     place.key = AgeKey.generate()
     locked = await place.render("overlay", "plain", "--offline", "-o", "names")
 
-    assert opened.stdout != locked.stdout, "generated names are digests of what is inside"
+    assert opened.stdout != locked.stdout, "generated names have a digest of the content"
     assert "warning[render.sops.wrong-key]" in locked.stderr
     assert place.leaks(opened, locked) == []
 

@@ -1,4 +1,4 @@
-"""`tidegate config`, from outside: what a repository's file says, and what is wrong with it."""
+"""`tidegate config`: the values of `tidegate.yaml`, and its errors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_command import Ran, Tidegate
 from tidegate.documents import read_documents
 
@@ -42,25 +43,24 @@ def repo(tmp_path: Path) -> Path:
     return root
 
 
-async def refused(tidegate: Tidegate, repo: Path, text: str) -> list[str]:
-    """Each error's code, place and problem; every one has a hint."""
+async def config_errors(tidegate: Tidegate, repo: Path, text: str) -> list[dict[str, str]]:
+    """The errors of a file; every one has a hint."""
     (repo / "tidegate.yaml").write_text(text)
-    ran = await tidegate.run("config", cwd=repo)
+    ran = await tidegate.run("config", "-o", "json", cwd=repo)
     assert (ran.code, ran.stdout) == (3, "")
-    lines = ran.stderr.splitlines()
-    heads, places, hints = lines[::3], lines[1::3], lines[2::3]
-    assert all(hint.startswith("  hint: ") for hint in hints)
-    return [
-        f"{place.removeprefix('  at ')} {head}" for head, place in zip(heads, places, strict=True)
-    ]
+    errors = [json.loads(line) for line in ran.stderr.splitlines()]
+    assert all(error["fix"] for error in errors)
+    assert {error["severity"] for error in errors} == {"error"}
+    return errors
 
 
-async def test_without_a_file_all_is_as_by_default(tidegate: Tidegate, repo: Path) -> None:
+async def test_without_a_file_all_values_are_defaults(
+    wording: RecordedWording, tidegate: Tidegate, repo: Path
+) -> None:
     ran = await tidegate.run("config", cwd=repo)
 
     assert (ran.code, ran.stderr) == (0, "")
-    assert ran.lines[0] == "# there is no tidegate.yaml"
-    assert ran.lines[1:3] == ["clusters: {}      # default", "repositories: {}  # default"]
+    wording(ran.lines[:3])
     (document,) = read_documents(ran.stdout, "")
     mappings = ("clusters", "repositories", "settings", "lint")
     lists = ("charts", "entries", "ignore", "health")
@@ -75,7 +75,7 @@ async def test_an_empty_file_says_nothing(tidegate: Tidegate, repo: Path) -> Non
     assert ran.lines[:2] == ["# tidegate.yaml", "clusters: {}      # default"]
 
 
-async def test_the_text_says_the_same_again_and_names_each_line(
+async def test_the_output_is_a_valid_file_and_names_each_line(
     tidegate: Tidegate, repo: Path
 ) -> None:
     (repo / "tidegate.yaml").write_text(WHOLE)
@@ -129,12 +129,13 @@ async def test_the_nearest_file_counts_and_none_above_the_repository(
     (repo / "apps" / "tidegate.yaml").write_text("settings: {nearest: true}\n")
     nearest = await tidegate.run("config", "web", cwd=repo / "apps")
 
-    assert alone.lines[0] == "# there is no tidegate.yaml"
+    assert alone.lines[0] != "# tidegate.yaml"
+    assert "far: true" not in alone.stdout
     assert (above.lines[0], "near: true" in above.stdout) == ("# tidegate.yaml", True)
     assert (nearest.lines[0], "nearest: true" in nearest.stdout) == ("# tidegate.yaml", True)
 
 
-async def test_outside_git_only_the_very_directory_is_looked_at(
+async def test_outside_git_only_the_directory_itself_is_searched(
     tidegate: Tidegate, repo: Path
 ) -> None:
     (repo / ".git").rmdir()
@@ -143,80 +144,84 @@ async def test_outside_git_only_the_very_directory_is_looked_at(
     below = await tidegate.run("config", "apps", cwd=repo)
     here = await tidegate.run("config", cwd=repo)
 
-    assert below.lines[0] == "# there is no tidegate.yaml"
+    assert below.lines[0] != "# tidegate.yaml"
+    assert "a: b" not in below.stdout
     assert here.lines[0] == "# tidegate.yaml"
 
 
-async def test_every_mistake_is_told_at_once(tidegate: Tidegate, repo: Path) -> None:
-    result = await refused(
+async def test_every_mistake_is_reported_at_once(
+    wording: RecordedWording, tidegate: Tidegate, repo: Path
+) -> None:
+    errors = await config_errors(
         tidegate,
         repo,
-        "cluster: {}\nclusters: {prod: {ctx: a}}\nentries: apps\n"
+        "cluster: {}\nclusters: {prod: {ctx: a}}\nroots: apps\n"
         "charts: [{chart: redis, version: 17.5}]\nsettings: {a: 180}\n",
     )
 
-    assert [item.removeprefix("tidegate.yaml:").replace("error", "") for item in result] == [
-        "1:1 (cluster) [file.key]: a configuration has no key `cluster`",
-        "2:19 (clusters.prod.ctx) [file.key]: `prod` has no key `ctx`",
-        "3:1 (entries) [file.type]: `entries` must be a list, not text",
-        "4:10 (charts[0]) [file.missing]: an entry of `charts` needs `repository`",
-        "4:10 (charts[0]) [file.missing]: an entry of `charts` needs `path`",
-        "4:25 (charts[0].version) [file.type]: `version` must be text, not a number",
-        "5:12 (settings.a) [file.type]: `a` must be text or `true` or `false`, not a whole number",
+    assert [
+        (error["location"].removeprefix("tidegate.yaml:"), error["code"]) for error in errors
+    ] == [
+        ("1:1 (cluster)", "file.key"),
+        ("2:19 (clusters.prod.ctx)", "file.key"),
+        ("3:1 (roots)", "file.type"),
+        ("4:10 (charts[0])", "file.missing"),
+        ("4:10 (charts[0])", "file.missing"),
+        ("4:25 (charts[0].version)", "file.type"),
+        ("5:12 (settings.a)", "file.type"),
     ]
+    wording(error["message"] for error in errors)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("repositories: {'https://a/b': ../base}", "`../base` leads out of the repository"),
-        ("repositories: {'https://a/b': /base}", "`/base` is an absolute path"),
-        ("repositories: {'https://a/b': link}", "`link` leads out of the repository"),
-        ("repositories: {'https://a/b': nowhere}", "`nowhere` is not a directory"),
-        ("repositories: {base: vendor/base}", "`base` is not an address"),
-        ("roots: [../other]", "`../other` leads out of the repository"),
-        ("ignore: ['[a']", "`[a` is no pattern"),
-        ("ignore: ['']", "`` is no pattern"),
-        ("clusters: {a: {server: prod}}", "`prod` is not the address of a server"),
-        (
-            "clusters: {a: {server: 'https://a'}, b: {server: 'https://a/'}}",
-            "`https://a` is the server of `a` already",
-        ),
-        ("charts: [{path: vendor/base}]", "`vendor/base` is not a chart"),
-        ("charts: [{path: ../redis}]", "`../redis` leads out of the repository"),
-        ("charts: [{path: vendor/redis, version: soon}]", "`soon` is not a version"),
-        (
-            "charts: [{path: vendor/redis, version: 17.0.2}]",
-            "the chart at `vendor/redis` has version `17.0.1`",
-        ),
-    ],
-)
-async def test_what_cannot_be_is_told(
-    tidegate: Tidegate, repo: Path, text: str, problem: str
+INVALID_VALUES = {
+    "repository-above": "repositories: {'https://a/b': ../base}",
+    "repository-absolute": "repositories: {'https://a/b': /base}",
+    "repository-link": "repositories: {'https://a/b': link}",
+    "repository-missing": "repositories: {'https://a/b': nowhere}",
+    "repository-address": "repositories: {base: vendor/base}",
+    "root-above": "roots: [../other]",
+    "pattern": "ignore: ['[a']",
+    "pattern-empty": "ignore: ['']",
+    "server": "clusters: {a: {server: prod}}",
+    "server-twice": "clusters: {a: {server: 'https://a'}, b: {server: 'https://a/'}}",
+    "chart": "charts: [{path: vendor/base}]",
+    "chart-above": "charts: [{path: ../redis}]",
+    "version": "charts: [{path: vendor/redis, version: soon}]",
+    "version-other": "charts: [{path: vendor/redis, version: 17.0.2}]",
+}
+
+
+@pytest.mark.parametrize("text", INVALID_VALUES.values(), ids=INVALID_VALUES)
+async def test_an_invalid_value_is_reported(
+    wording: RecordedWording, tidegate: Tidegate, repo: Path, text: str
 ) -> None:
     (repo / "link").symlink_to("/")
 
-    (result,) = await refused(
+    (error,) = await config_errors(
         tidegate, repo, text.replace("{path", "{repository: 'https://a', chart: redis, path")
     )
 
-    assert result.endswith(f"error[file.value]: {problem}")
-    assert result.startswith("tidegate.yaml:1:")
+    assert error["code"] == "file.value"
+    assert error["location"].startswith("tidegate.yaml:1:")
+    wording(error["message"])
 
 
-async def test_a_password_is_refused_and_not_shown(tidegate: Tidegate, repo: Path) -> None:
+async def test_a_password_is_refused_and_not_shown(
+    wording: RecordedWording, tidegate: Tidegate, repo: Path
+) -> None:
     address = "'https://ann:s3cret@a/b'"
     text = f"repositories: {{{address}: nowhere}}\nclusters: {{a: {{server: {address}}}}}\n"
-    (repo / "tidegate.yaml").write_text(text)
 
+    errors = await config_errors(tidegate, repo, text)
     ran = await tidegate.run("config", cwd=repo)
 
-    assert (ran.code, ran.stderr.count("a password in it")) == (3, 2)
-    assert "`https://a/b` is written with a password in it" in ran.stderr
-    assert "s3cret" not in ran.stdout + ran.stderr
+    assert len(errors) == 2
+    wording(error["message"] for error in errors)
+    assert ran.code == 3
+    assert "s3cret" not in ran.stdout + ran.stderr + str(errors)
 
 
-async def test_paths_are_seen_from_the_file(tidegate: Tidegate, repo: Path) -> None:
+async def test_paths_are_relative_to_the_file(tidegate: Tidegate, repo: Path) -> None:
     text = "repositories: {'https://a/b': ../vendor/base}\nentries: [../vendor]\n"
     (repo / "apps" / "tidegate.yaml").write_text(text)
 
@@ -226,7 +231,7 @@ async def test_paths_are_seen_from_the_file(tidegate: Tidegate, repo: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["clusters: {prod: [\n", "a: b\n---\nc: d\n", "- a list\n", "\t"])
-async def test_what_is_no_such_file_is_told_with_its_line(
+async def test_an_invalid_file_is_reported_with_its_line(
     tidegate: Tidegate, repo: Path, text: str
 ) -> None:
     (repo / "tidegate.yaml").write_text(text)
@@ -238,7 +243,9 @@ async def test_what_is_no_such_file_is_told_with_its_line(
     assert "Traceback" not in ran.stderr
 
 
-async def test_a_file_that_cannot_be_read_is_told(tidegate: Tidegate, repo: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_reported(
+    wording: RecordedWording, tidegate: Tidegate, repo: Path
+) -> None:
     outside = repo.parent / "outside.yaml"
     outside.write_text("settings: {a: b}\n")
     (repo / "tidegate.yaml").symlink_to(outside)
@@ -250,12 +257,12 @@ async def test_a_file_that_cannot_be_read_is_told(tidegate: Tidegate, repo: Path
     misspelt = await tidegate.run("config", "vendor", cwd=repo)
 
     assert (out.code, directory.code, misspelt.code) == (3, 3, 3)
-    assert "this file cannot be read: it leads out" in out.stderr
-    assert "this file cannot be read: it is not a regular file" in directory.stderr
-    assert "  hint: call it `tidegate.yaml`" in misspelt.stderr
+    wording(out.stderr)
+    wording(directory.stderr)
+    wording(misspelt.stderr)
 
 
-async def test_a_path_that_is_not_there_is_a_mistake_in_the_command(tidegate: Tidegate) -> None:
+async def test_a_missing_path_is_a_usage_error(tidegate: Tidegate) -> None:
     ran = await tidegate.run("config", "nowhere")
 
     assert (ran.code, ran.stdout) == (2, "")
@@ -272,7 +279,7 @@ async def test_the_file_itself_is_no_manifest(tidegate: Tidegate, repo: Path) ->
     assert (ran.code, ran.lines) == (0, ["v1 ConfigMap web"]), ran.stderr
 
 
-def test_the_page_of_the_file_shows_what_the_example_says() -> None:
+def test_the_page_of_the_file_shows_the_example() -> None:
     root = Path(__file__).parents[2]
     page = (root / "docs" / "reference" / "tidegate-yaml.md").read_text()
     shown = page.partition("```yaml\n")[2].partition("```")[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_command import Tidegate
 
 
@@ -17,14 +18,14 @@ def tidegate(tmp_path: Path) -> Tidegate:
     return Tidegate(tmp_path / "home")
 
 
-def write_program(place: Path, name: str, says: str) -> None:
+def write_program(place: Path, name: str, script: str) -> None:
     place.mkdir(exist_ok=True)
-    (place / name).write_text(f"#!/bin/sh\n{says}\n")
+    (place / name).write_text(f"#!/bin/sh\n{script}\n")
     (place / name).chmod(0o755)
 
 
 async def test_it_names_everything_that_a_repository_may_need(
-    tidegate: Tidegate, tmp_path: Path
+    wording: RecordedWording, tidegate: Tidegate, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
     write_program(programs, "git", "echo 'git version 2.47.1.windows'")
@@ -32,6 +33,7 @@ async def test_it_names_everything_that_a_repository_may_need(
     write_program(programs, "sops", "exit 3")
 
     ran = await tidegate.run("doctor", PATH=str(programs))
+    in_json = await tidegate.run("doctor", "-o", "json", PATH=str(programs))
 
     by_name = {line.split()[0]: line for line in ran.lines}
     assert (ran.code, ran.stderr) == (0, "")
@@ -47,23 +49,21 @@ async def test_it_names_everything_that_a_repository_may_need(
             "jq",
         ),
     ]
-    assert "found    2.47.1.windows" in by_name["git"]
-    assert "found    9.2p1" in by_name["ssh"]
-    assert by_name["sops"].endswith(
-        f"files encrypted for PGP, cloud services or Vault: {programs}/sops"
-    )
-    assert "missing" in by_name["gpg"]
-    assert "install gnupg" in by_name["gpg"]
-    assert f"found    {version('gojsonnet')}" in by_name["gojsonnet"]
+    versions = {
+        item["name"]: (item["state"], item["version"]) for item in json.loads(in_json.stdout)
+    }
+    assert versions["git"] == ("found", "2.47.1.windows")
+    assert versions["ssh"] == ("found", "9.2p1")
+    assert versions["gojsonnet"] == ("found", version("gojsonnet"))
+    assert versions["gpg"] == ("missing", "")
+    wording(" ".join(by_name[name].split()) for name in ("git", "ssh", "sops", "gpg"))
 
 
 async def test_programs_can_read_it_and_see_which_kustomize_builds(tidegate: Tidegate) -> None:
     ran = await tidegate.run("doctor", "-o", "json", PATH="/nowhere")
 
-    findings = {load["name"]: load for load in json.loads(ran.stdout)}
-    unit_resource = Path(sysconfig.get_path("scripts")) / "kubectl"
-    assert findings["kustomize"]["detail"] == str(unit_resource), (
-        "the one that overlays are built with"
-    )
-    assert findings["kustomize"]["version"].startswith("5.")
-    assert findings["git"]["state"] == "missing"
+    programs = {item["name"]: item for item in json.loads(ran.stdout)}
+    kubectl = Path(sysconfig.get_path("scripts")) / "kubectl"
+    assert programs["kustomize"]["detail"] == str(kubectl), "overlays are built with it"
+    assert programs["kustomize"]["version"].startswith("5.")
+    assert programs["git"]["state"] == "missing"

@@ -1,4 +1,4 @@
-"""Every command that a document shows is run, and says what the document says."""
+"""Every command that a document shows is run, and prints what the document shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def name_of(example: object) -> str:
     return str(example.relative_to(ROOT)) if isinstance(example, Path) else str(example)
 
 
-def message_text(command: str, home: Path) -> str:
+def output_of(command: str, home: Path) -> str:
     """What a terminal would show."""
     arguments = shlex.split(command)[1:]
     known = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "HOME": str(home)}
@@ -27,10 +27,10 @@ def message_text(command: str, home: Path) -> str:
 
 
 @pytest.mark.parametrize(("page", "command"), ALONE, ids=name_of)
-def test_a_command_says_what_its_document_says(
+def test_a_command_prints_what_its_document_shows(
     page: Path, command: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    shown = message_text(command, tmp_path)
+    shown = output_of(command, tmp_path)
     if pytestconfig.getoption("--golden"):
         text = page.read_text()
         start = text.index(f"$ {command}\n") + len(command) + 3

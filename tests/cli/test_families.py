@@ -26,24 +26,39 @@ Ran = CompletedProcess[str]
 BEGINS = "step.applying"
 
 
-def moments(ran: Ran, result: str = BEGINS, engine: str = "") -> dict[str, float]:
-    """By step, the second in which something was told of it last."""
+def moments(ran: Ran, event_type: str = BEGINS, engine: str = "") -> dict[str, float]:
+    """By step, the second of its last event of this type."""
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    mine = [event for event in events if event.get("engine", "") == engine and "at" in event]
+    engine_events = [
+        event for event in events if event.get("engine", "") == engine and "at" in event
+    ]
     return {
         item["step"].rpartition("argocd/")[2].rpartition("flux-system/")[2]: (
-            round((item["at"] - mine[0]["at"]) / 1000, 1)
+            round((item["at"] - engine_events[0]["at"]) / 1000, 1)
         )
-        for item in mine
-        if item["event"] == result
+        for item in engine_events
+        if item["event"] == event_type
     }
 
 
-def simulated(repository: Repository, engine: str, *words: str) -> Ran:
-    return tidegate("simulate", repository.root, "--engine", engine, "-o", "json", *words)
+def json_lines(output: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in output.splitlines()]
 
 
-def test_three_levels_come_in_order_and_their_parents_wait_for_them(tmp_path: Path) -> None:
+def findings(ran: Ran, code: str) -> list[dict[str, str]]:
+    return [item for item in json_lines(ran.stderr) if item.get("code") == code]
+
+
+def written_names(ran: Ran) -> list[str]:
+    events = json_lines(ran.stdout)
+    return sorted(event["name"] for event in events if event["event"] == "object.written")
+
+
+def simulated(repository: Repository, engine: str, *args: str) -> Ran:
+    return tidegate("simulate", repository.root, "--engine", engine, "-o", "json", *args)
+
+
+def test_three_levels_are_rolled_out_in_order_and_parents_wait_for_them(tmp_path: Path) -> None:
     ran = tidegate("sync", three_levels(tmp_path).root, "--sandbox", "-o", "json")
 
     assert ran.returncode == 0, ran.stderr
@@ -70,12 +85,12 @@ def test_by_argo_cd_a_parent_goes_on_while_its_children_have_waves_of_their_own(
     begins = moments(ran, engine="argocd")
     root = [begins[f"root/sync/{wave}"] for wave in (-2, -1, 2)]
     assert root == [0.0, 2.0, 8.0], "two seconds for each wave, and one for each of children"
-    assert begins["base/presync/0"] == 4.0, "with the wave that brings it"
+    assert begins["base/presync/0"] == 4.0, "with the wave that creates it"
     assert begins["red/sync/0"] == 6.0, "with the next one, though `base` is not done"
-    assert begins["blue/sync/0"] == 8.0, "two seconds behind, in the waves of `teams`"
+    assert begins["blue/sync/0"] == 8.0, "two seconds later, in the waves of `teams`"
 
 
-def test_by_argo_cd_nobody_syncs_a_child_that_is_not_automated(tmp_path: Path) -> None:
+def test_by_argo_cd_a_child_that_is_not_automated_is_not_synced(tmp_path: Path) -> None:
     repository = three_levels(tmp_path)
     repository.put("teams/red.yaml", application("red", "red", sync={}))
     repository.put("clusters/main/teams.yaml", application("teams", "teams", into="argocd"))
@@ -83,10 +98,9 @@ def test_by_argo_cd_nobody_syncs_a_child_that_is_not_automated(tmp_path: Path) -
     by_argo = simulated(repository, "argocd")
     by_us = simulated(repository, "tidegate")
 
-    findings = [json.loads(line) for line in by_argo.stderr.splitlines()]
-    (manual,) = [finding for finding in findings if finding["code"] == "argo.manual"]
+    (manual,) = findings(by_argo, "argo.manual")
     assert manual["severity"] == "warning"
-    assert manual["message"] == "nobody syncs `Application/argocd/red`: it is left out"
+    assert "`Application/argocd/red`" in manual["message"]
     assert manual["location"].startswith("teams/red.yaml:1:1")
     assert not any(moment.startswith("red/") for moment in moments(by_argo, engine="argocd"))
     assert "red/sync/0" in moments(by_us, engine="tidegate")
@@ -107,7 +121,7 @@ def a_chain(root: Path) -> Repository:
     return made
 
 
-def test_by_flux_a_unit_looks_at_what_it_depends_on_every_thirty_seconds(tmp_path: Path) -> None:
+def test_by_flux_a_unit_checks_its_dependencies_every_thirty_seconds(tmp_path: Path) -> None:
     repository = a_chain(tmp_path)
 
     by_flux, by_us = simulated(repository, "native"), simulated(repository, "tidegate")
@@ -118,7 +132,7 @@ def test_by_flux_a_unit_looks_at_what_it_depends_on_every_thirty_seconds(tmp_pat
     assert [fast[name] for name in names] == [0.0, 0.0, 3.0]
 
 
-def test_a_suspended_unit_is_left_alone_with_what_it_brings_and_nobody_waits_for_it(
+def test_a_suspended_unit_is_not_applied_and_not_waited_for(
     tmp_path: Path,
 ) -> None:
     repository = a_chain(tmp_path)
@@ -128,14 +142,15 @@ def test_a_suspended_unit_is_left_alone_with_what_it_brings_and_nobody_waits_for
     ran = tidegate("sync", repository.root, "--sandbox", "-o", "json")
 
     assert ran.returncode == 0, ran.stderr
-    assert "nothing is done to `Kustomization/flux-system/data`" in ran.stderr
-    assert "`Kustomization/flux-system/web` does not wait for `Kustomization/flux-system/data`" in (
-        ran.stderr
-    )
+    (ignored,) = findings(ran, "units.suspended")
+    assert "`Kustomization/flux-system/data`" in ignored["message"]
+    (dependency,) = findings(ran, "units.dependency-suspended")
+    assert dependency["message"].startswith("`Kustomization/flux-system/web` ")
+    assert dependency["message"].endswith(" `Kustomization/flux-system/data`")
     assert set(moments(ran)) == {"ground/definitions", "web/rest"}
 
 
-def test_an_object_of_flux_without_any_namespace_is_refused_at_its_place(tmp_path: Path) -> None:
+def test_an_object_of_flux_without_a_namespace_is_refused_with_its_location(tmp_path: Path) -> None:
     repository = a_chain(tmp_path)
     repository.put("apps/web.yaml", kustomization("web", "./web", into="", after=("data",)))
 
@@ -143,13 +158,14 @@ def test_an_object_of_flux_without_any_namespace_is_refused_at_its_place(tmp_pat
     rest = tidegate("sync", repository.root, "--sandbox", "--skip-broken", "-o", "json")
 
     assert refused.returncode == 3
-    assert "ConfigMap `web` has no namespace, nor does its unit give it one" in refused.stderr
+    (error,) = [line for line in refused.stderr.splitlines() if "error[dialect.namespace]" in line]
+    assert "ConfigMap `web`" in error
     assert "at web/all.yaml:1:1" in refused.stderr
     assert rest.returncode == 4, rest.stderr
     assert set(moments(rest)) == {"ground/definitions", "data/rest"}
 
 
-def test_what_waits_for_a_unit_that_could_not_be_rendered_is_left_out_with_it(
+def test_units_that_wait_for_an_unrendered_unit_are_left_out(
     tmp_path: Path,
 ) -> None:
     repository = three_levels(tmp_path)
@@ -160,35 +176,42 @@ def test_what_waits_for_a_unit_that_could_not_be_rendered_is_left_out_with_it(
     rest = tidegate("sync", repository.root, "--sandbox", "--skip-broken", "-o", "json")
 
     assert refused.returncode == 3
-    assert "`Application/argocd/red` is not rendered" in refused.stderr
+    assert "error[render.kustomize.missing]: `Application/argocd/red` " in refused.stderr
     assert rest.returncode == 4, rest.stderr
     units = {moment.partition("/")[0] for moment in moments(rest)}
-    assert units == {"root", "base"}, "`blue` is behind `red`, and so is the end of `root`"
+    assert units == {"root", "base"}, "`blue` is after `red`, and so is the end of `root`"
     assert "root/sync/2" not in moments(rest)
 
 
-def test_a_namespace_comes_with_a_unit_that_creates_it_and_is_missed_where_none_does(
+def test_a_namespace_is_created_by_a_unit_with_the_option_or_else_missing(
     tmp_path: Path,
 ) -> None:
     repository = Repository(tmp_path)
     repository.put("root.yaml", application("root", "web", into="fresh"))
     repository.put("web/all.yaml", setting("web"))
-    missed = tidegate("sync", repository.root, "--sandbox", "--empty-cluster")
+    missed = tidegate("sync", repository.root, "--sandbox", "--empty-cluster", "-o", "json")
     assumed = tidegate("sync", repository.root, "--sandbox")
     options: Json = {"automated": {}, "syncOptions": ["CreateNamespace=true"]}
     repository.put("root.yaml", application("root", "web", into="fresh", sync=options))
 
-    made = tidegate("sync", repository.root, "--sandbox")
+    made = tidegate("sync", repository.root, "--sandbox", "-o", "json")
 
     assert missed.returncode == 3
-    assert "there is no namespace `fresh`, nor does the plan bring it" in missed.stderr
-    assert "missing: namespaces\n  fresh  for ConfigMap fresh/web\n" in missed.stderr
+    (error,) = findings(missed, "preflight.no-namespace")
+    assert error["message"].startswith("ConfigMap fresh/web: ")
+    (lack,) = [line for line in missed.stderr.splitlines() if "cluster.lacks" in line]
+    assert json.loads(lack) == {
+        "event": "cluster.lacks",
+        "lacking": "namespace",
+        "name": "fresh",
+        "neededBy": ["ConfigMap fresh/web"],
+    }
     assert (assumed.returncode, "  namespaces: [fresh]\n" in assumed.stderr) == (0, True)
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "2 written" in made.stdout
+    assert written_names(made) == ["fresh", "web"]
 
 
-def test_units_go_to_the_clusters_that_they_name(tmp_path: Path) -> None:
+def test_units_are_applied_to_their_destination_clusters(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
     sync: Json = {"automated": {}, "syncOptions": ["CreateNamespace=true"]}
     for name in ("east", "west"):
@@ -207,7 +230,7 @@ def test_units_go_to_the_clusters_that_they_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ("--namespace", "x"),
         ("--name", "x"),
@@ -216,36 +239,35 @@ def test_units_go_to_the_clusters_that_they_name(tmp_path: Path) -> None:
         ("--ignore-waves",),
     ],
 )
-def test_words_for_a_plain_unit_are_refused_where_units_say_it_themselves(
-    tmp_path: Path, words: tuple[str, ...]
+def test_options_for_a_plain_directory_are_refused_for_units(
+    tmp_path: Path, args: tuple[str, ...]
 ) -> None:
     repository = three_levels(tmp_path)
 
-    ran = tidegate("sync", repository.root, "--sandbox", *words)
+    ran = tidegate("sync", repository.root, "--sandbox", *args)
 
     assert ran.returncode == 2
-    assert ran.stderr.startswith(f"error[usage.plain]: `{words[0]}` is for a plain directory")
+    assert ran.stderr.startswith(f"error[usage.plain]: `{args[0]}` ")
     assert ran.stdout == ""
 
 
-def test_single_objects_of_units_that_prune_can_be_chosen(tmp_path: Path) -> None:
+def test_single_objects_of_units_can_be_selected(tmp_path: Path) -> None:
     repository = three_levels(tmp_path)
     chosen = ("--resource", ":Namespace:shop", "--resource", ":ConfigMap:end")
 
-    ran = tidegate("sync", repository.root, "--sandbox", *chosen)
+    ran = tidegate("sync", repository.root, "--sandbox", "-o", "json", *chosen)
     both = tidegate("sync", repository.root, "--sandbox", "--prune", *chosen)
 
     assert ran.returncode == 0, ran.stderr
-    assert "2 written" in ran.stdout
+    assert written_names(ran) == ["end", "shop"]
     assert both.returncode == 3
     assert both.stderr.startswith("error[plan.partial]")
 
 
-def test_a_unit_of_which_not_all_is_known_prunes_nothing_and_that_is_told(tmp_path: Path) -> None:
+def test_a_unit_that_is_not_fully_known_prunes_nothing_and_is_reported(tmp_path: Path) -> None:
     shape = Checkout.of("flux-bootstrapped", tmp_path)
 
     ran = tidegate("plan", shape.root, "--offline", "--prune")
 
-    assert "warning[units.unpruned]: nothing of `Kustomization/flux-system/apps` is pruned" in (
-        ran.stderr
-    )
+    (warning,) = [line for line in ran.stderr.splitlines() if "warning[units.unpruned]" in line]
+    assert "`Kustomization/flux-system/apps`" in warning

@@ -1,4 +1,4 @@
-"""What is wrong with a directory: every verb names the same, each fault once, where it stands."""
+"""Faults in a directory: every verb reports the same ones, each once with its location."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import config_map, tidegate, write_unit
 
 WORKLOADS = """\
@@ -84,7 +85,7 @@ metadata: {name: twin}
 kind: ConfigMap
 metadata: {name: nameless}
 """
-TEXT = {
+SCHEMA_FAULTS = {
     ("preflight.invalid", "network.yaml:7:5"),  # protocl
     ("preflight.invalid", "network.yaml:14:5"),  # 99999
     ("preflight.invalid", "network.yaml:18:12"),  # Shop_Settings
@@ -95,7 +96,7 @@ TEXT = {
     ("preflight.invalid", "workloads.yaml:28:3"),  # pin
     ("preflight.not-served", "workloads.yaml:30:1"),  # extensions/v1beta1
 }
-WORDS = {
+ANNOTATION_FAULTS = {
     ("dialect.wave", "annotated.yaml:6:5"),
     ("dialect.duplicate", "annotated.yaml:12:1"),
     ("dialect.incomplete", "annotated.yaml:16:1"),
@@ -104,20 +105,20 @@ VERBS = (("plan",), ("simulate",), ("sync", "--sandbox"))
 
 
 class Fault(NamedTuple):
-    """An error as it is told."""
+    """An error as it is printed."""
 
     code: str
-    place: str
-    sentence: str
+    location: str
+    message: str
 
 
-def told_faults(stderr: str) -> list[Fault]:
+def reported_faults(stderr: str) -> list[Fault]:
     result = re.findall(r"^error\[(.+?)\]: (.*)\n  at (\S+)", stderr, re.MULTILINE)
-    return [Fault(code, place, sentence) for code, sentence, place in result]
+    return [Fault(code, location, message) for code, message, location in result]
 
 
-def by_place(fault: Fault) -> tuple[str, int, int]:
-    name, line, column = fault.place.split(":")
+def by_location(fault: Fault) -> tuple[str, int, int]:
+    name, line, column = fault.location.split(":")
     return name, int(line), int(column)
 
 
@@ -126,43 +127,47 @@ def broken(tmp_path: Path) -> Path:
     return write_unit(tmp_path / "shop", workloads=WORKLOADS, network=NETWORK, annotated=ANNOTATED)
 
 
-def test_verbs_name_the_same_twelve_faults_in_the_order_of_their_places(broken: Path) -> None:
-    ran = [tidegate(*words, broken) for words in VERBS]
+def test_verbs_report_the_same_twelve_faults_in_the_order_of_their_locations(broken: Path) -> None:
+    ran = [tidegate(*args, broken) for args in VERBS]
 
-    messages = [told_faults(item.stderr) for item in ran]
+    messages = [reported_faults(item.stderr) for item in ran]
     assert [item.returncode for item in ran] == [3, 3, 3]
-    assert messages[0] == messages[1] == messages[2] == sorted(messages[0], key=by_place)
-    assert {(item.code, item.place) for item in messages[0]} == TEXT | WORDS
+    assert messages[0] == messages[1] == messages[2] == sorted(messages[0], key=by_location)
+    assert {(item.code, item.location) for item in messages[0]} == SCHEMA_FAULTS | ANNOTATION_FAULTS
     assert len(messages[0]) == 12
     assert not any("271828" in item.stdout + item.stderr for item in ran)
 
 
-def test_faults_of_the_text_alone_are_the_same_and_counted_in_objects(broken: Path) -> None:
+def test_schema_faults_are_the_same_and_counted_in_objects(
+    wording: RecordedWording, broken: Path
+) -> None:
     (broken / "annotated.yaml").unlink()
 
-    planned, simulated, synced = (tidegate(*words, broken) for words in VERBS)
+    planned, simulated, synced = (tidegate(*args, broken) for args in VERBS)
 
-    messages = [told_faults(item.stderr) for item in (planned, simulated, synced)]
-    assert messages[0] == messages[1] == messages[2] == sorted(messages[0], key=by_place)
-    assert {(item.code, item.place) for item in messages[0]} == TEXT
-    assert planned.stdout.endswith("\n7 to create\nthe cluster would refuse 7 objects\n")
-    assert "nothing was applied: the cluster would refuse 7 objects" in simulated.stdout
-    assert "nothing was written: the cluster would refuse 7 objects" in synced.stdout
+    messages = [reported_faults(item.stderr) for item in (planned, simulated, synced)]
+    assert messages[0] == messages[1] == messages[2] == sorted(messages[0], key=by_location)
+    assert {(item.code, item.location) for item in messages[0]} == SCHEMA_FAULTS
+    wording(planned.stdout.splitlines()[-2:])
+    wording(simulated.stdout.splitlines()[-1])
+    wording(line for line in synced.stdout.splitlines() if line.startswith("✗ "))
 
 
-def test_programs_read_the_same_faults_of_a_rollout(broken: Path) -> None:
+def test_json_output_has_the_same_faults_of_a_rollout(broken: Path) -> None:
     (broken / "annotated.yaml").unlink()
 
-    for words in (("simulate",), ("sync", "--sandbox")):
-        ran = tidegate(*words, broken, "-o", "json")
+    for args in (("simulate",), ("sync", "--sandbox")):
+        ran = tidegate(*args, broken, "-o", "json")
         events = [json.loads(line) for line in ran.stdout.splitlines()]
         refused = [event for event in events if event.get("event") == "object.refused"]
-        assert {item["location"] for item in refused} == {place for _, place in TEXT}, words
+        assert {item["location"] for item in refused} == {
+            location for _, location in SCHEMA_FAULTS
+        }, args
         (field,) = [item["field"] for item in refused if item["location"] == "workloads.yaml:28:3"]
         assert field == "stringData.pin"
 
 
-def test_what_is_merely_missing_is_no_fault_of_an_offline_plan(tmp_path: Path) -> None:
+def test_missing_objects_are_no_faults_of_an_offline_plan(tmp_path: Path) -> None:
     database = "apiVersion: kinda.rocks/v1\nkind: Database\nmetadata: {name: shop}\n"
     files = {"web": config_map(namespace="nowhere"), "database": database}
     unit = write_unit(tmp_path / "unit", **files)
@@ -173,7 +178,7 @@ def test_what_is_merely_missing_is_no_fault_of_an_offline_plan(tmp_path: Path) -
     assert "namespaces: [nowhere]" in simulated.stdout
 
 
-def test_an_api_version_that_is_gone_is_told_with_the_one_that_serves_the_kind(
+def test_a_removed_api_version_is_reported_with_the_served_one(
     tmp_path: Path,
 ) -> None:
     old = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n"
@@ -181,11 +186,13 @@ def test_an_api_version_that_is_gone_is_told_with_the_one_that_serves_the_kind(
     ran = tidegate("plan", write_unit(tmp_path / "unit", old=old))
 
     assert ran.returncode == 3
-    assert "does not serve `policy/v1beta1 PodDisruptionBudget`" in ran.stderr
-    assert "it serves `policy/v1 PodDisruptionBudget`" in ran.stderr
+    (fault,) = reported_faults(ran.stderr)
+    assert fault.code == "preflight.not-served"
+    assert "`policy/v1beta1 PodDisruptionBudget`" in fault.message
+    assert "`policy/v1 PodDisruptionBudget`" in fault.message
 
 
-def test_a_fault_in_a_template_is_told_at_its_line_there(tmp_path: Path) -> None:
+def test_a_fault_in_a_template_is_reported_with_its_line(tmp_path: Path) -> None:
     templates = tmp_path / "web" / "templates"
     templates.mkdir(parents=True)
     (templates.parent / "Chart.yaml").write_text("{apiVersion: v2, name: web, version: 0.1.0}\n")
@@ -196,5 +203,5 @@ def test_a_fault_in_a_template_is_told_at_its_line_there(tmp_path: Path) -> None
 
     ran = tidegate("plan", templates.parent, HOME=str(tmp_path))
 
-    (fault,) = told_faults(ran.stderr)
-    assert fault.place == "templates/service.yaml:8:5"
+    (fault,) = reported_faults(ran.stderr)
+    assert fault.location == "templates/service.yaml:8:5"

@@ -1,4 +1,4 @@
-"""Flux's units from outside: what is told of them, and what `tidegate.yaml` adds."""
+"""Units of Flux: their findings, and the additions of `tidegate.yaml`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.support.flux_repository import UNIT, Layers, Ran, begins
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import Repository, application, deployment, kustomization, setting
 from tests.support.tidegate_runs import tidegate
 from tidegate.model.k8s.objects import Json
@@ -18,8 +19,8 @@ health:
 """
 
 
-def sentences(ran: Ran, severity: str, code: str) -> list[str]:
-    """Of the findings of this code, as JSON tells them."""
+def messages(ran: Ran, severity: str, code: str) -> list[str]:
+    """The messages of the findings with this severity and code."""
     findings = [json.loads(line) for line in ran.stderr.splitlines()]
     return [
         finding["message"]
@@ -37,7 +38,7 @@ def two_layers(root: Path, **spec: Json) -> Layers:
     return layers
 
 
-def test_expressions_of_the_repository_gate_by_our_rules_and_not_by_fluxs(tmp_path: Path) -> None:
+def test_health_expressions_gate_for_tidegate_and_not_for_flux(tmp_path: Path) -> None:
     layers = two_layers(tmp_path, timeout="1m")
     (tmp_path / "tidegate.yaml").write_text(HEALTH.format(value="2"))
 
@@ -50,7 +51,7 @@ def test_expressions_of_the_repository_gate_by_our_rules_and_not_by_fluxs(tmp_pa
     assert good.returncode == 0, good.stderr
 
 
-def test_an_expression_of_the_repository_that_cannot_be_used_is_told_at_its_line(
+def test_an_invalid_health_expression_is_reported_with_its_line(
     tmp_path: Path,
 ) -> None:
     layers = two_layers(tmp_path)
@@ -63,7 +64,9 @@ def test_an_expression_of_the_repository_that_cannot_be_used_is_told_at_its_line
     assert "tidegate.yaml:2" in ran.stderr
 
 
-def test_what_asks_for_being_left_alone_is_named(tmp_path: Path) -> None:
+def test_an_object_with_ssa_ignore_is_not_written_and_reported(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     layers = two_layers(tmp_path)
     left = setting("left")
     metadata: Json = {"name": "left", "labels": {"kustomize.toolkit.fluxcd.io/ssa": "Ignore"}}
@@ -72,10 +75,11 @@ def test_what_asks_for_being_left_alone_is_named(tmp_path: Path) -> None:
     ran = layers.run("sync", "--sandbox")
 
     assert ran.returncode == 0, ran.stderr
-    assert "note: ConfigMap shop/left asks for being left alone: it is not written" in ran.stderr
+    assert "ConfigMap shop/left" in ran.stderr
+    wording(line for line in ran.stderr.splitlines() if "ConfigMap shop/left" in line)
 
 
-def test_a_check_that_names_an_old_version_is_looked_at_in_the_one_that_is_served(
+def test_a_health_check_with_an_old_version_uses_the_served_one(
     tmp_path: Path,
 ) -> None:
     check: Json = {
@@ -90,12 +94,13 @@ def test_a_check_that_names_an_old_version_is_looked_at_in_the_one_that_is_serve
     ran = layers.run("sync", "--sandbox", "-o", "json")
 
     assert ran.returncode == 0, ran.stderr
-    assert begins(ran)["b/rest"] > 0.0, "behind the Deployment, and not at once"
-    (sentence,) = sentences(ran, "warning", "flux.check")
-    assert "a health check names `apps/v1beta2` of Deployment, which is not served" in sentence
+    assert begins(ran)["b/rest"] > 0.0, "after the Deployment, and not at once"
+    (message,) = messages(ran, "warning", "flux.check")
+    assert "`apps/v1beta2`" in message
+    assert "Deployment" in message
 
 
-def test_a_child_that_is_listed_is_waited_for_by_its_own_rollout(tmp_path: Path) -> None:
+def test_a_child_in_the_health_checks_is_waited_for(tmp_path: Path) -> None:
     check: Json = {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1beta1",
         "kind": "Kustomization",
@@ -146,19 +151,24 @@ def test_a_kustomization_can_wait_for_an_application_and_the_reverse(tmp_path: P
     assert (first[base], first["b/rest"]) == (0.0, 3.0)
     assert (second["b/rest"], second[base]) == (0.0, 3.0)
     assert begins(by_their_own)["b/rest"] == 0.0
-    assert sentences(by_their_own, "note", "units.ignored-annotation")
+    assert messages(by_their_own, "note", "units.ignored-annotation")
 
 
-def test_what_an_annotation_names_must_be_a_unit_or_an_object(tmp_path: Path) -> None:
+def test_the_depends_on_annotation_must_name_a_unit_or_an_object(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     cases = {
-        "Deployment shop/db": "is neither a unit nor an object",
-        f"{UNIT}b": "depends on itself",
-        "Application/argocd/nobody": "which is not there",
+        "Deployment shop/db": "units.depends-on",
+        f"{UNIT}b": "units.depends-on",
+        "Application/argocd/nobody": "units.unknown",
     }
-    for number, (text, result) in enumerate(cases.items()):
+    for number, (text, code) in enumerate(cases.items()):
         ran = mixed(tmp_path / str(number), text).run("sync", "--sandbox", "--empty-cluster")
 
-        assert (ran.returncode, result in ran.stderr) == (3, True), (text, ran.stderr)
+        assert ran.returncode == 3
+        errors = [line for line in ran.stderr.splitlines() if f"error[{code}]: " in line]
+        assert len(errors) == 1, (text, ran.stderr)
+        wording(errors)
         assert "clusters/main/all.yaml:" in ran.stderr
         assert DEPENDS_ON in ran.stderr
 
@@ -173,7 +183,9 @@ def test_a_circle_across_dialects_is_refused(tmp_path: Path) -> None:
     assert f"{UNIT}b" in ran.stderr
 
 
-def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path: Path) -> None:
+def test_an_undeclared_source_of_the_operator_is_the_checkout(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     root = Repository(tmp_path)
     reference: Json = {"kind": "GitRepository", "name": "flux-system"}
     root.put("clusters/main/a.yaml", kustomization("a", "./a", sourceRef=reference, into="default"))
@@ -185,13 +197,13 @@ def test_a_source_of_the_operator_that_nobody_declares_is_the_checkout(tmp_path:
     ran = tidegate("sync", tmp_path, "--sandbox", "--empty-cluster", "--skip-broken", "-o", "json")
 
     assert "a/rest" in begins(ran)
-    (taken,) = sentences(ran, "note", "units.checkout")
-    assert taken.startswith(f"the source `flux-system` of `{UNIT}a` and 1 more is taken for this")
-    (refused,) = sentences(ran, "error", "source.path")
-    assert refused == f"`{UNIT}b` is not rendered: there is no `gone` here"
+    (taken,) = messages(ran, "note", "units.checkout")
+    wording(taken)
+    (refused,) = messages(ran, "error", "source.path")
+    wording(refused)
 
 
-def test_a_dependency_on_a_unit_of_another_kind_is_told_with_what_to_write(tmp_path: Path) -> None:
+def test_a_dependency_on_a_unit_of_another_kind_is_reported_with_a_hint(tmp_path: Path) -> None:
     layers = two_layers(tmp_path)
     release: dict[str, Json] = {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
@@ -214,5 +226,7 @@ def test_a_dependency_on_a_unit_of_another_kind_is_told_with_what_to_write(tmp_p
     ran = layers.run("sync", "--sandbox")
 
     assert ran.returncode == 3
-    assert f"`{UNIT}b` depends on `{UNIT}redis`, which is not there" in ran.stderr
-    assert "`tidegate.dev/depends-on: HelmRelease/flux-system/redis` waits for a unit" in ran.stderr
+    (error,) = [line for line in ran.stderr.splitlines() if "error[units.unknown]: " in line]
+    assert f"`{UNIT}b` " in error
+    assert f"`{UNIT}redis`" in error
+    assert "`tidegate.dev/depends-on: HelmRelease/flux-system/redis`" in ran.stderr

@@ -1,4 +1,4 @@
-"""What Flux's own controller said of three layers, we say of them on a simulated cluster, too.
+"""On a simulated cluster three layers get the conditions that kustomize-controller gave them.
 
 It was recorded beside it on a real API server: `make test-peers`.
 """
@@ -18,7 +18,7 @@ from tests.support.repositories import Repository
 from tests.support.sops_program import AgeKey
 
 
-def test_layers_say_of_themselves_what_kustomize_controller_said(
+def test_layers_have_the_conditions_of_kustomize_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, key = Repository(tmp_path / "platform"), AgeKey.generate()

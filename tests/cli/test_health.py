@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 
 ROOT = Path(__file__).parents[2]
@@ -56,13 +57,14 @@ def test_scripts_go_before_everything_else() -> None:
     }
 
 
-def test_fluxs_rules_are_kstatus_and_take_no_scripts() -> None:
+def test_fluxs_rules_are_kstatus_and_take_no_scripts(wording: RecordedWording) -> None:
     rules = {rule for _, rule in results_by_name(OBJECTS, "--rules", "kstatus").values()}
     both = run(OBJECTS, "--rules", "kstatus", "--health-rules", RULES)
 
     assert rules == {"kstatus"}
     assert both.returncode == 2
-    assert "only Argo CD has scripts" in both.stderr
+    assert "--health-rules" in both.stderr
+    wording(both.stderr.splitlines()[-1])
 
 
 def test_objects_come_from_standard_input_and_lists_are_their_items() -> None:
@@ -76,7 +78,7 @@ def test_objects_come_from_standard_input_and_lists_are_their_items() -> None:
     assert set(results_by_name("-", given=given)) == {"ConfigMap", "Namespace"}
 
 
-def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
+def test_an_object_that_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
     leaving = OBJECTS.read_text().replace(
         "  name: nightly\n", "  name: nightly\n  deletionTimestamp: 2026-01-01T00:00:00Z\n"
     )
@@ -86,15 +88,15 @@ def test_what_is_being_deleted_needs_no_script(tmp_path: Path) -> None:
     assert result["Backup"] == ("Progressing", "argo")
 
 
-def test_the_exit_code_tells_of_health_only_when_asked() -> None:
+def test_the_exit_code_depends_on_health_only_with_the_option() -> None:
     quiet, loud = run(OBJECTS), run(OBJECTS, "--exit-code")
-    well = run("-", "--exit-code", given=CERTIFICATE)
+    healthy = run("-", "--exit-code", given=CERTIFICATE)
 
-    assert (quiet.returncode, loud.returncode, well.returncode) == (0, 4, 0)
+    assert (quiet.returncode, loud.returncode, healthy.returncode) == (0, 4, 0)
     assert quiet.stdout == loud.stdout
 
 
-def test_a_script_that_breaks_is_a_verdict_and_no_end(tmp_path: Path) -> None:
+def test_a_script_error_is_a_health_status_and_no_error(tmp_path: Path) -> None:
     rules = written(tmp_path, "resource.customizations.health.example.com_Backup: return obj.a.b\n")
 
     shown = run(OBJECTS, "--health-rules", rules)
@@ -104,7 +106,7 @@ def test_a_script_that_breaks_is_a_verdict_and_no_end(tmp_path: Path) -> None:
     assert "<string>:1: attempt to index field 'a' (a nil value)" in shown.stdout
 
 
-def test_wrong_input_leaves_with_three_and_says_where(tmp_path: Path) -> None:
+def test_invalid_input_has_exit_code_three_and_a_location(tmp_path: Path) -> None:
     rules = written(tmp_path, "resource.customizations.heath.example.com_Backup: x\n")
 
     wrong = run(OBJECTS, "--health-rules", rules)
@@ -139,7 +141,7 @@ health:
     ("phase", "health"),
     [("Running", "Healthy"), ("Broken", "Degraded"), ("New", "Progressing"), ("", "Unknown")],
 )
-def test_expressions_of_the_repository_judge_kinds_of_its_own(
+def test_health_expressions_of_the_repository_are_used(
     tmp_path: Path, phase: str, health: str
 ) -> None:
     (tmp_path / "tidegate.yaml").write_text(EXPRESSIONS)

@@ -1,4 +1,4 @@
-"""The platform of `examples/homelab`: one root, Applications in waves, three sets behind them."""
+"""The platform of `examples/homelab`: one root, Applications in waves, then three sets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import ROOT, tidegate
 
 Events: TypeAlias = list[dict[str, object]]
@@ -53,9 +54,9 @@ def test_each_wave_begins_when_the_wave_before_is_well(events: Events) -> None:
 
 def spans_of(events: Events, names: set[str]) -> tuple[int, int]:
     """From the first object of these units that is written to the last gate that opens."""
-    own_items = [event for event in events if _name(event) in names]
-    writes = [int(str(item["at"])) for item in own_items if item["event"] == "object.written"]
-    gates = [int(str(item["at"])) for item in own_items if item["event"] == "step.passed"]
+    unit_events = [event for event in events if _name(event) in names]
+    writes = [int(str(item["at"])) for item in unit_events if item["event"] == "object.written"]
+    gates = [int(str(item["at"])) for item in unit_events if item["event"] == "step.passed"]
     return min(writes), max(gates)
 
 
@@ -72,25 +73,29 @@ def test_argo_cd_does_not_wait_for_what_a_set_generates() -> None:
     assert monitoring[0] < infrastructure[1]
 
 
-def test_without_the_two_secrets_the_cause_is_told() -> None:
-    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "--timeout", "20m")
+def test_without_the_two_secrets_the_cause_is_told(wording: RecordedWording) -> None:
+    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "--timeout", "20m", "-o", "json")
 
+    last = json.loads(ran.stdout.splitlines()[-1])
+    causes = [cause for failure in last["failures"] for cause in failure["why"]]
     assert ran.returncode != 0
-    assert "Secret 1passwordconnect/1password-credentials is not there" in ran.stdout + ran.stderr
+    assert last["event"] == "rollout.explained"
+    (cause,) = [item for item in causes if "Secret 1passwordconnect/1password-credentials " in item]
+    wording(cause)
 
 
-def test_nothing_is_left_for_lint_to_say() -> None:
+def test_lint_has_no_findings_of_rules() -> None:
     ran = tidegate("lint", HOMELAB, "--offline", "-o", "json")
 
     assert ran.returncode == 0
     assert "ORD" not in str([finding["code"] for finding in json.loads(ran.stdout)["findings"]])
 
 
-def test_units_that_are_named_keep_the_order_of_who_brings_them() -> None:
+def test_selected_units_keep_the_order_of_their_parents() -> None:
     names = ("jellyfin", "pvc-plumber", "cilium")
-    words = [word for name in names for word in ("--unit", name)]
+    args = [arg for name in names for arg in ("--unit", name)]
 
-    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "-o", "json", *words)
+    ran = tidegate("sync", HOMELAB, "--sandbox", "--offline", "-o", "json", *args)
 
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
     jellyfin, plumber, cilium = (spans_of(messages, {name}) for name in names)

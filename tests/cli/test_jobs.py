@@ -1,12 +1,14 @@
-"""`tidegate jobs`: which Job is meant."""
+"""`tidegate jobs`: list Jobs and hooks, and run one again."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.kept_sandbox import KeptSandbox
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
     git_repository,
@@ -15,6 +17,7 @@ from tests.support.repositories import (
     setting,
     three_levels,
 )
+from tests.support.tidegate_command import Ran
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
 from tests.support.typed import type_in
 from tidegate.documents.dump import to_yaml
@@ -23,21 +26,19 @@ from tidegate.model.k8s.objects import JsonObject, Kind
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("migrat", "did you mean `migrate`?"),
-        ("shop", "there is no Job and no hook `shop` here"),
-    ],
+    ("name", "closest"),
+    [("migrat", "`migrate`"), ("shop", "")],
 )
-def test_a_name_that_no_job_has(name: str, told: str) -> None:
+def test_an_unknown_name_is_a_usage_error(name: str, closest: str) -> None:
     ran = type_in("jobs", "rerun", name, "-C", FIRST, "--sandbox")
 
     assert (ran.code, ran.stdout) == (2, "")
     assert "error[usage.job]" in ran.stderr
-    assert told in ran.stderr
+    assert (closest or f"`{name}`") in ran.stderr
+    assert ("`migrate`" in ran.stderr) is bool(closest)
 
 
-def test_a_name_that_several_have_is_asked_about(tmp_path: Path) -> None:
+def test_an_ambiguous_name_is_a_usage_error(tmp_path: Path) -> None:
     item, other = job("load"), job("load")
     other["metadata"]["namespace"] = "kube-system"  # type: ignore[index,call-overload]
     unit = write_unit(tmp_path / "unit", one=to_yaml(item), other=to_yaml(other))
@@ -46,31 +47,31 @@ def test_a_name_that_several_have_is_asked_about(tmp_path: Path) -> None:
     exact = type_in("jobs", "rerun", "kube-system/load", "-C", unit, "--sandbox")
 
     assert both.code == 2
-    assert "several are called `load`: Job default/load" in both.stderr
+    assert "error[usage.job]" in both.stderr
+    assert "`load`" in both.stderr
+    assert "Job default/load" in both.stderr
+    assert "Job kube-system/load" in both.stderr
     assert exact.code == 0, exact.stderr
     assert "Job kube-system/load" in exact.stdout
     assert "Job default/load" not in exact.stdout
 
 
-def test_where_there_are_none_it_is_said(tmp_path: Path) -> None:
+def test_a_list_without_jobs_says_so(wording: RecordedWording, tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", one=to_yaml(setting("one")))
 
-    assert (
-        "there are no Jobs and no hooks here"
-        in type_in("jobs", "list", "-C", unit, "--sandbox").lines
-    )
+    wording(type_in("jobs", "list", "-C", unit, "--sandbox").lines[-1])
 
 
-def test_where_nobody_can_be_asked_nothing_is_run(tmp_path: Path) -> None:
+def test_without_a_terminal_nothing_is_run(tmp_path: Path) -> None:
     login = kubeconfig(tmp_path, "https://127.0.0.1:1")
 
     ran = tidegate("jobs", "rerun", "migrate", "-C", FIRST, "--kubeconfig", login)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "add --yes to go on without being asked" in ran.stderr
+    assert "--yes" in ran.stderr
 
 
-def test_what_waits_for_it_in_other_units_is_run_again_in_order(
+def test_jobs_of_units_that_depend_on_it_run_again_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "platform")
@@ -87,23 +88,23 @@ def test_what_waits_for_it_in_other_units_is_run_again_in_order(
         made.put(f"{name}/all.yaml", job(f"{name}-job"), setting(f"{name}-setting"))
     assert cluster.sync(made.root).code == 0
     before = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
-    words = ("jobs", "rerun", "data-job", "-C", made.root, "--sandbox")
+    args = ("jobs", "rerun", "data-job", "-C", made.root, "--sandbox")
 
-    ran = cluster.run(*words)
+    ran = cluster.run(*args)
     after = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
-    alone = cluster.run(*words, "--unit", "Kustomization/flux-system/data")
+    alone = cluster.run(*args, "--unit", "Kustomization/flux-system/data")
     last = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
-    again = cluster.sync(made.root)
+    again = cluster.sync(made.root, "-o", "json")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert {name for name in before if before[name] != after[name]} == {"data-job", "web-job"}
     assert ran.stdout.index("Job default/data-job") < ran.stdout.index("Job default/web-job")
     assert alone.code == 0, alone.stdout + alone.stderr
     assert {name for name in after if after[name] != last[name]} == {"data-job"}
-    assert "nothing changed" in again.stdout, "all units are as much done as they were"
+    assert_nothing_changed(again)
 
 
-def test_later_waves_of_a_parent_follow_a_hook_of_what_it_brings(
+def test_later_waves_of_a_parent_run_after_a_hook_of_its_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = three_levels(tmp_path / "platform")
@@ -111,20 +112,30 @@ def test_later_waves_of_a_parent_follow_a_hook_of_what_it_brings(
 
     assert cluster.sync(made.root).code == 0
     before = runs(cluster, "shop")
-    ran = cluster.run("jobs", "rerun", "base-prepare", "-C", made.root, "--sandbox")
+    ran = cluster.run("jobs", "rerun", "base-prepare", "-C", made.root, "--sandbox", "-o", "json")
     after = runs(cluster, "shop")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert {*before} == {*after} == {"base-prepare", "base-after"}
     renewed = [get_text(after[item], "metadata", "uid") not in str(before[item]) for item in before]
     assert all(renewed)
-    passed = [line[11:26].strip() for line in ran.stdout.splitlines() if " passed in " in line]
-    assert passed[3:] == [
-        *("base PostSync", "root wave 1", "teams wave 0", "red wave 0", "red wave 1"),
-        *("teams wave 1", "blue wave 0", "blue wave 1", "root wave 2", "rollout"),
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    passed = [event["step"] for event in events if event["event"] == "step.passed"]
+    assert [step.removeprefix("Application/argocd/") for step in passed][3:] == [
+        *("base/postsync/0", "root/sync/1", "teams/sync/0", "red/sync/0", "red/sync/1"),
+        *("teams/sync/1", "blue/sync/0", "blue/sync/1", "root/sync/2"),
     ]
-    assert "Namespace shop" not in ran.stdout, "it comes before"
-    assert "nothing changed" in cluster.sync(made.root).stdout
+    assert events[-1]["event"] == "rollout.finished"
+    assert not any(event.get("kind") == "Namespace" for event in events), "it comes before"
+    assert_nothing_changed(cluster.sync(made.root, "-o", "json"))
+
+
+def assert_nothing_changed(ran: Ran) -> None:
+    """A rollout without any write."""
+    types = {json.loads(line)["event"] for line in ran.stdout.splitlines()}
+    assert ran.code == 0, ran.stderr
+    assert "rollout.finished" in types
+    assert types.isdisjoint({"object.written", "object.pruned", "hook.finished"})
 
 
 def runs(cluster: KeptSandbox, home: str = "default") -> dict[str, JsonObject]:

@@ -1,4 +1,4 @@
-"""`tidegate journal`, from outside: what is shown of what a cluster remembers."""
+"""`tidegate journal`: the journal of a unit in a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.secret_server import SecretServer, secret_server
 from tests.support.sessions import a_session
 from tests.support.tidegate_runs import tidegate
@@ -25,7 +26,7 @@ from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.workspace.request import unit_for_path
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
-CHOSEN = unit_for_path(str(FIRST), namespace="default")
+UNIT = unit_for_path(str(FIRST), namespace="default")
 
 
 def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -34,40 +35,43 @@ def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedP
     return tidegate(*command)
 
 
-async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
-    """The Secrets of a rollout that had so long; by name."""
+async def secrets_of_rollout(within: Ms | None = None) -> dict[str, bytes]:
+    """The Secrets of a rollout that was stopped after a time, by name."""
     world = build_sandbox(SimulationConfig())
     session = a_session(world)
-    plan = (await make_plan([await make_unit_tree(CHOSEN, session)], session)).plan
+    plan = (await make_plan([await make_unit_tree(UNIT, session)], session)).plan
     driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
-    secrets = (await read_journal(plan_unit(CHOSEN), session.world)).secrets
+    secrets = (await read_journal(plan_unit(UNIT), session.world)).secrets
     return {live.ref.name: live.body for live in await get_objects(session.world, secrets)}
 
 
 @pytest.fixture(scope="module")
 def finished() -> dict[str, bytes]:
-    return asyncio.run(remembered_after())
+    return asyncio.run(secrets_of_rollout())
 
 
 @pytest.fixture(scope="module")
 def stopped() -> dict[str, bytes]:
-    return asyncio.run(remembered_after(Ms(90 * SECOND)))
+    return asyncio.run(secrets_of_rollout(Ms(90 * SECOND)))
 
 
 def test_a_finished_unit_is_shown_with_all_its_gates(
-    finished: dict[str, bytes], tmp_path: Path
+    wording: RecordedWording, finished: dict[str, bytes], tmp_path: Path
 ) -> None:
     with secret_server(TIDEGATE_NAMESPACE, finished) as server:
         ran = run(server, tmp_path)
+        document = json.loads(run(server, tmp_path, "-o", "json").stdout)
 
     head, _, objects = ran.stdout.partition("\n\n")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert [line.split()[0] for line in head.splitlines()] == ["unit", "plan", "begun", "done"]
-    assert head.startswith("unit   default/first\n")
-    assert head.endswith("done   yes")
-    assert len(objects.splitlines()) == 11
-    assert {line.split()[-1] for line in objects.splitlines()[1:]} == {"opened"}
+    assert (document["unit"], document["found"], document["done"]) == ("default/first", True, True)
+    assert [item["opened"] for item in document["objects"]] == [True] * 10
+    unit, plan, begun, done = head.splitlines()
+    columns, *rows = objects.splitlines()
+    assert len(rows) == 10
+    assert len({row.split()[-1] for row in rows}) == 1
+    wording([unit, plan.split()[0], begun.split()[0], done, columns, rows[0]])
 
 
 def test_a_stopped_unit_is_shown_with_the_gates_that_opened(
@@ -95,12 +99,13 @@ def test_only_secrets_are_read(finished: dict[str, bytes], tmp_path: Path) -> No
     )
 
 
-def test_where_nothing_is_remembered_it_says_so(tmp_path: Path) -> None:
+def test_an_empty_journal_is_reported(wording: RecordedWording, tmp_path: Path) -> None:
     with secret_server(TIDEGATE_NAMESPACE, {}) as server:
         ran = run(server, tmp_path)
         document = json.loads(run(server, tmp_path, "-o", "json").stdout)
 
-    assert (ran.returncode, ran.stdout) == (0, "nothing is remembered of default/first\n")
+    assert ran.returncode == 0
+    wording(ran.stdout)
     assert (document["found"], document["objects"]) == (False, [])
 
 
@@ -108,6 +113,7 @@ def test_a_unit_is_found_by_its_name_and_namespace(
     finished: dict[str, bytes], tmp_path: Path
 ) -> None:
     with secret_server(TIDEGATE_NAMESPACE, finished) as server:
-        ran = run(server, tmp_path, "--name", "second", "--namespace", "web")
+        options = ("--name", "second", "--namespace", "web", "-o", "json")
+        document = json.loads(run(server, tmp_path, *options).stdout)
 
-    assert ran.stdout == "nothing is remembered of web/second\n"
+    assert (document["unit"], document["found"]) == ("web/second", False)

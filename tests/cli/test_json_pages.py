@@ -72,7 +72,7 @@ def test_every_key_that_a_program_reads_is_on_the_page(
     check(title, ran.stdout)
 
 
-async def test_so_is_every_key_of_what_lives(tmp_path: Path) -> None:
+async def test_every_key_of_a_live_status_is_on_the_page(tmp_path: Path) -> None:
     async with served_cluster(tmp_path) as cluster:
         shown = await cluster.run("status", ROOT / "examples" / "first", "-o", "json")
 
@@ -92,7 +92,7 @@ def test_a_learned_profile_is_the_same_in_both_forms(tmp_path: Path) -> None:
     assert typed(ROOT, dict(os.environ), again).code == 0
 
 
-def test_what_cannot_be_rendered_is_told_to_programs(tmp_path: Path) -> None:
+def test_render_errors_are_json(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text("apiVersion: v1\nkind: [\nmetadata:\n")
     (tmp_path / "none").mkdir()
     for place, code in (("web.yaml", 3), ("none", 0)):

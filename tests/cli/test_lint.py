@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
 
 BROKEN = ROOT / "examples" / "broken"
@@ -26,19 +27,21 @@ def codes(stdout: str) -> list[str]:
     return [finding["code"] for finding in json.loads(stdout)["findings"]]
 
 
-def test_a_deadlock_is_told_at_its_line_with_a_caret_and_what_happens(late: Path) -> None:
+def test_a_deadlock_is_reported_at_its_line_with_its_consequence(
+    wording: RecordedWording, late: Path
+) -> None:
     ran = tidegate_in(late, "lint")
 
     assert (ran.returncode, ran.stderr) == (3, "")
     lines = ran.stdout.splitlines()
-    assert lines[0].startswith("error[ORD006]: deadlock: Deployment `shop/web` in wave 1 waits for")
+    assert lines[0].startswith("error[ORD006]: ")
     assert lines[1].startswith("  at shop/web.yaml:15:11 ")
     assert lines[5].strip(" |") == "^" * len("configMapRef: {name: settings}")
-    assert "  what happens under argocd:" in lines
     assert "\033" not in ran.stdout
+    wording(ran.stdout)
 
 
-def test_what_does_not_bite_under_other_rules_is_not_told(late: Path) -> None:
+def test_a_finding_of_argo_cd_is_not_reported_for_flux(late: Path) -> None:
     """Flux knows no waves: all of it is applied at once, and recovers."""
     ran = tidegate_in(late, "lint", "--engine", "flux", "-o", "json")
 
@@ -46,7 +49,9 @@ def test_what_does_not_bite_under_other_rules_is_not_told(late: Path) -> None:
     assert CODE not in codes(ran.stdout)
 
 
-def test_a_baseline_makes_an_old_repository_green_until_something_new_comes(late: Path) -> None:
+def test_a_baseline_hides_known_findings_and_not_new_ones(
+    wording: RecordedWording, late: Path
+) -> None:
     written = tidegate_in(late, "lint", "--baseline", "known.json", "--update-baseline")
     again = tidegate_in(late, "lint", "--baseline", "known.json")
     web = late / "shop" / "web.yaml"
@@ -57,7 +62,7 @@ def test_a_baseline_makes_an_old_repository_green_until_something_new_comes(late
     grown = tidegate_in(late, "lint", "--baseline", "known.json", "-o", "json")
 
     assert (written.returncode, again.returncode, moved.returncode) == (0, 0, 0)
-    assert "known from the baseline" in again.stdout.splitlines()[-1]
+    wording(again.stdout.splitlines()[-1])
     assert grown.returncode == 3
     assert [
         finding["file"]
@@ -66,13 +71,13 @@ def test_a_baseline_makes_an_old_repository_green_until_something_new_comes(late
     ] == ["shop/other.yaml"]
 
 
-def test_a_baseline_that_is_none_is_an_error(late: Path) -> None:
+def test_an_invalid_baseline_is_an_error(late: Path) -> None:
     (late / "known.json").write_text("[]")
 
     ran = tidegate_in(late, "lint", "--baseline", "known.json")
 
     assert ran.returncode == 3
-    assert ran.stderr.startswith("error[file.baseline]: this is no baseline")
+    assert ran.stderr.startswith("error[file.baseline]: ")
 
 
 def ignored(late: Path, text: str) -> None:
@@ -82,13 +87,15 @@ def ignored(late: Path, text: str) -> None:
     web.write_text(web.read_text().replace(wave, wave[:-1] + f', tidegate.dev/ignore: "{text}"}}'))
 
 
-def test_an_object_can_ask_to_be_spared_with_a_reason(late: Path) -> None:
+def test_an_annotation_with_a_reason_ignores_a_finding(
+    wording: RecordedWording, late: Path
+) -> None:
     ignored(late, f"{CODE}: it is made by hand")
 
     ran = tidegate_in(late, "lint", "--severity", "warning")
 
     assert ran.returncode == 0, ran.stdout
-    assert ran.stdout.splitlines()[-1].endswith("1 ignored with a reason")
+    wording(ran.stdout.splitlines()[-1])
 
 
 def test_without_a_reason_nothing_is_ignored(late: Path) -> None:
@@ -100,7 +107,7 @@ def test_without_a_reason_nothing_is_ignored(late: Path) -> None:
     assert {CODE, "lint.reason"} <= set(codes(ran.stdout))
 
 
-def test_the_configuration_ignores_paths_and_says_how_bad_a_rule_is(late: Path) -> None:
+def test_the_configuration_ignores_paths_and_sets_severities(late: Path) -> None:
     (late / "tidegate.yaml").write_text(
         f"lint:\n  ignore: [{{rule: {CODE}, paths: [shop/], reason: known}}]\n"
         "  severity: {units.home: error}\n"
@@ -122,11 +129,12 @@ def test_an_ignore_of_the_configuration_needs_a_reason(late: Path) -> None:
     ran = tidegate_in(late, "lint")
 
     assert ran.returncode == 3
-    assert "this says no reason" in ran.stderr
+    assert "error[file.value]: " in ran.stderr
+    assert "(lint.ignore[0].reason)" in ran.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("args", "expected"),
     [
         (["--select", "ORD"], {CODE}),
         (["--select", "ORD006,units."], {CODE, "units.repository-assumed"}),
@@ -135,21 +143,21 @@ def test_an_ignore_of_the_configuration_needs_a_reason(late: Path) -> None:
         (["--severity", "ORD006=note", "--severity", "warning"], set()),
     ],
 )
-def test_somebody_chooses_what_is_told(late: Path, words: list[str], told: set[str]) -> None:
-    ran = tidegate_in(late, "lint", *words, "-o", "json")
+def test_options_select_findings(late: Path, args: list[str], expected: set[str]) -> None:
+    ran = tidegate_in(late, "lint", *args, "-o", "json")
 
-    assert set(codes(ran.stdout)) == told
-    assert ran.returncode == (3 if CODE in told else 0)
+    assert set(codes(ran.stdout)) == expected
+    assert ran.returncode == (3 if CODE in expected else 0)
 
 
-def test_a_severity_that_there_is_not_is_refused() -> None:
+def test_an_unknown_severity_is_refused() -> None:
     ran = tidegate("lint", LATE, "--severity", "terrible")
 
     assert ran.returncode == 2
-    assert "there is no severity `terrible`" in ran.stderr
+    assert "`terrible`" in ran.stderr
 
 
-def test_a_baseline_is_updated_only_where_one_is_named() -> None:
+def test_update_baseline_needs_a_file() -> None:
     ran = tidegate("lint", LATE, "--update-baseline")
 
     assert ran.returncode == 2
@@ -168,7 +176,9 @@ def test_lines_of_a_secret_are_never_shown(tmp_path: Path) -> None:
         assert "pa55" not in ran.stdout + ran.stderr
 
 
-def test_what_cannot_be_had_is_told_once_and_is_nobodys_mistake(tmp_path: Path) -> None:
+def test_unavailable_sources_are_reported_once_and_are_no_error(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     for number in range(8):
         (tmp_path / f"app-{number}.yaml").write_text(
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
@@ -183,11 +193,10 @@ def test_what_cannot_be_had_is_told_once_and_is_nobodys_mistake(tmp_path: Path) 
     ran = tidegate_in(tmp_path, "lint", "--offline", "--severity", "warning")
 
     assert ran.returncode == 0, ran.stdout
-    assert "not known: 8 things are not known" in ran.stdout
-    assert "  and 3 more" in ran.stdout.splitlines()
+    wording(ran.stdout)
 
 
-def test_a_directory_that_a_tree_does_not_have_is_a_mistake_where_it_is_asked_for(
+def test_a_missing_directory_is_an_error_where_it_is_named(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "here").mkdir()
@@ -205,48 +214,56 @@ def test_a_directory_that_a_tree_does_not_have_is_a_mistake_where_it_is_asked_fo
         )
 
     ran = tidegate_in(tmp_path, "lint", "--offline", "--severity", "warning")
+    in_json = tidegate_in(tmp_path, "lint", "--offline", "--severity", "warning", "-o", "json")
 
     assert ran.returncode == 3, ran.stdout
-    assert "error[source.path]: `Application/argocd/gone` is not rendered" in ran.stdout
+    assert "error[source.path]: `Application/argocd/gone` " in ran.stdout
     assert "at gone.yaml:6:55 (spec.source.path)" in ran.stdout
-    assert "not known" not in ran.stdout
+    assert json.loads(in_json.stdout)["unknown"] == []
 
 
-def test_an_empty_cluster_lacks_what_nobody_brings() -> None:
+def test_an_empty_cluster_lacks_what_is_not_in_the_repository() -> None:
     certificate = ROOT / "examples" / "certificate"
 
     lacking = tidegate("lint", certificate, "--empty-cluster", "-o", "json")
-    whole = tidegate("lint", "examples/first", "--empty-cluster")
 
     document = json.loads(lacking.stdout)["empty_cluster"]
     assert (lacking.returncode, document["complete"]) == (3, False)
     messages = [item["what"] for item in document["assumed"]]
-    assert "operator cert-manager (Certificate, ClusterIssuer)" in messages
-    assert whole.returncode == 0
-    assert "greenfield: an empty cluster can be brought up from this repository" in whole.stdout
+    assert any("cert-manager (Certificate, ClusterIssuer)" in message for message in messages)
 
 
-def test_the_page_of_a_rule_is_printed_without_its_marks() -> None:
+def test_an_empty_cluster_lacks_nothing_if_all_is_in_the_repository(
+    wording: RecordedWording,
+) -> None:
+    ran = tidegate("lint", "examples/first", "--empty-cluster")
+
+    assert ran.returncode == 0
+    wording(ran.stdout)
+
+
+def test_the_page_of_a_rule_is_printed_without_markup() -> None:
     ran = tidegate("explain", "ord006")
 
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("# ORD006: Deadlock")
+    assert ran.stdout.startswith("# ORD006: ")
     assert "```" not in ran.stdout
     assert "    kind: Deployment" in ran.stdout.splitlines()
 
 
-def test_a_finding_of_reading_leads_to_its_rule() -> None:
+def test_the_code_of_a_finding_is_explained_by_its_rule() -> None:
     assert tidegate("explain", "units.unknown").stdout.startswith("# ORD001")
 
 
-def test_a_rule_that_there_is_not_is_refused() -> None:
+def test_an_unknown_rule_is_refused() -> None:
     ran = tidegate("explain", "ORD999")
 
     assert ran.returncode == 2
-    assert ran.stderr.startswith("error[usage.rule]: there is no rule `ORD999`")
+    assert ran.stderr.startswith("error[usage.rule]: ")
+    assert "`ORD999`" in ran.stderr
 
 
-def test_what_lies_here_and_git_ignores_is_no_error_and_still_told(tmp_path: Path) -> None:
+def test_a_file_that_git_ignores_is_a_note(tmp_path: Path) -> None:
     subprocess.run([str(shutil.which("git")), "init", "--quiet", tmp_path], check=True)
     overlay = "resources: [web.yaml, sealed.yaml]\n"
     write_unit(tmp_path, kustomization=overlay, web=config_map(), sealed=config_map("sealed"))
@@ -255,10 +272,10 @@ def test_what_lies_here_and_git_ignores_is_no_error_and_still_told(tmp_path: Pat
     ran = tidegate("lint", tmp_path)
 
     assert ran.returncode == 0, ran.stdout
-    assert "note[ORD049]: `sealed.yaml` is here, and Git ignores it" in ran.stdout
+    assert "note[ORD049]: `sealed.yaml` " in ran.stdout
 
 
-def test_a_directory_without_objects_is_not_called_clean_in_silence(tmp_path: Path) -> None:
+def test_a_directory_without_objects_is_a_note(tmp_path: Path) -> None:
     ran = tidegate("lint", write_unit(tmp_path / "empty"))
 
     assert ran.returncode == 0

@@ -1,4 +1,4 @@
-"""Each broken repository: lint names its mistake, and the edit of its tutorial mends it."""
+"""Each broken repository: lint reports its mistake, and the edit of its tutorial fixes it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ EDIT = re.compile(r"In `([^`]+)`:\n\n```diff\n(.*?)```", re.DOTALL)
 RULE = re.compile(r"\[(ORD\d+)\]\(\.\./rules/")
 
 
-def mend(page: Path, folder: Path) -> None:
-    """Do what the tutorial says."""
+def apply_fix(page: Path, folder: Path) -> None:
+    """Apply the edit of the tutorial."""
     file, diff = EDIT.findall(page.read_text())[0]
     lines = diff.splitlines()
     old = "".join(f"{line[1:]}\n" for line in lines if line.startswith("-"))
@@ -42,8 +42,8 @@ def rule_of(page: Path) -> str:
     return str(RULE.findall(page.read_text())[0])
 
 
-def given_in(folder: Path) -> Path | None:
-    """What is in the cluster already, where the repository says so."""
+def scenario_in(folder: Path) -> Path | None:
+    """The scenario of the repository, if it has one."""
     return next(folder.glob("given.yaml"), None)
 
 
@@ -54,12 +54,12 @@ def test_every_broken_repository_has_its_tutorial() -> None:
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-async def test_lint_names_the_mistake_and_one_edit_mends_it(page: Path, tmp_path: Path) -> None:
+async def test_lint_reports_the_mistake_and_one_edit_fixes_it(page: Path, tmp_path: Path) -> None:
     code = rule_of(page)
     folder = Path(shutil.copytree(BROKEN / page.stem, tmp_path / page.stem))
 
     before = await lint_at(folder)
-    mend(page, folder)
+    apply_fix(page, folder)
     after = await lint_at(folder)
 
     assert code in {finding.code for finding in before.findings}
@@ -68,10 +68,10 @@ async def test_lint_names_the_mistake_and_one_edit_mends_it(page: Path, tmp_path
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-async def test_what_is_mended_comes_to_its_end(page: Path, tmp_path: Path) -> None:
+async def test_a_fixed_repository_passes_a_simulation(page: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(BROKEN / page.stem, tmp_path / page.stem))
-    mend(page, folder)
-    target = ClusterTargets(simulation=SimulationConfig(scenario=given_in(folder)))
+    apply_fix(page, folder)
+    target = ClusterTargets(simulation=SimulationConfig(scenario=scenario_in(folder)))
 
     (run,) = await simulate(
         LoadRequest(path_or_url=str(folder)),

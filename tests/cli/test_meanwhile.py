@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
     application,
@@ -48,11 +49,11 @@ def played(made: Repository, scenario: JsonObject, engine: str = "argocd") -> Js
     """How it ended."""
     file = made.root.parent / "scenario.yaml"
     file.write_bytes(msgspec.json.encode(scenario))
-    words = ("--engine", engine, "-o", "json", "--offline")
-    ran = tidegate("simulate", made.root, "--scenario", file, *words)
+    args = ("--engine", engine, "-o", "json", "--offline")
+    ran = tidegate("simulate", made.root, "--scenario", file, *args)
     assert ran.stdout, ran.stderr
     ending: JsonObject = json.loads(ran.stdout.splitlines()[-1])
-    ending["told"] = ran.stderr
+    ending["stderr"] = ran.stderr
     ending["hooks"] = ran.stdout.count('"event":"hook.finished"')
     return ending
 
@@ -63,7 +64,9 @@ def drifts(ending: JsonObject) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)]
 
 
-def test_what_others_change_is_put_back_with_pauses_that_grow(tmp_path: Path) -> None:
+def test_changes_of_others_are_reverted_with_growing_pauses(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     made = shop(tmp_path, HEALS)
     edits: Json = [scaled("3m", 2), scaled("3m20s", 3), scaled("3m40s", 4), deleted("10m")]
 
@@ -74,16 +77,13 @@ def test_what_others_change_is_put_back_with_pauses_that_grow(tmp_path: Path) ->
         (item["attempts"], round((int(str(item["healed"])) - int(str(item["at"]))) / 1000))
         for item in (first, second, third, fourth)
     ]
-    assert [item["message"] for item in (first, fourth)] == [
-        "was changed by somebody: `spec.replicas`",
-        "was deleted",
-    ]
-    assert pauses == [(1, 0), (2, 0), (3, 0), (4, 0)], "each comes long after the one before"
+    wording(str(item["message"]) for item in (first, fourth))
+    assert pauses == [(1, 0), (2, 0), (3, 0), (4, 0)], "each is long after the one before"
     assert ending["outcome"] == "passed"
     assert ending["hooks"] == 1, "a sync that heals runs none"
 
 
-def test_an_edit_right_behind_a_sync_that_healed_waits_for_its_pause(tmp_path: Path) -> None:
+def test_an_edit_right_after_a_self_heal_waits_for_the_pause(tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     edits: Json = [scaled("3m", 2), scaled("3m500ms", 3), scaled("3m3s", 4)]
 
@@ -97,33 +97,38 @@ def test_an_edit_right_behind_a_sync_that_healed_waits_for_its_pause(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("sync", "engine", "why"),
+    ("sync", "engine"),
     [
-        ({"automated": {}}, "argocd", "`selfHeal` is off"),
-        ({"automated": {"enabled": False, "selfHeal": True}}, "argocd", "syncs the unit by itself"),
-        (HEALS, "tidegate", "nobody puts it back before the next rollout"),
+        ({"automated": {}}, "argocd"),
+        ({"automated": {"enabled": False, "selfHeal": True}}, "argocd"),
+        (HEALS, "tidegate"),
     ],
+    ids=["no-self-heal", "not-automated", "tidegate"],
 )
-def test_what_nobody_heals_stays_out_of_sync(
-    tmp_path: Path, sync: Json, engine: str, why: str
+def test_drift_without_self_heal_stays_out_of_sync(
+    wording: RecordedWording, tmp_path: Path, sync: Json, engine: str
 ) -> None:
     made = shop(tmp_path, sync)
 
     (drift,) = drifts(played(made, {"edits": [deleted("3m")]}, engine))
 
     assert "healed" not in drift
-    assert why in str(drift["stays"])
+    wording(str(drift["stays"]))
 
 
-def test_an_edit_that_comes_to_nothing_is_told(tmp_path: Path) -> None:
-    nobody: Json = {"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "nobody"}
+def test_an_edit_of_a_missing_object_is_reported(tmp_path: Path) -> None:
+    missing: Json = {"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "missing"}
 
-    ending = played(shop(tmp_path, HEALS), {"edits": [deleted("3m", nobody)]})
+    ending = played(shop(tmp_path, HEALS), {"edits": [deleted("3m", missing)]})
 
-    assert "the edit of Secret shop/nobody at 3m came to nothing" in str(ending["told"])
+    findings = [json.loads(line) for line in str(ending["stderr"]).splitlines()]
+    (edit,) = [finding for finding in findings if finding["code"] == "simulate.edit"]
+    assert edit["severity"] == "warning"
+    assert "Secret shop/missing" in edit["message"]
+    assert " 3m " in edit["message"]
 
 
-def test_the_pauses_of_healing_are_those_that_the_controller_is_told(tmp_path: Path) -> None:
+def test_the_pauses_of_self_heal_are_those_of_the_settings(tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     keys = "controller.self.heal."
     result: JsonObject = {f"{keys}backoff.timeout.seconds": "0", f"{keys}timeout.seconds": "30"}
@@ -133,18 +138,16 @@ def test_the_pauses_of_healing_are_those_that_the_controller_is_told(tmp_path: P
 
     (drift,) = drifts(played(made, {"edits": [scaled("25s", 2)]}))
 
-    assert int(str(drift["healed"])) - int(str(drift["at"])) > 5_000, "30 seconds behind its sync"
+    assert int(str(drift["healed"])) - int(str(drift["at"])) > 5_000, "30 seconds after its sync"
 
 
 @pytest.mark.parametrize("refresh", [True, False])
-def test_a_retry_takes_what_was_committed_meanwhile_where_it_refreshes(
-    tmp_path: Path, *, refresh: bool
-) -> None:
+def test_a_retry_with_refresh_uses_the_latest_commit(tmp_path: Path, *, refresh: bool) -> None:
     retry: Json = {"limit": 3, "refresh": refresh}
     made = shop(tmp_path, {"automated": {}, "retry": retry}, job("red", wave=-1))
-    mended = Repository(tmp_path / "mended")
-    mended.put("web/all.yaml", deployment("web"), setting("late", wave=1))
-    commits: Json = [{"at": "20s", "files": "mended"}]
+    fixed = Repository(tmp_path / "fixed")
+    fixed.put("web/all.yaml", deployment("web"), setting("late", wave=1))
+    commits: Json = [{"at": "20s", "files": "fixed"}]
     behaviours: Json = [{"effect": "fails", "when": {"kind": "Job", "name": "red"}}]
 
     ending = played(made, {"commits": commits, "behaviours": behaviours})
@@ -152,7 +155,7 @@ def test_a_retry_takes_what_was_committed_meanwhile_where_it_refreshes(
     assert ending["outcome"] == ("passed" if refresh else "failed")
 
 
-def test_a_commit_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+def test_a_commit_of_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     file = tmp_path / "scenario.yaml"
     file.write_text("commits: [{at: 1m, files: nowhere}]\n")
@@ -161,4 +164,4 @@ def test_a_commit_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
     assert ran.returncode == 3
     assert "error[scenario.commit]" in ran.stderr
-    assert "is not a directory" in ran.stderr
+    assert "nowhere`" in ran.stderr

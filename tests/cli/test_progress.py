@@ -1,4 +1,4 @@
-"""What is said while there is nothing else to show: on a terminal only, and not for long."""
+"""The progress line: shown on a terminal only, and cleared before the output."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.on_terminal import on_terminal
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate
 from tests.support.vt import Vt
 from tidegate.cli.progress import ProgressLine
@@ -23,9 +24,9 @@ VERBS = [
 ]
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_the_first_words_come_at_once_and_do_not_stay(words: tuple[str, ...]) -> None:
-    verb, *options = words
+@pytest.mark.parametrize("args", VERBS, ids=" ".join)
+def test_the_progress_line_comes_at_once_and_is_cleared(args: tuple[str, ...]) -> None:
+    verb, *options = args
     with on_terminal("tidegate", verb, FIRST, *options) as program:
         code = program.finish()
 
@@ -47,33 +48,32 @@ spec: {interval: 1h, url: https://git.example.org/repo}
 """
 SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}}\n"
 SEARCHES = [
-    ("reading", "tree", "kustomization", "apps"),
-    ("reading", "trace", "configmap/settings"),
-    ("looking for units", "build", "kustomization", "apps"),
-    ("looking for units", "diff", "kustomization", "apps"),
+    ("tree", "kustomization", "apps"),
+    ("trace", "configmap/settings"),
+    ("build", "kustomization", "apps"),
+    ("diff", "kustomization", "apps"),
 ]
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search[1])
-def test_who_looks_for_something_says_so_and_then_shows_it_alone(
-    search: tuple[str, ...], tmp_path: Path
+@pytest.mark.parametrize("args", SEARCHES, ids=lambda args: args[0])
+def test_a_search_has_a_progress_line_that_is_cleared(
+    wording: RecordedWording, args: tuple[str, ...], tmp_path: Path
 ) -> None:
-    text, *words = search
     (tmp_path / "apps").mkdir()
     (tmp_path / "unit.yaml").write_text(UNIT)
     (tmp_path / "apps/settings.yaml").write_text(SETTINGS)
 
-    with on_terminal("tidegate", *words, "-C", str(tmp_path)) as program:
+    with on_terminal("tidegate", *args, "-C", str(tmp_path)) as program:
         code = program.finish()
 
         assert code == 0
-        assert program.written.partition("\x1b[K")[2].startswith(text)
+        wording(program.written.partition("\x1b[K")[2].partition(" /")[0])
         assert "..." not in program.vt.text
 
 
-@pytest.mark.parametrize("words", [("doctor",), ("health", f"{FIRST}/settings.yaml"), ("cache",)])
-def test_what_may_take_long_says_what_it_does_meanwhile(words: tuple[str, ...]) -> None:
-    with on_terminal("tidegate", *words) as program:
+@pytest.mark.parametrize("args", [("doctor",), ("health", f"{FIRST}/settings.yaml"), ("cache",)])
+def test_a_command_that_may_take_long_has_a_progress_line(args: tuple[str, ...]) -> None:
+    with on_terminal("tidegate", *args) as program:
         code = program.finish()
 
         assert code == 0
@@ -81,30 +81,32 @@ def test_what_may_take_long_says_what_it_does_meanwhile(words: tuple[str, ...]) 
         assert "..." not in program.vt.text
 
 
-def test_an_error_takes_the_place_of_what_was_said(tmp_path: Path) -> None:
+def test_an_error_replaces_the_progress_line(tmp_path: Path) -> None:
     with on_terminal("tidegate", "plan", str(tmp_path / "nowhere")) as program:
         code = program.finish()
 
         assert code == 3
-        assert "reading" in program.written
+        assert "..." in program.written
         assert program.vt.screen[0].startswith("error[render.path]: ")
 
 
-def test_an_interruption_takes_the_place_of_what_was_said(tmp_path: Path) -> None:
+def test_an_interruption_replaces_the_progress_line(
+    wording: RecordedWording, tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         config = kubeconfig(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
         with on_terminal(
             "tidegate", "sync", FIRST, "--yes", "--kubeconfig", str(config)
         ) as program:
-            program.read_until(lambda vt: vt.text == "connecting to the cluster...")
+            program.read_until(lambda vt: vt.text.endswith("...") and FIRST not in vt.text)
             program.type("\x03")
             code = program.finish()
 
             assert code == 130
-            assert program.vt.text.strip() == "interrupted"
+            wording(program.vt.text.strip())
 
 
-def test_in_a_pipe_nothing_is_said() -> None:
+def test_a_pipe_gets_no_progress_line() -> None:
     ran = tidegate("plan", FIRST)
 
     assert ran.returncode == 0
@@ -113,14 +115,14 @@ def test_in_a_pipe_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dumb", ""])
-def test_a_terminal_that_cannot_move_its_cursor_is_told_nothing(kind: str) -> None:
+def test_a_terminal_without_cursor_control_gets_no_progress_line(kind: str) -> None:
     with on_terminal("tidegate", "plan", FIRST, TERM=kind) as program:
         program.finish()
 
-        assert program.vt.screen[0].startswith("target: none")
+        assert program.vt.screen[0] == tidegate("plan", FIRST).stdout.splitlines()[0]
 
 
-def test_documents_are_not_disturbed() -> None:
+def test_json_output_has_no_progress_line() -> None:
     with on_terminal("tidegate", "plan", FIRST, "-o", "json") as program:
         program.finish()
 
@@ -128,7 +130,7 @@ def test_documents_are_not_disturbed() -> None:
 
 
 class Tty(io.StringIO):
-    """A terminal, as far as a stream tells."""
+    """A stream that reports itself as a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -140,20 +142,20 @@ def shown(stream: Tty) -> str:
     return vt.text
 
 
-def test_what_is_too_long_for_the_terminal_is_cut() -> None:
+def test_a_line_that_is_too_long_for_the_terminal_is_cut() -> None:
     stream = Tty()
 
-    doing = ProgressLine.for_stream(stream, {"TERM": "xterm"})
-    doing.update("reading " + "x" * 200)
+    line = ProgressLine.for_stream(stream, {"TERM": "xterm"})
+    line.update("reading " + "x" * 200)
     text = shown(stream)
-    doing.clear()
+    line.clear()
 
     assert len(text) == 77
     assert text.endswith("...")
     assert shown(stream) == ""
 
 
-def test_what_a_name_hides_is_not_sent_to_the_terminal() -> None:
+def test_control_characters_of_a_name_are_not_sent_to_the_terminal() -> None:
     stream = Tty()
 
     ProgressLine.for_stream(stream, {"TERM": "xterm"}).update("reading \x1b[2Jshop\n")
@@ -162,11 +164,11 @@ def test_what_a_name_hides_is_not_sent_to_the_terminal() -> None:
     assert "\n" not in stream.getvalue()
 
 
-def test_what_is_piped_on_says_meanwhile_what_is_being_done(tmp_path: Path) -> None:
+def test_redirected_output_leaves_the_progress_line_on_the_terminal(tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
     with plan.open("wb") as kept, on_terminal("tidegate", "plan", FIRST, kept=kept) as program:
         code = program.finish()
 
         assert (code, program.vt.text.strip()) == (0, "")
-        assert "reading" in program.written
+        assert "..." in program.written
         assert "..." not in plan.read_text()

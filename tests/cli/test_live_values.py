@@ -13,7 +13,7 @@ from tests.support.repositories import Repository, git_repository, kustomization
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 
-WORD = "hunter2-hunter2"
+PASSWORD = "hunter2-hunter2"
 
 
 def settings_of(name: str, home: str, **data: Json) -> JsonObject:
@@ -34,24 +34,24 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def test_values_of_a_release_are_read_where_flux_reads_them(
+def test_values_of_a_release_are_read_from_the_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: ChartRepository
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     secret: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
     shop.release(valuesFrom=[secret])
-    place, kept = namespace("shop"), secret_of("words", "shop", to=WORD)
+    place, kept = namespace("shop"), secret_of("words", "shop", to=PASSWORD)
     cluster = KeptSandbox.make(home, monkeypatch, place, kept, served=False)
 
     ran = cluster.sync(shop.root, "-o", "json")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert get_text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == WORD
-    assert WORD not in ran.stdout + ran.stderr
+    assert get_text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == PASSWORD
+    assert PASSWORD not in ran.stdout + ran.stderr
 
 
-def test_variables_are_read_there_as_well_and_the_repository_goes_before(
+def test_variables_are_read_from_the_cluster_after_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
@@ -69,9 +69,9 @@ def test_variables_are_read_there_as_well_and_the_repository_goes_before(
     body = setting("web")
     body["data"] = {"there": "${far}", "here": "${own}"}
     made.put("web/all.yaml", body)
-    living = settings_of("there", "flux-system", far="of the cluster")
+    live = settings_of("there", "flux-system", far="of the cluster")
     old = settings_of("here", "flux-system", own="of yesterday")
-    cluster = KeptSandbox.make(home, monkeypatch, namespace("shop"), living, old, served=False)
+    cluster = KeptSandbox.make(home, monkeypatch, namespace("shop"), live, old, served=False)
 
     ran = cluster.sync(made.root)
 

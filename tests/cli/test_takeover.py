@@ -1,4 +1,4 @@
-"""Two masters: a controller of Argo CD or Flux that is alive where its units are rolled out."""
+"""`--take-over` and `--hand-back`: a controller of Argo CD or Flux runs beside a rollout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from tests.cli.test_statuses import a_chain
 from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import setting, three_levels
+from tests.support.tidegate_command import Ran
 from tests.support.unit_conditions import condition
 from tidegate.controllers import takeover
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
@@ -21,7 +23,7 @@ FLUX = {"app": "kustomize-controller"}
 
 
 def a_controller(labels: dict[str, str]) -> JsonObject:
-    """A pod of a controller, as far as anybody can see that."""
+    """A pod with the labels of a controller."""
     containers: Json = [{"name": "manager", "image": "example.org/manager:1"}]
     metadata: Json = {"name": "controller-0", "namespace": "argocd", "labels": {**labels}}
     spec: Json = {"containers": containers, "nodeName": "elsewhere"}
@@ -29,16 +31,21 @@ def a_controller(labels: dict[str, str]) -> JsonObject:
     return {**kind, "metadata": metadata, "spec": spec}
 
 
-def notes(body: JsonObject) -> dict[str, Json]:
+def notes_of(ran: Ran) -> list[str]:
+    """The notes of a command that have no code."""
+    return [line for line in ran.stderr.splitlines() if line.startswith("note: ")]
+
+
+def annotations_of(body: JsonObject) -> dict[str, Json]:
     return get_mapping(body, "metadata", "annotations")
 
 
-def held(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
-    """By unit, whether its controller is held, and that is known to be ours."""
+def paused_by_tidegate(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
+    """By unit, whether it is paused with the annotation of Tidegate."""
     result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system")
     return {
-        name: HELD in notes(item)
-        and (SKIPS in notes(item) or get_value(item, "spec", "suspend") is True)
+        name: HELD in annotations_of(item)
+        and (SKIPS in annotations_of(item) or get_value(item, "spec", "suspend") is True)
         for name, item in result.items()
     }
 
@@ -63,7 +70,7 @@ def held(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
         ),
     ],
 )
-def test_a_live_controller_of_the_units_is_refused_before_anything_is_written(
+def test_with_a_running_controller_of_the_units_nothing_is_written(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     labels: dict[str, str],
@@ -76,12 +83,12 @@ def test_a_live_controller_of_the_units_is_refused_before_anything_is_written(
     ran = cluster.sync(made.root)
 
     assert ran.code == 5, ran.stdout + ran.stderr
-    assert (
-        f"error[cluster.controller-active]: {title} is alive, and brings `{kind.name}/"
-        in ran.stderr
-    )
-    assert "`--take-over` holds it there first, and `--hand-back` lets it go again" in ran.stderr
-    assert held(cluster, kind) == {}
+    (error,) = [line for line in ran.stderr.splitlines() if line.startswith("error[")]
+    assert error.startswith(f"error[cluster.controller-active]: {title} ")
+    assert f"`{kind.name}/" in error
+    assert "`--take-over`" in ran.stderr
+    assert "`--hand-back`" in ran.stderr
+    assert paused_by_tidegate(cluster, kind) == {}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +99,7 @@ def test_a_live_controller_of_the_units_is_refused_before_anything_is_written(
         (a_controller({"app": "web"}), KUSTOMIZATION),
     ],
 )
-def test_who_is_no_master_of_these_units_is_not_minded(
+def test_other_controllers_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pod: JsonObject, kind: Kind
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, pod)
@@ -101,12 +108,18 @@ def test_who_is_no_master_of_these_units_is_not_minded(
     ran = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert not any(held(cluster, kind).values())
+    assert not any(paused_by_tidegate(cluster, kind).values())
 
 
-@pytest.mark.parametrize(("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)])
-def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that_is_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: dict[str, str], kind: Kind
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)], ids=["argocd", "flux"]
+)
+def test_units_of_a_running_controller_are_deleted_only_with_take_over(
+    wording: RecordedWording,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    labels: dict[str, str],
+    kind: Kind,
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
@@ -117,20 +130,23 @@ def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that_is_he
     refused = cluster.run("delete", made.root, "--sandbox")
 
     assert refused.code == 5, refused.stdout + refused.stderr
-    assert f"is alive, and brings `{kind.name}/" in refused.stderr
-    assert "hint: `--take-over` holds it there first; or stop it" in refused.stderr
+    (error,) = [line for line in refused.stderr.splitlines() if line.startswith("error[")]
+    assert error.startswith("error[cluster.controller-active]: ")
+    assert f"`{kind.name}/" in error
+    assert "`--take-over`" in refused.stderr
+    assert "`--hand-back`" not in refused.stderr
     assert before
     assert len(cluster.all(CONFIG_MAP, "shop")) == before
-    assert not any(held(cluster, kind).values())
+    assert not any(paused_by_tidegate(cluster, kind).values())
     taken = cluster.run("delete", made.root, "--sandbox", "--take-over")
     assert taken.code == 0, taken.stdout + taken.stderr
-    assert "held: " in taken.stderr
+    wording(notes_of(taken))
     assert not cluster.all(CONFIG_MAP, "shop")
-    assert all(held(cluster, kind).values())
+    assert all(paused_by_tidegate(cluster, kind).values())
 
 
-def test_units_that_are_gone_are_nobodys_to_bring_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_units_that_are_not_in_the_cluster_have_no_controller(
+    wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
@@ -141,12 +157,12 @@ def test_units_that_are_gone_are_nobodys_to_bring_back(
     ran = cluster.run("delete", made.root, "--sandbox", "--take-over")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "no controller of these units is alive, and nobody is held" in ran.stderr
+    wording(notes_of(ran))
     assert not cluster.all(CONFIG_MAP, "shop")
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_controller_that_has_ended_is_not_minded(
+def test_a_finished_controller_pod_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(ARGO))
@@ -157,9 +173,15 @@ def test_a_controller_that_has_ended_is_not_minded(
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize(("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)])
-def test_whoever_is_taken_over_is_held_from_the_beginning_until_it_is_handed_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: dict[str, str], kind: Kind
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(ARGO, APPLICATION), (FLUX, KUSTOMIZATION)], ids=["argocd", "flux"]
+)
+def test_a_unit_is_paused_from_take_over_until_hand_back(
+    wording: RecordedWording,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    labels: dict[str, str],
+    kind: Kind,
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(labels))
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
@@ -167,23 +189,26 @@ def test_whoever_is_taken_over_is_held_from_the_beginning_until_it_is_handed_bac
     taken = cluster.sync(made.root, "--take-over")
 
     assert taken.code == 0, taken.stdout + taken.stderr
-    assert set(held(cluster, kind).values()) == {True}
-    assert "stays held for" in taken.stderr
-    again = cluster.sync(made.root)
+    assert set(paused_by_tidegate(cluster, kind).values()) == {True}
+    wording(notes_of(taken))
+    again = cluster.sync(made.root, "-o", "json")
     assert again.code == 0, again.stdout + again.stderr
-    assert "nothing changed" in again.stdout
-    assert set(held(cluster, kind).values()) == {True}
+    assert '"rollout.finished"' in again.stdout
+    assert '"object.written"' not in again.stdout
+    assert set(paused_by_tidegate(cluster, kind).values()) == {True}
     back = cluster.sync(made.root, "--hand-back")
     assert back.code == 0, back.stdout + back.stderr
-    assert "handed back to" in back.stderr
+    wording(notes_of(back))
     result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system").values()
-    assert all(HELD not in notes(item) and SKIPS not in notes(item) for item in result)
+    assert all(
+        HELD not in annotations_of(item) and SKIPS not in annotations_of(item) for item in result
+    )
     assert all(get_value(item, "spec", "suspend") is None for item in result)
-    assert cluster.sync(made.root).code == 5, "it is alive, and nobody holds it"
+    assert cluster.sync(made.root).code == 5, "it runs and is not paused"
 
 
-def test_units_that_live_are_held_before_anything_else_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_live_units_are_paused_before_anything_else_is_written(
+    wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
@@ -193,13 +218,12 @@ def test_units_that_live_are_held_before_anything_else_is_written(
     ran = cluster.sync(made.root, "--take-over", "--hand-back")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "4 units are held: Flux's kustomize-controller leaves them alone" in ran.stderr
-    assert "4 units are handed back to Flux's kustomize-controller" in ran.stderr
+    wording(notes_of(ran))
     assert get_text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == "2"
-    assert not any(held(cluster, KUSTOMIZATION).values())
+    assert not any(paused_by_tidegate(cluster, KUSTOMIZATION).values())
 
 
-def test_a_rollout_that_fails_keeps_what_it_has_taken_over(
+def test_a_failed_rollout_keeps_its_units_paused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX), failing=["prepare"])
@@ -207,11 +231,11 @@ def test_a_rollout_that_fails_keeps_what_it_has_taken_over(
     ran = cluster.sync(a_chain(tmp_path / "platform").root, "--take-over", "--hand-back")
 
     assert ran.code == 4, ran.stdout + ran.stderr
-    assert set(held(cluster, KUSTOMIZATION).values()) == {True}
-    assert "`--hand-back` lets them go" in ran.stderr
+    assert set(paused_by_tidegate(cluster, KUSTOMIZATION).values()) == {True}
+    assert "`--hand-back`" in ran.stderr
 
 
-def test_whoever_dies_while_handing_back_goes_on_with_it(
+def test_an_interrupted_hand_back_can_be_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
@@ -219,26 +243,26 @@ def test_whoever_dies_while_handing_back_goes_on_with_it(
     cluster.sync(made.root, "--take-over")
     change, count = takeover._set_paused, 0
 
-    async def dying(*words: object, **more: object) -> None:
+    async def dying(*args: object, **more: object) -> None:
         nonlocal count
         count += 1
         if count > 2:
             raise KeyboardInterrupt
-        await change(*words, **more)  # type: ignore[arg-type]
+        await change(*args, **more)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(takeover, "_set_paused", dying)
         assert cluster.sync(made.root, "--hand-back").code == 130
-    assert sorted(held(cluster, KUSTOMIZATION).values()) == [False, False, True, True]
+    assert sorted(paused_by_tidegate(cluster, KUSTOMIZATION).values()) == [False, False, True, True]
 
     ran = cluster.sync(made.root, "--hand-back")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert not any(held(cluster, KUSTOMIZATION).values())
+    assert not any(paused_by_tidegate(cluster, KUSTOMIZATION).values())
 
 
-def test_what_somebody_else_has_suspended_is_not_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_unit_that_was_suspended_by_others_is_not_resumed(
+    wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
@@ -248,11 +272,11 @@ def test_what_somebody_else_has_suspended_is_not_resumed(
     ran = cluster.sync(made.root, "--hand-back")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "none of these units is held" in ran.stderr
+    wording(notes_of(ran))
     assert get_value(cluster.all(KUSTOMIZATION, "flux-system")["web"], "spec", "suspend") is True
 
 
-def test_a_controller_in_the_middle_of_something_is_not_held(
+def test_a_unit_with_a_running_operation_is_not_paused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
@@ -263,26 +287,25 @@ def test_a_controller_in_the_middle_of_something_is_not_held(
     ran = cluster.sync(made.root, "--take-over")
 
     assert ran.code == 5, ran.stdout + ran.stderr
-    assert (
-        "error[cluster.controller-busy]: Argo CD is in the middle of `Application/argocd/red`"
-        in (ran.stderr)
-    )
-    assert not any(held(cluster, APPLICATION).values())
+    (error,) = [line for line in ran.stderr.splitlines() if line.startswith("error[")]
+    assert error.startswith("error[cluster.controller-busy]: Argo CD ")
+    assert "`Application/argocd/red`" in error
+    assert not any(paused_by_tidegate(cluster, APPLICATION).values())
 
 
-def test_where_nobody_is_there_to_take_over_from_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_take_over_without_a_controller_is_reported(
+    wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
 
     ran = cluster.sync(a_chain(tmp_path / "platform").root, "--take-over")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert "no controller of these units is alive, and nobody is held" in ran.stderr
-    assert not any(held(cluster, KUSTOMIZATION).values())
+    wording(notes_of(ran))
+    assert not any(paused_by_tidegate(cluster, KUSTOMIZATION).values())
 
 
-def test_a_unit_that_is_held_still_says_how_it_is(
+def test_a_paused_unit_still_has_its_conditions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))

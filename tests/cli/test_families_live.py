@@ -1,7 +1,7 @@
-"""Three levels of Applications in a simulated cluster that lives on: killed, broken, pruned, gone.
+"""Three levels of Applications in a kept simulated cluster: killed, broken, pruned, deleted.
 
-What came when is read from the cluster's own record; on a real server tests/e2e/test_families.py
-asks the same.
+The order is read from the record of the cluster; tests/e2e/test_families.py checks the same on a
+real server.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CLUSTERS = pytest.mark.parametrize(("served", "ruled"), [(False, False), (True, 
 CONFIG_MAP, JOB = Kind("", "v1", "ConfigMap"), Kind("batch", "v1", "Job")
 
 
-def firsts(cluster: KeptSandbox) -> dict[str, int]:
+def creation_order(cluster: KeptSandbox) -> dict[str, int]:
     """When each object was made."""
     made = [deed.removeprefix("create ") for deed in cluster.deeds() if deed.startswith("create ")]
     return {name: at for at, name in enumerate(dict.fromkeys(made)) if name in OBJECTS}
 
 
 def assert_in_order(cluster: KeptSandbox) -> None:
-    at = firsts(cluster)
+    at = creation_order(cluster)
     assert set(at) == OBJECTS
     assert [pair for pair in ORDER if at[pair[0]] >= at[pair[1]]] == []
 
@@ -54,29 +54,29 @@ def repository(root: Path, *, ruled: bool = False, finalizer: bool = False) -> R
 
 
 @CLUSTERS
-def test_killed_ten_times_it_comes_to_the_same_end_in_the_same_order(
+def test_a_rollout_killed_ten_times_ends_the_same_in_the_same_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", ruled=ruled)
     for number in range(10):
         cluster.killed(made.root, turns=6 + 5 * number)
-    reached = len(firsts(cluster))
+    reached = len(creation_order(cluster))
 
     ran = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert_in_order(cluster)
     made_hooks = [deed for deed in cluster.deeds() if deed == "create jobs/base-prepare"]
-    assert len(made_hooks) == 1, "what is known to have run does not run again"
-    assert 0 < reached < len(OBJECTS), "it was killed on its way"
+    assert len(made_hooks) == 1, "a hook that has finished does not run again"
+    assert 0 < reached < len(OBJECTS), "it was killed before the end"
     before = len(cluster.deeds())
     again = cluster.sync(made.root)
     assert (again.code, cluster.deeds()[before:]) == (0, [])
 
 
 @CLUSTERS
-def test_a_child_that_fails_holds_what_is_behind_it_alone_until_it_is_mended(
+def test_a_failed_child_stops_only_what_comes_after_it_until_it_is_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["red-job"])
@@ -85,25 +85,25 @@ def test_a_child_that_fails_holds_what_is_behind_it_alone_until_it_is_mended(
     made.put("clusters/main/beside.yaml", setting("beside", "shop", wave=1))
 
     failed = cluster.sync(made.root)
-    reached = {*firsts(cluster)}
+    reached = {*creation_order(cluster)}
     settings = {*cluster.all(CONFIG_MAP, "shop")}
     before = len(cluster.deeds())
     made.put("red/all.yaml", deployment("red-web"), setting("red-late", wave=1))
-    mended = cluster.sync(made.root)
+    fixed = cluster.sync(made.root)
 
-    behind = {"configmaps/red-late", "configmaps/blue-early", "deployments/blue-web"}
-    behind |= {"configmaps/end"}
+    later = {"configmaps/red-late", "configmaps/blue-early", "deployments/blue-web"}
+    later |= {"configmaps/end"}
     assert failed.code == 4, failed.stdout + failed.stderr
-    assert reached == OBJECTS - behind - {"deployments/red-web"}
-    assert "beside" in settings, "it is in the wave of the teams, and waits for none of them"
-    assert mended.code == 0, mended.stdout + mended.stderr
+    assert reached == OBJECTS - later - {"deployments/red-web"}
+    assert "beside" in settings, "it is in the wave of the teams and does not wait"
+    assert fixed.code == 0, fixed.stdout + fixed.stderr
     done = {deed.split()[1] for deed in cluster.deeds()[before:] if deed.startswith("create ")}
-    assert done & OBJECTS == behind | {"deployments/red-web"}
-    assert "red-job" not in cluster.all(JOB, "shop"), "it has left Git"
+    assert done & OBJECTS == later | {"deployments/red-web"}
+    assert "red-job" not in cluster.all(JOB, "shop"), "it is not in Git any more"
 
 
 @SERVED
-def test_a_child_that_leaves_git_takes_along_what_it_has_brought(
+def test_the_objects_of_a_child_that_left_git_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
@@ -125,7 +125,7 @@ def test_a_child_that_leaves_git_takes_along_what_it_has_brought(
 
 
 @SERVED
-def test_a_child_whose_directory_moves_keeps_what_lies_there_too(
+def test_a_child_with_a_new_directory_keeps_the_objects_that_are_there_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
@@ -144,7 +144,7 @@ def test_a_child_whose_directory_moves_keeps_what_lies_there_too(
 
 
 @SERVED
-def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
+def test_children_of_a_unit_that_left_git_are_deleted_before_their_namespace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
@@ -162,18 +162,19 @@ def test_children_of_one_that_leaves_git_go_before_what_they_stand_on(
 
     assert (first.code, ran.code) == (0, 0), ran.stdout + ran.stderr
     assert (refused.code, untouched) == (PREFLIGHT, []), refused.stdout
-    assert "its deletion takes an object of others along: ConfigMap den/stranger" in refused.stderr
+    assert "error[preflight.contents]: Namespace den: " in refused.stderr
+    assert "ConfigMap den/stranger" in refused.stderr
     gone = [deed.removeprefix("delete ") for deed in cluster.deeds()[before:] if "delete " in deed]
     at = {name: place for place, name in enumerate(gone)}
     blue = ("deployments/blue-web", "configmaps/blue-early")
     red = ("configmaps/red-late", "deployments/red-web")
     pairs = [blue, red, (blue[1], "namespaces/den"), (red[1], "namespaces/den")]
-    if served:  # their own objects tell in which waves the two are
+    if served:  # the waves of the two are known from their live objects
         pairs.append((blue[1], red[0]))
     assert [pair for pair in pairs if at[pair[0]] >= at[pair[1]]] == []
 
 
-def test_of_two_that_leave_git_the_one_of_the_later_wave_goes_first(
+def test_of_two_units_that_left_git_the_later_wave_is_deleted_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
@@ -194,7 +195,7 @@ def test_of_two_that_leave_git_the_one_of_the_later_wave_goes_first(
 
 
 @CLUSTERS
-def test_it_goes_in_reverse_across_its_children(
+def test_deletion_runs_in_reverse_order_across_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
@@ -213,7 +214,7 @@ def test_it_goes_in_reverse_across_its_children(
 
 
 @pytest.mark.parametrize("way", ["", "/foreground", "/background"])
-def test_what_an_application_has_brought_goes_as_its_finalizer_says(
+def test_the_finalizer_of_an_application_sets_the_propagation_of_its_deletion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
@@ -236,7 +237,7 @@ def test_what_an_application_has_brought_goes_as_its_finalizer_says(
 
 @SERVED
 @pytest.mark.parametrize("way", ["", "/foreground", "/background"])
-def test_a_child_that_leaves_git_goes_by_its_finalizer(
+def test_the_finalizer_of_a_child_that_left_git_sets_the_propagation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, *, served: bool
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
@@ -257,7 +258,7 @@ def test_a_child_that_leaves_git_goes_by_its_finalizer(
     assert outlives is (way != "/background"), deeds
 
 
-def test_what_a_living_application_says_of_its_end_counts_though_git_said_otherwise(
+def test_the_finalizers_of_the_live_application_count_and_not_those_of_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
@@ -268,5 +269,5 @@ def test_what_a_living_application_says_of_its_end_counts_though_git_said_otherw
 
     ran = cluster.sync(made.root)
 
-    assert "`Application/argocd/red` has left Git; what it has brought stays" in ran.stderr
+    assert "warning[units.orphan]: `Application/argocd/red` " in ran.stderr
     assert {*cluster.all(CONFIG_MAP, "shop")} >= {"red-late"}
