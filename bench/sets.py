@@ -89,7 +89,7 @@ def measure() -> dict[str, float]:
         made = repositories(Path(folder))
         figures = {
             f"generate, {way}, CPU s": cpu_of(
-                "appset", "generate", root / "set.yaml", "-o", "names"
+                "argocd", "appset", "generate", root / "set.yaml", "-o", "names"
             )
             for way, root in made.items()
             if way != "written down"

@@ -73,7 +73,7 @@ def test_hooks_and_owned_objects_are_listed_in_the_order_of_a_sync(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
-    get = ("app", "get", "base", "-C", made.root)
+    get = ("argocd", "app", "get", "base", "-C", made.root)
 
     before = resources(cluster.reach(*get, "-o", "json"))
     assert cluster.sync(made.root).code == 0
@@ -128,7 +128,7 @@ def test_a_deleted_hook_is_listed_with_its_phase(
     assert cluster.sync(made.root).code == 0
 
     (first, _, failing) = resources(
-        cluster.reach("app", "get", "red", "-o", "json", "-C", made.root)
+        cluster.reach("argocd", "app", "get", "red", "-o", "json", "-C", made.root)
     )
 
     assert (first["hookType"], first["hookPhase"]) == ("PreSync", "Succeeded")
@@ -142,7 +142,7 @@ def test_a_failed_hook_is_listed_with_its_message(
     made = hooked(tmp_path / "platform", job("ready", hook="PreSync"))
     assert cluster.sync(made.root).code == 4
 
-    row, other = resources(cluster.reach("app", "get", "red", "-o", "json", "-C", made.root))
+    row, other = resources(cluster.reach("argocd", "app", "get", "red", "-o", "json", "-C", made.root))
 
     assert (row["hookPhase"], get_mapping(row, "health")["status"]) == ("Failed", "Degraded")
     assert "backoff limit" in str(get_mapping(row, "health")["message"])
@@ -157,7 +157,7 @@ def test_hooks_do_not_count_for_the_status_of_an_application(
     assert cluster.sync(made.root).code == 0
     made.put("red/all.yaml", job("ready", hook="PreSync"), deployment("web"), setting("web"))
 
-    listed = cluster.reach("app", "list", "-C", made.root)
+    listed = cluster.reach("argocd", "app", "list", "-C", made.root)
 
     assert "  Synced  Healthy  " in listed.stdout
 
@@ -168,7 +168,7 @@ def test_the_header_shows_the_sync_windows_of_the_project(
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
     made = hooked(tmp_path / "platform", project=DENIES)
 
-    ran = cluster.reach("app", "get", "red", "-C", made.root)
+    ran = cluster.reach("argocd", "app", "get", "red", "-C", made.root)
 
     assert "SyncWindow:         Manual Allowed\n" in ran.stdout, ran.stderr
     assert "Assigned Windows:   deny:* * * * *:1h\n" in ran.stdout

@@ -131,7 +131,7 @@ def test_each_fault_is_reported_at_its_own_line(tmp_path: Path) -> None:
         (tmp_path / f"{number}.yaml").write_text(written)
 
     here = ("--repo-map", f"{URL}={tmp_path}")
-    ran = tidegate("appset", "generate", tmp_path, "--offline", *here)
+    ran = tidegate("argocd", "appset", "generate", tmp_path, "--offline", *here)
 
     result = re.findall(r"\[argo\.(set-\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
     for number, (what, (text, code)) in enumerate(FAULTS.items()):
@@ -147,7 +147,7 @@ def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> No
     missing = TEMPLATE.replace("{{name}}", "{{.nobody}}")
     (tmp_path / "set.yaml").write_text(HEAD + GO + LIST + missing + STEPS + step)
 
-    ran = tidegate("appset", "generate", tmp_path, "--offline")
+    ran = tidegate("argocd", "appset", "generate", tmp_path, "--offline")
 
     assert re.findall(r"\[argo\.(set-\w+)\]", ran.stderr) == ["set-template"]
 

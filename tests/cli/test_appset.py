@@ -23,14 +23,14 @@ def ladder(tmp_path: Path) -> Ladder:
 
 
 def test_names_are_in_the_order_of_the_generators(ladder: Ladder) -> None:
-    ran = tidegate("appset", "generate", ladder.write() / "set.yaml", "-o", "names", "--offline")
+    ran = tidegate("argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "names", "--offline")
 
     assert ran.stdout == "argocd/a\nargocd/b\n"
     assert ran.returncode == 0
 
 
 def test_generated_applications_are_those_of_argo_cd(ladder: Ladder) -> None:
-    ran = tidegate("appset", "generate", ladder.write() / "set.yaml", "-o", "json", "--offline")
+    ran = tidegate("argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "json", "--offline")
 
     first, _ = map(json.loads, ran.stdout.splitlines())
     assert first["metadata"] == {
@@ -46,7 +46,7 @@ def test_parameters_are_printed_with_their_generator_and_step(
     wording: RecordedWording, ladder: Ladder
 ) -> None:
     ladder.write()
-    args = ("appset", "generate", ladder.folder / "set.yaml", "--params", "--offline")
+    args = ("argocd", "appset", "generate", ladder.folder / "set.yaml", "--params", "--offline")
 
     lines = [json.loads(line) for line in tidegate(*args, "-o", "json").stdout.splitlines()]
     text = tidegate(*args).stdout
@@ -61,7 +61,7 @@ def test_parameters_are_printed_with_their_generator_and_step(
 
 
 def test_a_directory_means_all_sets_below_it() -> None:
-    ran = tidegate("appset", "generate", HOMELAB, "-o", "json", "--params", "--offline")
+    ran = tidegate("argocd", "appset", "generate", HOMELAB, "-o", "json", "--params", "--offline")
 
     sets = {json.loads(line)["set"].rpartition("/")[2] for line in ran.stdout.splitlines()}
     assert len(sets) == 3
@@ -69,7 +69,7 @@ def test_a_directory_means_all_sets_below_it() -> None:
 
 def test_units_shows_the_generated_applications_of_a_set() -> None:
     shown = json.loads(tidegate("units", HOMELAB, "--offline", "-o", "json").stdout)
-    ran = tidegate("appset", "generate", HOMELAB, "-o", "names", "--offline")
+    ran = tidegate("argocd", "appset", "generate", HOMELAB, "-o", "names", "--offline")
 
     of_sets = {f"{unit['namespace']}/{unit['name']}" for unit in shown["units"] if unit["set"]}
     assert set(ran.stdout.split()) == of_sets
@@ -87,7 +87,7 @@ def test_an_error_has_a_code_and_a_location(ladder: Ladder, old: str, new: str, 
     file = ladder.write() / "set.yaml"
     file.write_text(file.read_text().replace(old, new, 1))
 
-    ran = tidegate("appset", "generate", file, "--offline")
+    ran = tidegate("argocd", "appset", "generate", file, "--offline")
 
     assert ran.returncode == 3
     assert f"error[{code}]" in ran.stderr
@@ -97,7 +97,7 @@ def test_an_error_has_a_code_and_a_location(ladder: Ladder, old: str, new: str, 
 def test_a_file_without_a_set_is_an_error(ladder: Ladder) -> None:
     ladder.write()
 
-    ran = tidegate("appset", "generate", ladder.folder / "apps" / "a" / "web.yaml", "--offline")
+    ran = tidegate("argocd", "appset", "generate", ladder.folder / "apps" / "a" / "web.yaml", "--offline")
 
     assert ran.returncode == 3
     assert "error[plan.sets]" in ran.stderr

@@ -54,7 +54,7 @@ async def test_reconcile_annotates_the_objects_of_a_running_flux_and_waits_for_i
         cluster.answering(KUSTOMIZATION, flux_answer),
         cluster.answering(GIT, flux_answer),
     ):
-        ran = await cluster.run("reconcile", "ks", "web", "--with-source", "-C", made.root)
+        ran = await cluster.run("flux", "reconcile", "ks", "web", "--with-source", "-C", made.root)
 
         assert ran.code == 0, ran.stdout + ran.stderr
         assert ran.stdout.startswith("target: ")
@@ -84,7 +84,7 @@ async def test_reconcile_prints_why_a_unit_is_not_ready_while_it_waits(
         served_cluster(tmp_path, *given) as cluster,
         cluster.answering(KUSTOMIZATION, partial(flux_answer, ready=False)),
     ):
-        ran = await cluster.run("reconcile", "ks", "web", "--timeout", "2s", "-C", made.root)
+        ran = await cluster.run("flux", "reconcile", "ks", "web", "--timeout", "2s", "-C", made.root)
 
     assert ran.code == 8, ran.stdout + ran.stderr
     assert "◎ dependency 'flux-system/data' is not ready" in ran.stderr
@@ -119,12 +119,12 @@ async def test_a_running_argo_cd_gets_the_operation_of_its_own_command(
         served_cluster(tmp_path, a_controller(ARGO), red) as cluster,
         cluster.answering(APPLICATION, answer, status=False),
     ):
-        sync = ("app", "sync", "red", "-C", made.root)
+        sync = ("argocd", "app", "sync", "red", "-C", made.root)
         ran = await cluster.run(*sync, "--prune", "--force", "--revision", "v2")
         whole = await cluster.body(APPLICATION, "argocd", "red")
         few = await cluster.run(*sync, "--resource", "apps:Deployment:red-web")
         last = await cluster.body(APPLICATION, "argocd", "red")
-        got = await cluster.run("app", "get", "red", "--refresh", "-C", made.root)
+        got = await cluster.run("argocd", "app", "get", "red", "--refresh", "-C", made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
     wording(ran.stderr.splitlines()[0])
@@ -151,7 +151,7 @@ def test_force_recreates_an_object_with_an_immutable_field(
     get_mapping(other, "spec", "selector", "matchLabels")["tier"] = "front"
     get_mapping(other, "spec", "template", "metadata", "labels")["tier"] = "front"
     made.put("red/all.yaml", other, setting("red-late", wave=1))
-    args = ("app", "sync", "red", "-C", made.root, "--sandbox")
+    args = ("argocd", "app", "sync", "red", "-C", made.root, "--sandbox")
 
     refused = cluster.run(*args)
     forced = cluster.run(*args, "--force")

@@ -213,8 +213,8 @@ def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.Mo
     made.put("web/all.yaml", setting("web"))
     place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
 
-    units = cluster.reach("get", "ks", "-o", "wide", *place).stdout.splitlines()
-    sources = cluster.reach("get", "sources", "-o", "wide", *place).stdout.splitlines()
+    units = cluster.reach("flux", "get", "ks", "-o", "wide", *place).stdout.splitlines()
+    sources = cluster.reach("flux", "get", "sources", "-o", "wide", *place).stdout.splitlines()
 
     heads = ["NAME", "REVISION", "SUSPENDED", "READY", "SOURCE", "PATH", "MESSAGE"]
     assert units[0].split() == sources[0].split() == heads
@@ -233,8 +233,8 @@ def test_a_source_that_no_unit_applies_is_a_source(
     made.put("spare/source.yaml", spare)
     place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
 
-    shown = cluster.reach("get", "sources", *place)
-    result = cluster.reach("get", "sources", "-o", "json", *place)
+    shown = cluster.reach("flux", "get", "sources", *place)
+    result = cluster.reach("flux", "get", "sources", "-o", "json", *place)
 
     assert shown.code == 0, shown.stderr
     assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["platform", "spare"]
@@ -248,7 +248,7 @@ def test_where_nothing_is_found_it_is_no_bug(
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     made.put("clusters/web.yaml", kustomization("web", "./web"))
 
-    ran = cluster.reach("get", "sources", "-C", str(made.root))
+    ran = cluster.reach("flux", "get", "sources", "-C", str(made.root))
 
     assert (ran.code, ran.stdout) == (2, "")
     assert ran.stderr == 'error[usage.unit]: no sources found in "flux-system" namespace\n'

@@ -80,7 +80,7 @@ async def test_every_key_of_a_live_status_is_on_the_page(tmp_path: Path) -> None
 
 
 def test_a_learned_profile_is_the_same_in_both_forms(tmp_path: Path) -> None:
-    words = ("profile", "learn", "examples/seen/dump.json")
+    words = ("simulate", "learn", "examples/seen/dump.json")
 
     ran = typed(ROOT, dict(os.environ), (*words, "-o", "json"))
     written = typed(ROOT, dict(os.environ), words)

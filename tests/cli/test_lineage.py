@@ -26,9 +26,9 @@ POD = Kind("", "v1", "Pod")
 def test_a_tree_shows_the_units_of_a_unit(tmp_path: Path) -> None:
     root = a_chain(tmp_path / "platform").root
 
-    ran = tidegate("tree", "ks", "flux-system", "-C", root)
-    compact = tidegate("tree", "kustomization", "flux-system", "--compact", "-C", root)
-    document = json.loads(tidegate("tree", "ks", "data", "-C", root, "-o", "json").stdout)
+    ran = tidegate("flux", "tree", "ks", "flux-system", "-C", root)
+    compact = tidegate("flux", "tree", "kustomization", "flux-system", "--compact", "-C", root)
+    document = json.loads(tidegate("flux", "tree", "ks", "data", "-C", root, "-o", "json").stdout)
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == [
@@ -81,7 +81,7 @@ def test_a_tree_of_a_cluster_shows_its_objects_and_which_are_not_in_git(
         KeptSandbox.make(tmp_path, monkeypatch, served=served),
         a_chain(tmp_path / "platform"),
     )
-    args = ("tree", "ks", "data", "-C", made.root)
+    args = ("flux", "tree", "ks", "data", "-C", made.root)
     early = cluster.reach(*args, "--context", "a")
     assert cluster.sync(made.root).code == 0
     made.put("data/all.yaml", job("prepare"), setting("new"))
@@ -139,7 +139,7 @@ def test_a_tree_of_a_cluster_shows_units_that_only_the_cluster_has(
     status: Json = {"inventory": {"entries": entries}}
     cluster.patch(KUSTOMIZATION, "flux-system", "flux-system", {"status": status}, status=True)
 
-    args = ("tree", "ks", "flux-system", "--context", "a", "-C", made.root)
+    args = ("flux", "tree", "ks", "flux-system", "--context", "a", "-C", made.root)
     ran, compact = cluster.reach(*args), cluster.reach(*args, "--compact")
 
     wording(ran.stdout.splitlines()[1:])

@@ -243,7 +243,7 @@ def test_an_empty_cluster_lacks_nothing_if_all_is_in_the_repository(
 
 
 def test_the_page_of_a_rule_is_printed_without_markup() -> None:
-    ran = tidegate("explain", "ord006")
+    ran = tidegate("rule", "ord006")
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("# ORD006: ")
@@ -252,11 +252,11 @@ def test_the_page_of_a_rule_is_printed_without_markup() -> None:
 
 
 def test_the_code_of_a_finding_is_explained_by_its_rule() -> None:
-    assert tidegate("explain", "units.unknown").stdout.startswith("# ORD001")
+    assert tidegate("rule", "units.unknown").stdout.startswith("# ORD001")
 
 
 def test_an_unknown_rule_is_refused() -> None:
-    ran = tidegate("explain", "ORD999")
+    ran = tidegate("rule", "ORD999")
 
     assert ran.returncode == 2
     assert ran.stderr.startswith("error[usage.rule]: ")

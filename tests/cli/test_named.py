@@ -14,7 +14,7 @@ PLATFORM = ROOT / "examples" / "platform"
 
 @pytest.mark.parametrize("noun", ["kustomization", "ks", "kustomizations"])
 def test_one_is_rolled_out_alone(noun: str) -> None:
-    ran = tidegate("reconcile", noun, "metrics", "-C", PLATFORM, "--sandbox", "--offline")
+    ran = tidegate("flux", "reconcile", noun, "metrics", "-C", PLATFORM, "--sandbox", "--offline")
 
     assert ran.returncode == 0, ran.stderr
     assert "Deployment metrics/collector" in ran.stdout
@@ -22,7 +22,7 @@ def test_one_is_rolled_out_alone(noun: str) -> None:
 
 
 def test_several_go_in_the_order_of_their_dependencies() -> None:
-    ran = tidegate("reconcile", "ks", "--all", "-C", PLATFORM, "--sandbox", "--offline")
+    ran = tidegate("flux", "reconcile", "ks", "--all", "-C", PLATFORM, "--sandbox", "--offline")
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.index("Namespace metrics") < ran.stdout.index("Deployment metrics/collector")
@@ -39,11 +39,11 @@ def test_what_one_comes_to_and_would_change(wording: RecordedWording) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("reconcile", "hr", "--all"),
-        ("reconcile", "ks", "-l", "no=such"),
-        ("app", "sync", "-l", "no=such"),
-        ("app", "delete", "-l", "no=such"),
-        ("app", "diff", "-l", "no=such"),
+        ("flux", "reconcile", "hr", "--all"),
+        ("flux", "reconcile", "ks", "-l", "no=such"),
+        ("argocd", "app", "sync", "-l", "no=such"),
+        ("argocd", "app", "delete", "-l", "no=such"),
+        ("argocd", "app", "diff", "-l", "no=such"),
     ],
     ids=" ".join,
 )
@@ -70,8 +70,8 @@ def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
         write_unit(tmp_path / team, settings=config)
         write_unit(tmp_path / "apps", **{team: app.format(team)})
 
-    both = tidegate("app", "manifests", "web", "-C", tmp_path, "--offline")
-    result = tidegate("app", "manifests", "red/web", "-C", tmp_path, "--offline")
+    both = tidegate("argocd", "app", "manifests", "web", "-C", tmp_path, "--offline")
+    result = tidegate("argocd", "app", "manifests", "red/web", "-C", tmp_path, "--offline")
 
     assert both.returncode == 2
     assert any(
@@ -85,8 +85,8 @@ def test_a_name_that_two_have_is_asked_about(tmp_path: Path) -> None:
 
 
 def test_who_is_not_there_and_who_is_not_named_at_all(wording: RecordedWording) -> None:
-    unknown = tidegate("reconcile", "ks", "metric", "-C", PLATFORM, "--sandbox")
-    unnamed = tidegate("reconcile", "hr", "-C", PLATFORM, "--sandbox")
+    unknown = tidegate("flux", "reconcile", "ks", "metric", "-C", PLATFORM, "--sandbox")
+    unnamed = tidegate("flux", "reconcile", "hr", "-C", PLATFORM, "--sandbox")
 
     assert (unknown.returncode, unnamed.returncode) == (2, 2)
     assert "`metrics`" in unknown.stderr

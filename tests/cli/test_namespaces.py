@@ -22,12 +22,12 @@ SOURCE = (
     "spec: {{interval: 5m, url: https://git.example.com/a.git}}\n"
 )
 NAMED = (
-    ("build", "ks", "web", "-o", "names"),
-    ("build", "ks", "--all", "-o", "names"),
-    ("diff", "ks", "web"),
-    ("reconcile", "ks", "web", "--sandbox"),
-    ("reconcile", "source", "repo", "--sandbox"),
-    ("tree", "ks", "web"),
+    ("flux", "build", "ks", "web", "-o", "names"),
+    ("flux", "build", "ks", "--all", "-o", "names"),
+    ("flux", "diff", "ks", "web"),
+    ("flux", "reconcile", "ks", "web", "--sandbox"),
+    ("flux", "reconcile", "source", "repo", "--sandbox"),
+    ("flux", "tree", "ks", "web"),
 )
 
 
@@ -57,7 +57,7 @@ def test_of_two_with_one_name_that_of_the_namespace_is_meant(
     assert "of-blue" not in red.stdout
 
 
-@pytest.mark.parametrize("args", [*NAMED, ("suspend", "ks", "web"), ("logs", "web")], ids=" ".join)
+@pytest.mark.parametrize("args", [*NAMED, ("flux", "suspend", "ks", "web"), ("logs", "web")], ids=" ".join)
 def test_who_is_in_another_namespace_is_not_there(args: tuple[str, ...], teams: Path) -> None:
     ran = run(teams, *args, "--namespace", "green", "--offline")
 
@@ -67,7 +67,7 @@ def test_who_is_in_another_namespace_is_not_there(args: tuple[str, ...], teams: 
 
 @pytest.mark.parametrize("verb", [("get",), ("resources",), ("history",), ("manifests",)])
 def test_applications_are_known_by_their_namespace(verb: tuple[str], teams: Path) -> None:
-    ran = run(teams, "app", *verb, "web", "-n", "red", "--offline")
+    ran = run(teams, "argocd", "app", *verb, "web", "-n", "red", "--offline")
 
     assert any(
         "error[usage.unit]" in line and "`web`" in line and "`red`" in line

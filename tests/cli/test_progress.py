@@ -48,10 +48,10 @@ spec: {interval: 1h, url: https://git.example.org/repo}
 """
 SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}}\n"
 SEARCHES = [
-    ("tree", "kustomization", "apps"),
+    ("flux", "tree", "kustomization", "apps"),
     ("trace", "configmap/settings"),
-    ("build", "kustomization", "apps"),
-    ("diff", "kustomization", "apps"),
+    ("flux", "build", "kustomization", "apps"),
+    ("flux", "diff", "kustomization", "apps"),
 ]
 
 

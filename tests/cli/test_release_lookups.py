@@ -167,7 +167,7 @@ def test_what_is_found_in_a_secret_is_shown_nowhere(
     ran = []
     for _ in range(2):
         ran.append(sandbox.reach("plan", shop.root, "-o", "json"))
-        ran.append(sandbox.reach("diff", "helmrelease", "web", "-C", shop.root))
+        ran.append(sandbox.reach("flux", "diff", "helmrelease", "web", "-C", shop.root))
         ran.append(sandbox.sync(shop.root, "-o", "json"))
 
     assert get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data") == {"to": "hunter2-hunter2"}

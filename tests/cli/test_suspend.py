@@ -43,11 +43,11 @@ async def test_nothing_is_done_to_a_unit_until_it_is_resumed(
     made = two_layers(tmp_path / "platform")
     given = (kustomization("web", "./web"),) if served else ()
     async with served_cluster(tmp_path, *given, served=served) as cluster:
-        suspended = await cluster.run("suspend", "ks", "web", "-C", made.root)
+        suspended = await cluster.run("flux", "suspend", "ks", "web", "-C", made.root)
         left = await cluster.roll_out("sync", made.root, "--yes")
-        refused = await cluster.run("reconcile", "ks", "web", "--yes", "-C", made.root)
+        refused = await cluster.run("flux", "reconcile", "ks", "web", "--yes", "-C", made.root)
         before = await cluster.names(CONFIG_MAP, "shop")
-        resumed = await cluster.run("resume", "kustomizations", "--all", "-C", made.root)
+        resumed = await cluster.run("flux", "resume", "kustomizations", "--all", "-C", made.root)
         done = await cluster.roll_out("sync", made.root, "--yes")
         after = await cluster.names(CONFIG_MAP, "shop")
 
@@ -79,11 +79,11 @@ async def test_sources_and_applications_are_suspended_in_the_words_of_their_dial
     made.put("apps/red.yaml", application("red", "web"))
     given = (git_repository(), application("red", "web"))
     async with served_cluster(tmp_path, *given) as cluster:
-        source = await cluster.run("suspend", "source", "git", "platform", "-C", made.root)
+        source = await cluster.run("flux", "suspend", "source", "git", "platform", "-C", made.root)
         app = await cluster.run("suspend", "app", "red", "-o", "json", "-C", made.root)
         suspended = await cluster.body(GIT, "flux-system", "platform")
         skipped = await cluster.body(APPLICATION, "argocd", "red")
-        await cluster.run("resume", "source", "platform", "-C", made.root)
+        await cluster.run("flux", "resume", "source", "platform", "-C", made.root)
         await cluster.run("resume", "application", "red", "-C", made.root)
         platform = await cluster.body(GIT, "flux-system", "platform")
         red = await cluster.body(APPLICATION, "argocd", "red")
@@ -101,7 +101,7 @@ async def test_a_live_controller_is_not_asked_for_what_is_suspended(tmp_path: Pa
     flux = a_controller({"app": "kustomize-controller"})
     web = kustomization("web", "./web", suspend=True)
     async with served_cluster(tmp_path, flux, web) as cluster:
-        ran = await cluster.run("reconcile", "ks", "web", "-C", made.root)
+        ran = await cluster.run("flux", "reconcile", "ks", "web", "-C", made.root)
         live = await cluster.body(KUSTOMIZATION, "flux-system", "web")
 
     assert ran.code == 5, ran.stdout + ran.stderr
@@ -113,7 +113,7 @@ async def test_resume_reports_where_git_suspends_a_unit(tmp_path: Path) -> None:
     made = two_layers(tmp_path / "platform")
     made.put("clusters/main/web.yaml", kustomization("web", "./web", suspend=True))
     async with served_cluster(tmp_path) as cluster:
-        ran = await cluster.run("resume", "ks", "web", "-C", made.root)
+        ran = await cluster.run("flux", "resume", "ks", "web", "-C", made.root)
 
     assert ran.code == 0, ran.stderr
     assert any(
@@ -150,12 +150,12 @@ async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
     flux = a_controller({"app": "kustomize-controller"})
     web = kustomization("web", "./web", suspend=True)
     async with served_cluster(tmp_path, flux, web) as cluster:
-        late = await cluster.run("resume", "ks", "web", "--timeout", "1s", "-C", made.root)
-        await cluster.run("suspend", "ks", "web", "-C", made.root)
-        at_once = await cluster.run("resume", "ks", "web", "--no-wait", "-C", made.root)
-        await cluster.run("suspend", "ks", "web", "-C", made.root)
+        late = await cluster.run("flux", "resume", "ks", "web", "--timeout", "1s", "-C", made.root)
+        await cluster.run("flux", "suspend", "ks", "web", "-C", made.root)
+        at_once = await cluster.run("flux", "resume", "ks", "web", "--no-wait", "-C", made.root)
+        await cluster.run("flux", "suspend", "ks", "web", "-C", made.root)
         async with cluster.answering(KUSTOMIZATION, resumed_flux):
-            resume = ("resume", "ks", "web", "--timeout", "1m", "-C", made.root)
+            resume = ("flux", "resume", "ks", "web", "--timeout", "1m", "-C", made.root)
             ran = await cluster.run(*resume)
             document = await cluster.run(*resume, "-o", "json")
 
@@ -214,7 +214,7 @@ async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_con
 async def test_resume_reports_that_no_controller_goes_on(tmp_path: Path) -> None:
     made = two_layers(tmp_path / "platform")
     async with served_cluster(tmp_path, kustomization("web", "./web", suspend=True)) as cluster:
-        ran = await cluster.run("resume", "ks", "web", "-C", made.root)
+        ran = await cluster.run("flux", "resume", "ks", "web", "-C", made.root)
 
     assert ran.code == 0, ran.stderr
     assert any(

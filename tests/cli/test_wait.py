@@ -50,12 +50,12 @@ def one_app(root: Path) -> Repository:
 async def test_wait_shows_changes_and_ends_when_all_is_healthy(tmp_path: Path) -> None:
     made = one_app(tmp_path / "platform")
     async with served_cluster(tmp_path) as cluster:
-        late = await cluster.run("app", "wait", "red", "--timeout", "1s", "-C", made.root)
-        async with cluster.typing("app", "wait", "red", "--sync", "-C", made.root) as typed:
+        late = await cluster.run("argocd", "app", "wait", "red", "--timeout", "1s", "-C", made.root)
+        async with cluster.typing("argocd", "app", "wait", "red", "--sync", "-C", made.root) as typed:
             await cluster.has_said(typed, "argocd/red  OutOfSync  Missing")
-            synced = await cluster.roll_out("app", "sync", "red", "--yes", "-C", made.root)
+            synced = await cluster.roll_out("argocd", "app", "sync", "red", "--yes", "-C", made.root)
             ran = await typed.ran
-        at_once = await cluster.run("app", "wait", "--all", "--timeout", "1s", "-C", made.root)
+        at_once = await cluster.run("argocd", "app", "wait", "--all", "--timeout", "1s", "-C", made.root)
 
     assert late.code == 8
     assert 'timed out (1s) waiting for app "red" match desired state' in late.stderr
@@ -75,7 +75,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["broken"])
     made = one_app(tmp_path / "platform")
     made.put("red/all.yaml", setting("web"), job("broken", wave=1))
-    wait = ("app", "wait", "red", "-C", made.root, "--timeout", "5s")
+    wait = ("argocd", "app", "wait", "red", "-C", made.root, "--timeout", "5s")
     assert cluster.sync(made.root).code == 4
 
     whole = cluster.reach(*wait, "--health")
@@ -85,7 +85,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     unknown = cluster.reach(*wait, "--resource", ":ConfigMap:wob")
     there = cluster.reach(*wait, "--delete")
     both = cluster.reach(*wait, "--delete", "--health")
-    assert cluster.run("app", "delete", "red", "-C", made.root, "--sandbox").code == 0
+    assert cluster.run("argocd", "app", "delete", "red", "-C", made.root, "--sandbox").code == 0
     gone = cluster.reach(*wait, "--delete")
 
     assert (whole.code, part.code, ill.code) == (8, 0, 0), part.stderr + ill.stderr
@@ -106,9 +106,9 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
 @pytest.mark.parametrize(
     ("args", "before", "after"),
     [
-        (("app", "list"), " OutOfSync ", " Synced "),
+        (("argocd", "app", "list"), " OutOfSync ", " Synced "),
         (
-            ("get", "ks", "blue"),
+            ("flux", "get", "ks", "blue"),
             " False False ",
             " False True ",
         ),
@@ -148,7 +148,7 @@ async def read_until(process: asyncio.subprocess.Process, cells: str) -> None:
 
 @pytest.mark.parametrize("verb", ["set", "patch"])
 def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
-    ran = tidegate("app", verb, "shop", "--parameter", "a=b", "-C", PLATFORM, "--offline")
+    ran = tidegate("argocd", "app", verb, "shop", "--parameter", "a=b", "-C", PLATFORM, "--offline")
 
     assert ran.returncode == 2
     assert any(

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 async def run(fleet: Fleet, verb: str, *words: str) -> Ran:
     root, *target = fleet.words
     user = Tidegate(fleet.repository.root.parent)
-    return await user.run("app", verb, *words, "-C", str(root), *map(str, target))
+    return await user.run("argocd", "app", verb, *words, "-C", str(root), *map(str, target))
 
 
 async def rolled_out(fleet: Fleet) -> None:

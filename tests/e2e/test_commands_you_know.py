@@ -38,7 +38,7 @@ OF_GIT = {"tree"}
 """Verbs that ask no cluster."""
 WATCHES = "--watch"
 """A command with it does not end by itself."""
-WRITES = {("app", "sync"), ("app", "delete"), ("jobs", "rerun")}
+WRITES = {("argocd", "app", "sync"), ("argocd", "app", "delete"), ("jobs", "rerun")}
 HOMES = {
     "cert-manager": "cert-manager",
     "postgresql": "database",

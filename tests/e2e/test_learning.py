@@ -120,7 +120,7 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
         for kind, name, mark in AWAITED:
             await client.settled(Ref(kind, client.namespace, name), says(mark), within=LONG)
         living.cancel()
-        words = ("profile", "learn", "--context", "test", "--kubeconfig", site.kubeconfig())
+        words = ("simulate", "learn", "--context", "test", "--kubeconfig", site.kubeconfig())
         ran = await asyncio.to_thread(tidegate, *words)
 
     assert ran.returncode == 0, ran.stderr

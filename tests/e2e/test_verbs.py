@@ -73,11 +73,11 @@ async def test_units_are_suspended_resumed_and_reconciled_by_who_is_alive(fleet:
     first = await fleet.run("sync", "--yes")
     assert first.code == 0, first.stdout + first.stderr
 
-    suspended = await run(fleet, "suspend", "ks", "apps")
+    suspended = await run(fleet, "flux", "suspend", "ks", "apps")
     left = await fleet.run("sync", "--yes")
-    resumed = await run(fleet, "resume", "ks", "apps")
+    resumed = await run(fleet, "flux", "resume", "ks", "apps")
     home = a_flux(fleet)
-    request = asyncio.create_task(run(fleet, "reconcile", "ks", "apps", "--timeout", "60s"))
+    request = asyncio.create_task(run(fleet, "flux", "reconcile", "ks", "apps", "--timeout", "60s"))
     await answer(fleet, "apps", home)
     ran = await request
     events = await run(fleet, "events", "--for", "ks/apps", "-o", "json")

@@ -90,7 +90,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[ClusterMapping, ...] = ()
     repositories: tuple[RepositoryMapping, ...] = ()
     charts: tuple[ChartMapping, ...] = ()
-    entries: tuple[LocatedText, ...] = ()
+    roots: tuple[LocatedText, ...] = ()
     """Paths or names of the root units. If empty, all units without a parent are roots."""
     ignore: tuple[LocatedText, ...] = ()
     """Patterns of paths that are not scanned."""

@@ -129,7 +129,7 @@ def _config(raw_config: ConfigSchema, locate: Callable[[FieldPath], Location]) -
             )
             for index, chart in enumerate(raw_config.charts)
         ),
-        entries=tuple(
+        roots=tuple(
             LocatedText(normpath(text), locate(("roots", index)))
             for index, text in enumerate(raw_config.roots)
         ),

@@ -46,7 +46,7 @@ def test_chosen_objects_come_without_hooks_and_leave_no_history(
     made = a_shop(tmp_path / "platform")
     in_repository = ("-C", made.root, "--sandbox", "--offline")
 
-    ran = cluster.run("app", "sync", "web", "--resource", ":Service:x", *in_repository)
+    ran = cluster.run("argocd", "app", "sync", "web", "--resource", ":Service:x", *in_repository)
     web = cluster.all(APPLICATION, "argocd").get("web", {})
 
     assert ran.code == 0, ran.stdout + ran.stderr
@@ -56,7 +56,7 @@ def test_chosen_objects_come_without_hooks_and_leave_no_history(
     assert get_text(web, "status", "sync", "status") != "Synced"
 
     both = ("--resource", ":Service:x", "--resource", "apps:Deployment:web")
-    every = cluster.run("app", "sync", "web", *both, *in_repository)
+    every = cluster.run("argocd", "app", "sync", "web", *both, *in_repository)
 
     assert every.code == 0, every.stdout + every.stderr
     assert [*cluster.all(DEPLOYMENT, "shop")] == ["web"]

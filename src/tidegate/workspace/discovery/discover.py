@@ -254,12 +254,12 @@ def _inspect_path(path_or_url: str, explicit_root: str | None) -> _PathTarget:
 
 def _select_configured_roots(result: DiscoveryResult, config: Config) -> DiscoveryResult:
     """Keep the root units that the configuration names, if it names any."""
-    if not config.entries:
+    if not config.roots:
         return result
     selected = [
         unit_tree
         for unit_tree in result.unit_trees
-        if any(matches_name(unit_tree.members[0].unit, entry.text) for entry in config.entries)
+        if any(matches_name(unit_tree.members[0].unit, entry.text) for entry in config.roots)
     ]
     unknown = [
         Finding(
@@ -269,7 +269,7 @@ def _select_configured_roots(result: DiscoveryResult, config: Config) -> Discove
             location=entry.location,
             fix="remove `roots` and run `tidegate units` to list all roots",
         )
-        for entry in config.entries
+        for entry in config.roots
         if not any(
             matches_name(unit_tree.members[0].unit, entry.text) for unit_tree in result.unit_trees
         )

@@ -93,13 +93,13 @@ def test_what_is_only_slow_passes_on_a_bad_day_too(tmp_path: Path) -> None:
 
 
 def learn(*words: str) -> tuple[int, str, str]:
-    ran = CliRunner().invoke(cli, ["profile", "learn", *words])
+    ran = CliRunner().invoke(cli, ["simulate", "learn", *words])
     return ran.exit_code, ran.stdout, ran.stderr
 
 
 def test_what_was_learned_is_what_a_simulation_takes(tmp_path: Path) -> None:
     profile = tmp_path / "ours.yaml"
-    ran = CliRunner().invoke(cli, ["profile", "learn", str(DUMP)], standalone_mode=False)
+    ran = CliRunner().invoke(cli, ["simulate", "learn", str(DUMP)], standalone_mode=False)
     profile.write_text(ran.stdout)
     unit = tmp_path / "unit"
 
