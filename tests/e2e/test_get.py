@@ -52,8 +52,8 @@ async def test_before_the_first_rollout_nothing_is_ready(fleet: Fleet) -> None:
     commit(fleet.repository.root)
 
     shown = await get(fleet, "ks", "apps")
-    nobody = await get(fleet, "ks", "app")
+    unknown = await get(fleet, "ks", "app")
 
     assert shown.stdout.splitlines()[1].split(maxsplit=3)[:3] == ["apps", "False", "False"]
-    assert nobody.code == 2
-    assert "did you mean `apps`?" in nobody.stderr
+    assert unknown.code == 2
+    assert "`apps`" in unknown.stderr
