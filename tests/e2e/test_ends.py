@@ -94,7 +94,9 @@ async def test_a_rollout_that_another_one_replaces_says_so(site: Site, tmp_path:
         gave_way = await waiting
 
     assert gave_way.code == OVERTAKEN, gave_way
-    assert len(events_of(gave_way.stdout, "rollout.superseded")) == 1
+    (finished,) = events_of(gave_way.stdout, "rollout.finished")
+    assert finished["reason"] == "stopped"
+    assert f"`{client.namespace}/ways`" in finished["message"]
     assert "Traceback" not in gave_way.stderr
     assert second.code == 0, second
 
@@ -148,7 +150,9 @@ async def test_a_rollout_that_waits_for_another_one_names_it_and_since_when(
         else lines_with(waited.stdout, " UTC")
     )
     assert len(messages) > 0
-    assert all(re.search(r"`.+@.+`.* \d\d:\d\d:\d\d UTC", message) for message in messages)
+    assert all(re.search(r"`[^`]+`.* \d\d:\d\d:\d\d UTC", message) for message in messages), (
+        messages
+    )
 
 
 async def test_a_definition_that_is_deleted_meanwhile_is_reported_and_the_unit_released(
