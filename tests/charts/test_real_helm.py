@@ -60,22 +60,22 @@ async def test_helm_lint_finds_nothing(
     scope: str, chart: Chart, helm: Path, tmp_path: Path
 ) -> None:
     file, _ = values_file(chart, "on", scope, tmp_path)
-    words = ("lint", "--strict", "--quiet", str(CHARTS / chart), "--values", str(file))
+    args = ("lint", "--strict", "--quiet", str(CHARTS / chart), "--values", str(file))
 
-    text = run_helm(helm, *words, home=tmp_path)
+    text = run_helm(helm, *args, home=tmp_path)
 
     assert (text.returncode, text.stdout.strip(), text.stderr.strip()) == (0, "", "")
 
 
-async def test_helm_refuses_a_migration_before_its_database_in_the_same_words(
+async def test_helm_refuses_a_migration_before_its_database_too(
     chart: Chart, helm: Path, tmp_path: Path
 ) -> None:
-    words = ("--set", "migration.enabled=true", "--set", "migration.hook=argocd")
+    args = ("--set", "migration.enabled=true", "--set", "migration.hook=argocd")
 
-    text = template(helm, CHARTS / chart, *words, home=tmp_path)
+    text = template(helm, CHARTS / chart, *args, home=tmp_path)
 
     assert text.returncode != 0
-    assert "a migration that is a hook runs before its Database is made" in text.stderr
+    assert "migration.allowHookBeforeDatabase" in text.stderr
 
 
 async def test_a_chart_has_a_test_that_is_no_part_of_a_rollout(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.charts.rendering import WAVE, Chart, Rendering, Values, defaults, laid_over, setting
+from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import RenderError
 from tidegate.model.k8s.objects import Json
 
@@ -15,10 +16,11 @@ EXTERNAL: Values = setting(
     "database.external", {"host": "db.example.com", "existingSecret": "db-credentials"}
 )
 NO_WAVES = setting("syncWaves.enabled", value=False)
-HOOK = (
-    'a migration that is a hook runs before its Database is made: set migration.hook to "" and no'
-    " hook in migration.annotations, or set database.external.host,"
-    " or migration.allowHookBeforeDatabase"
+HOOK_SETTINGS = (
+    "migration.hook",
+    "migration.annotations",
+    "database.external.host",
+    "migration.allowHookBeforeDatabase",
 )
 
 
@@ -38,59 +40,16 @@ LATER_HOOKS = {
     "last": annotated("argocd.argoproj.io/hook", "PostSync"),
     "last by Helm": annotated("helm.sh/hook", "post-install,post-upgrade"),
 }
-ORDER: dict[str, tuple[Values, str]] = {
-    "the migration with its database": (
-        setting("syncWaves.database", -1),
-        (
-            "the migration is in wave -1 and its database in wave -1: the migration must come after"
-            " the database. Set syncWaves.database to a number below syncWaves.migration"
-        ),
-    ),
-    "the migration before its database": (
-        setting("syncWaves", {"database": 4, "application": 9}),
-        (
-            "the migration is in wave -1 and its database in wave 4: the migration must come after"
-            " the database. Set syncWaves.database to a number below syncWaves.migration"
-        ),
-    ),
-    "the migration before it by an annotation": (
-        annotated(WAVE, "-7"),
-        (
-            "the migration is in wave -7 and its database in wave -3: the migration must come after"
-            " the database. Set syncWaves.database to a number below syncWaves.migration"
-        ),
-    ),
-    "the migration with Redis": (
-        setting("syncWaves.redis", -1),
-        (
-            "the migration is in wave -1 and Redis in wave -1: the migration must come after Redis."
-            " Set syncWaves.redis to a number below syncWaves.migration"
-        ),
-    ),
-    "the application before its database": (
-        setting("syncWaves.application", -4),
-        (
-            "the database is in wave -3, and the Deployment in need of it in wave -4 already:"
-            " set syncWaves.database to a lower number"
-        ),
-    ),
-    "a cron job before its Redis": (
-        setting("cron.syncWave", -3),
-        (
-            "Redis is in wave -2, and the cron jobs in need of it in wave -3 already:"
-            " set syncWaves.redis to a lower number"
-        ),
-    ),
-    "configuration after its user": (
-        setting("config.syncWave", 0),
-        (
-            "config.syncWave is 0, and the migration in need of it in wave -1 already:"
-            " set it to a lower number"
-        ),
-    ),
-    "a wave of the user that is none": (
-        setting("ingress", {"enabled": True, "annotations": {WAVE: "first"}}),
-        "the sync wave `first` of an annotation is not a whole number",
+WRONG_WAVES: dict[str, Values] = {
+    "the migration with its database": setting("syncWaves.database", -1),
+    "the migration before its database": setting("syncWaves", {"database": 4, "application": 9}),
+    "the migration before it by an annotation": annotated(WAVE, "-7"),
+    "the migration with Redis": setting("syncWaves.redis", -1),
+    "the application before its database": setting("syncWaves.application", -4),
+    "a cron job before its Redis": setting("cron.syncWave", -3),
+    "configuration after its user": setting("config.syncWave", 0),
+    "a wave of the user that is none": setting(
+        "ingress", {"enabled": True, "annotations": {WAVE: "first"}}
     ),
 }
 
@@ -98,7 +57,7 @@ ORDER: dict[str, tuple[Values, str]] = {
 async def refusal(rendering: Rendering, chart: Chart, *values: Values) -> str:
     with pytest.raises(RenderError) as caught:
         await rendering.objects(chart, *values)
-    return caught.value.problem.removeprefix("the template cannot be rendered: ")
+    return caught.value.problem
 
 
 @pytest.mark.parametrize("hook", EARLY_HOOKS)
@@ -106,7 +65,9 @@ async def refusal(rendering: Rendering, chart: Chart, *values: Values) -> str:
 async def test_a_migration_before_its_database_is_refused(
     hook: str, waves: Values, chart: Chart, rendering: Rendering
 ) -> None:
-    assert await refusal(rendering, chart, ON, EARLY_HOOKS[hook], waves) == HOOK
+    problem = await refusal(rendering, chart, ON, EARLY_HOOKS[hook], waves)
+
+    assert [name for name in HOOK_SETTINGS if name not in problem] == []
 
 
 @pytest.mark.parametrize("hook", EARLY_HOOKS)
@@ -131,13 +92,11 @@ async def test_a_hook_that_runs_later_is_taken(
     assert {"Job *-migrate", "Database *"} <= {*objects}
 
 
-@pytest.mark.parametrize("case", ORDER)
+@pytest.mark.parametrize("case", WRONG_WAVES)
 async def test_what_could_never_come_up_is_refused(
-    case: str, chart: Chart, rendering: Rendering
+    case: str, chart: Chart, rendering: Rendering, wording: RecordedWording
 ) -> None:
-    values, sentence = ORDER[case]
-
-    assert await refusal(rendering, chart, ON, values) == sentence
+    wording(await refusal(rendering, chart, ON, WRONG_WAVES[case]))
 
 
 async def test_without_waves_their_order_does_not_matter(
@@ -156,13 +115,15 @@ async def test_a_database_elsewhere_has_no_wave_to_be_compared_with(
     assert "Database *" not in objects
 
 
-async def test_a_database_elsewhere_needs_its_secret(chart: Chart, rendering: Rendering) -> None:
+async def test_a_database_elsewhere_needs_its_secret(
+    chart: Chart, rendering: Rendering, wording: RecordedWording
+) -> None:
     host = setting("database.external.host", "db.example.com")
 
-    assert await refusal(rendering, chart, host) == (
-        "database.external.host is set: say in database.external.existingSecret which Secret holds"
-        " the user and the password"
-    )
+    problem = await refusal(rendering, chart, host)
+
+    assert "database.external.existingSecret" in problem
+    wording(problem)
 
 
 MISTAKES: dict[str, tuple[Values, str]] = {
@@ -184,13 +145,13 @@ MISTAKES: dict[str, tuple[Values, str]] = {
 
 @pytest.mark.parametrize("case", MISTAKES)
 async def test_the_schema_refuses_mistakes(case: str, chart: Chart, rendering: Rendering) -> None:
-    values, word = MISTAKES[case]
+    values, field = MISTAKES[case]
 
     with pytest.raises(RenderError) as caught:
         await rendering.objects(chart, values)
 
     assert caught.value.code == "render.helm.schema"
-    assert word in str(caught.value)
+    assert field in str(caught.value)
 
 
 async def test_every_default_may_be_written_again(chart: Chart, rendering: Rendering) -> None:

@@ -199,9 +199,9 @@ def test_a_namespace_is_created_by_a_unit_with_the_option_or_else_missing(
     assert missed.returncode == 3
     (error,) = findings(missed, "preflight.no-namespace")
     assert error["message"].startswith("ConfigMap fresh/web: ")
-    (lack,) = [line for line in missed.stderr.splitlines() if "cluster.lacks" in line]
+    (lack,) = [line for line in missed.stderr.splitlines() if "cluster.missing-dependency" in line]
     assert json.loads(lack) == {
-        "event": "cluster.lacks",
+        "event": "cluster.missing-dependency",
         "lacking": "namespace",
         "name": "fresh",
         "neededBy": ["ConfigMap fresh/web"],

@@ -30,7 +30,7 @@ from tidegate.model.k8s.objects import JsonObject, Kind
     [("migrat", "`migrate`"), ("shop", "")],
 )
 def test_an_unknown_name_is_a_usage_error(name: str, closest: str) -> None:
-    ran = type_in("jobs", "rerun", name, "-C", FIRST, "--sandbox")
+    ran = type_in("jobs", "rerun", name, FIRST, "--sandbox")
 
     assert (ran.code, ran.stdout) == (2, "")
     assert "error[usage.job]" in ran.stderr
@@ -43,8 +43,8 @@ def test_an_ambiguous_name_is_a_usage_error(tmp_path: Path) -> None:
     other["metadata"]["namespace"] = "kube-system"  # type: ignore[index,call-overload]
     unit = write_unit(tmp_path / "unit", one=to_yaml(item), other=to_yaml(other))
 
-    both = type_in("jobs", "rerun", "load", "-C", unit, "--sandbox")
-    exact = type_in("jobs", "rerun", "kube-system/load", "-C", unit, "--sandbox")
+    both = type_in("jobs", "rerun", "load", unit, "--sandbox")
+    exact = type_in("jobs", "rerun", "kube-system/load", unit, "--sandbox")
 
     assert both.code == 2
     assert "error[usage.job]" in both.stderr
@@ -59,13 +59,13 @@ def test_an_ambiguous_name_is_a_usage_error(tmp_path: Path) -> None:
 def test_a_list_without_jobs_says_so(wording: RecordedWording, tmp_path: Path) -> None:
     unit = write_unit(tmp_path / "unit", one=to_yaml(setting("one")))
 
-    wording(type_in("jobs", "list", "-C", unit, "--sandbox").lines[-1])
+    wording(type_in("jobs", "list", unit, "--sandbox").lines[-1])
 
 
 def test_without_a_terminal_nothing_is_run(tmp_path: Path) -> None:
     login = kubeconfig(tmp_path, "https://127.0.0.1:1")
 
-    ran = tidegate("jobs", "rerun", "migrate", "-C", FIRST, "--kubeconfig", login)
+    ran = tidegate("jobs", "rerun", "migrate", FIRST, "--kubeconfig", login)
 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "--yes" in ran.stderr
@@ -88,7 +88,7 @@ def test_jobs_of_units_that_depend_on_it_run_again_in_order(
         made.put(f"{name}/all.yaml", job(f"{name}-job"), setting(f"{name}-setting"))
     assert cluster.sync(made.root).code == 0
     before = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
-    args = ("jobs", "rerun", "data-job", "-C", made.root, "--sandbox")
+    args = ("jobs", "rerun", "data-job", made.root, "--sandbox")
 
     ran = cluster.run(*args)
     after = {name: get_text(item, "metadata", "uid") for name, item in runs(cluster).items()}
@@ -112,7 +112,7 @@ def test_later_waves_of_a_parent_run_after_a_hook_of_its_child(
 
     assert cluster.sync(made.root).code == 0
     before = runs(cluster, "shop")
-    ran = cluster.run("jobs", "rerun", "base-prepare", "-C", made.root, "--sandbox", "-o", "json")
+    ran = cluster.run("jobs", "rerun", "base-prepare", made.root, "--sandbox", "-o", "json")
     after = runs(cluster, "shop")
 
     assert ran.code == 0, ran.stdout + ran.stderr

@@ -31,7 +31,7 @@ UNIT = unit_for_path(str(FIRST), namespace="default")
 
 def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     config = server.write_kubeconfig(folder / "kubeconfig")
-    command = ("journal", str(FIRST), "--kubeconfig", str(config), *more)
+    command = ("status", str(FIRST), "--journal", "--kubeconfig", str(config), *more)
     return tidegate(*command)
 
 

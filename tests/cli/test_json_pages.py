@@ -22,12 +22,12 @@ CASES = {
     "graph": "graph examples/platform",
     "lint": "lint examples/broken/circle",
     "health": "health examples/first/app-service.yaml",
-    "knowledge": "knowledge Certificate",
+    "kinds": "kinds Certificate",
     "cache, doctor, version": "doctor",
     "plan": "plan examples/first",
     "sync": "sync examples/first --sandbox",
     "simulate": "simulate examples/homelab --engine native,argocd --offline",
-    "explain": "explain ORD003",
+    "rule": "rule ORD003",
     "sandbox run": "sandbox run examples/first",
 }
 OPEN = {"object", "params", "summary", "given"}

@@ -54,8 +54,8 @@ def test_a_tree_shows_the_units_of_a_unit(tmp_path: Path) -> None:
 def test_a_tree_of_an_application_has_waves_and_hooks(tmp_path: Path) -> None:
     root = three_levels(tmp_path / "platform").root
 
-    ran = tidegate("tree", "app", "teams", "-C", root)
-    base = tidegate("tree", "app", "base", "-C", root)
+    ran = tidegate("tree", root, "--unit", "app/teams")
+    base = tidegate("tree", root, "--unit", "base")
 
     assert ran.stdout.splitlines() == [
         "Application/argocd/teams",
@@ -152,7 +152,7 @@ def test_a_tree_of_a_cluster_shows_units_that_only_the_cluster_has(
 def test_a_trace_leads_from_an_object_to_its_source_each_with_its_file(
     tmp_path: Path, args: tuple[str, ...]
 ) -> None:
-    ran = tidegate("trace", *args, "-C", a_chain(tmp_path / "platform").root)
+    ran = tidegate("flux", "trace", *args, "-C", a_chain(tmp_path / "platform").root)
 
     assert ran.returncode == 0, ran.stderr
     blocks = [block.splitlines() for block in ran.stdout.split("---\n")]
@@ -189,10 +189,10 @@ def test_a_trace_leads_from_an_object_to_its_source_each_with_its_file(
 def test_a_misspelt_name_is_reported_with_the_closest_one(tmp_path: Path) -> None:
     root = three_levels(tmp_path / "platform").root
 
-    name = tidegate("trace", "deployment", "red-wb", "-C", root)
-    kind = tidegate("trace", "deploymnt", "red-web", "-C", root)
-    tree = tidegate("tree", "app", "tems", "-C", root)
-    noun = tidegate("tree", "applicationz", "teams", "-C", root)
+    name = tidegate("trace", "deployment/red-wb", root)
+    kind = tidegate("trace", "deploymnt/red-web", root)
+    tree = tidegate("tree", root, "--unit", "app/tems")
+    noun = tidegate("flux", "tree", "kustomizationz", "teams", "-C", root)
 
     assert {item.returncode for item in (name, kind, tree, noun)} == {2}
     assert "error[usage.object]: " in name.stderr
@@ -216,12 +216,12 @@ async def test_trace_events_and_logs_show_what_failed(
     async with served_cluster(tmp_path, failing=["prepare"]) as cluster:
         await a_failed_rollout(cluster, made.root)
         pod = next(name for name in await cluster.names(POD, "shop") if "prepare" in name)
-        traced = await cluster.run("trace", "pod", pod, "-C", made.root)
-        lone = await cluster.run("trace", "cm", "kube-root-ca.crt", "-n", "shop", "-C", made.root)
-        all_of_it = await cluster.run("events", "-C", made.root)
-        of_unit = await cluster.run("events", "--for", "ks/data", "-o", "json", "-C", made.root)
-        logs = await cluster.run("logs", "ks/data", "-C", made.root)
-        quiet = await cluster.run("logs", "ground", "-C", made.root)
+        traced = await cluster.run("trace", f"pod/{pod}", made.root)
+        lone = await cluster.run("flux", "trace", "cm", "kube-root-ca.crt", "-n", "shop", "-C", made.root)
+        all_of_it = await cluster.run("events", made.root)
+        of_unit = await cluster.run("flux", "events", "--for", "ks/data", "-o", "json", "-C", made.root)
+        logs = await cluster.run("flux", "logs", "ks/data", "-C", made.root)
+        quiet = await cluster.run("logs", made.root, "--unit", "ground")
 
     assert traced.stdout.split("---\n")[0].split()[1] == f"Pod/{pod}"
     assert "Object:        Job/prepare\n" in traced.stdout
@@ -268,7 +268,7 @@ def test_follow_prints_the_logs_of_all_pods_until_they_have_ended(
     made.put("apps/red.yaml", application("red", "red"))
     made.put("red/all.yaml", generated, LOGIN)
     assert cluster.sync(made.root).code == 0
-    follow = ("logs", "-f", "-C", made.root)
+    follow = ("flux", "logs", "-f", "-C", made.root)
 
     ended = cluster.reach(*follow, "red")
     goes_on = cluster.reach(*follow, "data", "--tail", "1", "--timeout", "3s")
@@ -289,7 +289,7 @@ def test_follow_prints_the_logs_of_all_pods_until_they_have_ended(
 async def test_follow_prints_the_logs_of_pods_that_are_created_later(tmp_path: Path) -> None:
     made = a_chain(tmp_path / "platform")
     async with served_cluster(tmp_path, prints=("begun",)) as cluster:
-        args = ("logs", "data", "--follow", "--timeout", "2m", "-C", made.root)
+        args = ("logs", made.root, "--unit", "data", "--follow", "--timeout", "2m")
         async with cluster.typing(*args) as typed:
             synced = await cluster.roll_out("sync", made.root, "--yes")
             await cluster.has_said(typed, "prepare-")

@@ -80,11 +80,11 @@ async def test_sources_and_applications_are_suspended_in_the_words_of_their_dial
     given = (git_repository(), application("red", "web"))
     async with served_cluster(tmp_path, *given) as cluster:
         source = await cluster.run("flux", "suspend", "source", "git", "platform", "-C", made.root)
-        app = await cluster.run("suspend", "app", "red", "-o", "json", "-C", made.root)
+        app = await cluster.run("suspend", made.root, "--unit", "app/red", "-o", "json")
         suspended = await cluster.body(GIT, "flux-system", "platform")
         skipped = await cluster.body(APPLICATION, "argocd", "red")
         await cluster.run("flux", "resume", "source", "platform", "-C", made.root)
-        await cluster.run("resume", "application", "red", "-C", made.root)
+        await cluster.run("resume", made.root, "--unit", "red")
         platform = await cluster.body(GIT, "flux-system", "platform")
         red = await cluster.body(APPLICATION, "argocd", "red")
 
@@ -202,7 +202,7 @@ async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_con
         served_cluster(tmp_path, a_controller(ARGO), before) as cluster,
         cluster.answering(APPLICATION, answer, status=False),
     ):
-        ran = await cluster.run("resume", "app", "red", "--timeout", "1m", "-C", made.root)
+        ran = await cluster.run("resume", made.root, "--unit", "app/red", "--timeout", "1m")
 
     assert ran.code == 0, ran.stderr
     assert ran.stderr.splitlines()[-2:] == [

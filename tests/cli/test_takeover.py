@@ -16,7 +16,7 @@ from tidegate.controllers import takeover
 from tidegate.model.k8s.json_fields import get_mapping, get_text, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
-SKIPS, HELD = "argocd.argoproj.io/skip-reconcile", "tidegate.dev/held"
+SKIPS, HELD = "argocd.argoproj.io/skip-reconcile", "tidegate.dev/paused"
 CONFIG_MAP, POD = Kind("", "v1", "ConfigMap"), Kind("", "v1", "Pod")
 ARGO = {"app.kubernetes.io/name": "argocd-application-controller"}
 FLUX = {"app": "kustomize-controller"}

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import events_of
 from tests.support.helm_oracle import find_helm, run_helm
 from tests.support.kubectl import kubectl
 from tests.support.repositories import Repository, application, deployment
@@ -73,9 +74,9 @@ async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
     repository = Repository(tmp_path / "platform")
     repository.put("apps/web.yaml", application("web", "web", into=home))
     repository.put("web/all.yaml", deployment("web"))
-    words = (repository.root, "--kubeconfig", config, "--timeout", "100s")
+    args = (repository.root, "--kubeconfig", config, "--timeout", "100s")
 
-    ran = await Tidegate(tmp_path).run("sync", "--yes", *words)
+    ran = await Tidegate(tmp_path).run("sync", "--yes", *args)
 
     assert ran.code == 0, ran.stdout + ran.stderr
     live = json.loads(kubectl(config, "get", "deployment", "web", "-n", home, "-o", "json"))
@@ -83,6 +84,7 @@ async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
     assert get_value(live, "spec", "minReadySeconds") is None
     assert "team" not in get_mapping(live, "metadata", "labels")
     assert live["metadata"]["annotations"][TRACKED] == f"web:apps/Deployment:{home}/web"
-    again = await Tidegate(tmp_path).run("sync", "--yes", *words)
+    again = await Tidegate(tmp_path).run("sync", "--yes", *args, "-o", "json")
     assert again.code == 0
-    assert "0 written" in again.stdout or "nothing" in again.stdout, again.stdout
+    assert events_of(again.stdout, "object.written") == []
+    assert len(events_of(again.stdout, "rollout.finished")) == 1

@@ -9,6 +9,7 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import Harbour, open_harbour
+from tests.e2e.output import lines_with
 from tests.support.builders import make_object
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.worlds import real_world
@@ -59,7 +60,7 @@ def place_of(harbour: Harbour) -> str:
     return f"{harbour.namespace}-place"
 
 
-async def test_a_namespace_goes_with_its_contents_only_with_leave(
+async def test_a_namespace_is_deleted_with_its_contents_only_with_consent(
     harbour: Harbour, client: ClusterClient
 ) -> None:
     place = place_of(harbour)
@@ -75,21 +76,24 @@ async def test_a_namespace_goes_with_its_contents_only_with_leave(
     untouched = len(harbour.writes())
     agreed = await harbour.run("sync", "--yes", "--prune", "--yes-delete-contents")
 
-    loss = f"takes an object of others along: ConfigMap {place}/theirs;"
-    assert [(ran.code, loss in ran.stderr) for ran in (pruned, deleted)] == [(3, True)] * 2
+    for ran in (pruned, deleted):
+        assert ran.code == 3, ran.stdout + ran.stderr
+        assert lines_with(ran.stderr, "error[preflight.contents]", f"ConfigMap {place}/theirs")
     assert untouched == before
     assert agreed.code == 0, agreed.stdout + agreed.stderr
     gone = await client.get(Ref(Kind("", "v1", "Namespace"), "", place))
     assert isinstance(gone, NotFound)
 
 
-async def test_what_controllers_made_in_a_namespace_goes_without_leave(harbour: Harbour) -> None:
+async def test_what_controllers_made_in_a_namespace_is_deleted_without_consent(
+    harbour: Harbour,
+) -> None:
     ran = await harbour.run("delete", "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
 
 
-async def test_an_empty_directory_prunes_nothing_without_leave(harbour: Harbour) -> None:
+async def test_an_empty_directory_prunes_nothing_without_consent(harbour: Harbour) -> None:
     for path in harbour.shop.iterdir():
         path.unlink()
     before = len(harbour.writes())
@@ -97,4 +101,5 @@ async def test_an_empty_directory_prunes_nothing_without_leave(harbour: Harbour)
     ran = await harbour.run("sync", "--yes", "--prune")
 
     assert (ran.code, len(harbour.writes())) == (3, before)
-    assert "`--allow-empty` goes on" in ran.stderr
+    assert "error[plan.empty]" in ran.stderr
+    assert "`--allow-empty`" in ran.stderr

@@ -10,6 +10,8 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.harbour import ROOT, Harbour, open_harbour
+from tests.e2e.output import lines_with
+from tests.support.recorded_wording import RecordedWording
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -103,7 +105,7 @@ async def test_a_chart_comes_in_order_is_upgraded_once_and_goes_in_reverse(
 
 
 async def test_a_migration_before_its_database_fails_and_both_are_named(
-    bare_plane: ControlPlane, tmp_path: Path
+    bare_plane: ControlPlane, tmp_path: Path, wording: RecordedWording
 ) -> None:
     chart = ROOT / "charts" / "laravel"
     scenario = chart / "given.yaml"
@@ -116,9 +118,9 @@ async def test_a_migration_before_its_database_fails_and_both_are_named(
 
     place = harbour.namespace
     assert ran.code == 4, ran.stdout + ran.stderr
-    assert (
-        f"Secret {place}/shop-laravel-db-credentials is not there;"
-        f" Database {place}/shop-laravel would make it, in wave -3, behind this step"
-    ) in ran.stdout
+    (line,) = lines_with(ran.stdout, f"Secret {place}/shop-laravel-db-credentials ", "Database ")
+    assert f"Database {place}/shop-laravel " in line
+    assert "wave -3" in line
+    wording(line.replace(place, "NAMESPACE"))
     assert 'Failed: Error: configmap "shop-laravel-db-credentials" not found' in ran.stdout
     assert "DeadlineExceeded" in ran.stdout

@@ -13,6 +13,7 @@ from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.harbour import WAVES, Harbour, open_harbour
 from tests.support.rollout_audit import WRITES
+from tidegate.cli.commands.delete import NOTHING_MESSAGE
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 CREATED, REFUSED = 201, 400
@@ -98,7 +99,7 @@ async def test_the_first_example_goes_in_reverse_and_a_second_run_writes_nothing
     written = len(harbour.writes())
     again = await harbour.run("delete", "--yes")
     result = again.stdout.splitlines()[1:]
-    assert (again.code, result) == (0, ["nothing to delete"]), again.stderr
+    assert (again.code, result) == (0, [NOTHING_MESSAGE]), again.stderr
     assert len(harbour.writes()) == written
 
 

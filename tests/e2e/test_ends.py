@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import Site
+from tests.e2e.output import events_of, lines_with
 from tests.support.cluster_client import ClusterClient, require_items, require_live
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_command import Tidegate
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE
 from tidegate.model.k8s.objects import Kind, Ref
@@ -78,91 +81,106 @@ async def leases_of(client: ClusterClient) -> list[str]:
     return [live.ref.name for live in require_items(page)]
 
 
-async def test_who_gives_way_to_another_rollout_says_so(site: Site, tmp_path: Path) -> None:
+async def test_a_rollout_that_another_one_replaces_says_so(site: Site, tmp_path: Path) -> None:
     config = site.kubeconfig()
     first = write_unit(tmp_path / "unit", NEVER)
     async with site.client(config) as client:
         where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", "ways")
         tidegate = Tidegate(tmp_path / "home")
-        waiting = asyncio.create_task(tidegate.run("sync", first, "--yes", *where))
+        waiting = asyncio.create_task(tidegate.run("sync", first, "--yes", *where, "-o", "json"))
         await client.settled(Ref(JOB, client.namespace, "never"), lambda live: live is not None)
         then = write_unit(tmp_path / "unit", PLAIN)
         second = await Tidegate(tmp_path / "other").run("sync", then, "--yes", *where)
         gave_way = await waiting
 
     assert gave_way.code == OVERTAKEN, gave_way
-    assert "another rollout" in gave_way.stdout
+    (finished,) = events_of(gave_way.stdout, "rollout.finished")
+    assert finished["reason"] == "stopped"
+    assert f"`{client.namespace}/ways`" in finished["message"]
     assert "Traceback" not in gave_way.stderr
     assert second.code == 0, second
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-async def test_a_deletion_whose_time_is_up_says_what_is_left(
-    output: str, site: Site, tmp_path: Path
+async def test_a_deletion_that_times_out_says_what_is_left(
+    output: str, site: Site, tmp_path: Path, wording: RecordedWording
 ) -> None:
     config = site.kubeconfig()
     unit, tidegate = write_unit(tmp_path / "unit", HELD), Tidegate(tmp_path / "home")
     async with site.client(config) as client:
         where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", output)
-        brought = await tidegate.run("sync", unit, "--yes", *where)
+        created = await tidegate.run("sync", unit, "--yes", *where)
         before = await leases_of(client)
-        words = ("delete", unit, "--yes", *where, "--timeout", "2s", "-o", output)
-        ended = await tidegate.run(*words)
+        args = ("delete", unit, "--yes", *where, "--timeout", "2s", "-o", output)
+        ended = await tidegate.run(*args)
         after = await leases_of(client)
         held = Ref(CONFIG_MAP, client.namespace, "held")
         await client.patch(held, {"metadata": {"finalizers": None}})
 
-    assert brought.code == 0, brought
+    assert created.code == 0, created
     assert ended.code == LATE, ended
-    assert "its time is up" in ended.stdout
     assert "held" in ended.stdout
+    if output == "json":
+        (explained,) = events_of(ended.stdout, "rollout.explained")
+        assert explained["outcome"] == "timed-out"
+    else:
+        (line,) = [line for line in ended.lines if line.split()[1:2] == ["rollout"]][-1:]
+        wording(re.sub(r"\d+\.\d+s", "TIME", line).split(maxsplit=1)[1])
     assert {*after} <= {*before}, "the lease is returned"
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-async def test_who_waits_for_another_rollout_says_for_whom_and_since_when(
+async def test_a_rollout_that_waits_for_another_one_names_it_and_since_when(
     output: str, site: Site, tmp_path: Path
 ) -> None:
     config = site.kubeconfig()
     unit = write_unit(tmp_path / "unit", NEVER)
     async with site.client(config) as client:
         where = ("--kubeconfig", str(config), "--namespace", client.namespace, "--name", output)
-        words = ("sync", unit, "--yes", *where, "-o", output)
-        first = asyncio.create_task(Tidegate(tmp_path / "home").run(*words, "--timeout", "12s"))
+        args = ("sync", unit, "--yes", *where, "-o", output)
+        first = asyncio.create_task(Tidegate(tmp_path / "home").run(*args, "--timeout", "12s"))
         await client.settled(Ref(JOB, client.namespace, "never"), lambda live: live is not None)
-        waited = await Tidegate(tmp_path / "other").run(*words, "--timeout", "3s")
+        waited = await Tidegate(tmp_path / "other").run(*args, "--timeout", "3s")
         await first
 
     assert waited.code == LATE, waited
-    assert "holds it, as we see since" in waited.stdout
-    assert ('"unit.waiting"' in waited.stdout) == (output == "json")
+    messages = (
+        [event["message"] for event in events_of(waited.stdout, "unit.waiting")]
+        if output == "json"
+        else lines_with(waited.stdout, " UTC")
+    )
+    assert len(messages) > 0
+    assert all(re.search(r"`[^`]+`.* \d\d:\d\d:\d\d UTC", message) for message in messages), (
+        messages
+    )
 
 
-async def test_a_definition_that_is_deleted_meanwhile_is_told_and_the_unit_let_go(
+async def test_a_definition_that_is_deleted_meanwhile_is_reported_and_the_unit_released(
     site: Site, tmp_path: Path
 ) -> None:
     """What needs it is tried again for some minutes, and fails: see the hostile tests."""
     config = site.kubeconfig()
     async with site.client(config) as client:
-        unit_resource = client.namespace
-        text = DEFINED.replace("example.org", f"{unit_resource}.example.org").replace(
-            ": here", f": {unit_resource}"
-        )
+        name = client.namespace
+        text = DEFINED.replace("example.org", f"{name}.example.org").replace(": here", f": {name}")
         unit = write_unit(tmp_path / "unit", text)
-        where = ("--kubeconfig", str(config), "--namespace", unit_resource, "--name", "gone")
+        where = ("--kubeconfig", str(config), "--namespace", name, "--name", "gone")
         before = await leases_of(client)
-        rolling = asyncio.create_task(
-            Tidegate(tmp_path / "home").run("sync", unit, "--yes", *where, "--timeout", "15s")
-        )
-        await client.settled(Ref(JOB, unit_resource, "never"), lambda live: live is not None)
-        await client.delete(Ref(DEFINITION, "", f"things.{unit_resource}.example.org"))
-        await give_a_node_to(unit_resource, client)
+        args = ("sync", unit, "--yes", *where, "--timeout", "15s", "-o", "json")
+        rolling = asyncio.create_task(Tidegate(tmp_path / "home").run(*args))
+        await client.settled(Ref(JOB, name, "never"), lambda live: live is not None)
+        await client.delete(Ref(DEFINITION, "", f"things.{name}.example.org"))
+        await give_a_node_to(name, client)
         ended = await rolling
         after = await leases_of(client)
 
     assert ended.code == LATE, ended
-    assert f"refused Thing {unit_resource}/last: the server does not serve" in ended.stdout
-    assert "3 of 4 steps passed" in ended.stdout
+    refused = [
+        (event["kind"], event["namespace"], event["name"], event["reason"])
+        for event in events_of(ended.stdout, "object.refused")
+    ]
+    assert {*refused} == {("Thing", name, "last", "NotServed")}
+    assert len(events_of(ended.stdout, "step.passed")) == 3
     assert "error[bug]" not in ended.stderr
     assert {*after} <= {*before}, "the lease is returned"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import numbers_in
 from tests.e2e.test_statuses import bodies
 from tests.support.canary_search import is_in, left_in, left_in_memory
 from tests.support.cluster_client import ClusterClient, require_live
@@ -95,11 +96,11 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
 ) -> None:
     runs = [await fleet.run("sync", "--yes", "-o", "json")]
     await asyncio.to_thread(seal, fleet.repository, key, f"{CANARY}-of-old")
-    verbs = (("plan",), ("diff",), ("sync", "--yes"))
-    runs += [await fleet.run(*words) for words in verbs]
+    verbs = (("plan",), ("plan", "-o", "json"), ("sync", "--yes"))
+    runs += [await fleet.run(*args) for args in verbs]
     fleet.repository.put("data/db.yaml", deployment("db", outcome="never"))
     await fleet.killed("sync", after="object.written", times=1)
-    runs += [await fleet.run(verb) for verb in ("status", "journal")]
+    runs += [await fleet.run("status"), await fleet.run("status", "--journal")]
 
     admin, home = fleet.plane.kubeconfig("admin"), f"shop{fleet.repository.suffix}"
     live = kubectl(admin, "get", "secret", "password", "-n", home, "-o", "json")
@@ -114,7 +115,7 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     assert await asyncio.to_thread(with_canary, *left_in_memory()) == []
 
 
-async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet: Fleet) -> None:
+async def test_a_layer_that_fails_holds_what_comes_after_it_with_the_reason(fleet: Fleet) -> None:
     broken = deployment("db", outcome="crash")
     spec = broken["spec"]
     assert isinstance(spec, dict)
@@ -147,16 +148,16 @@ async def test_killed_ten_times_it_comes_to_the_same_end(fleet: Fleet) -> None:
     assert ran.code == 0, ran.stdout + ran.stderr
     assert in_order(fleet) == [*ORDER]
     status = await fleet.run("status")
-    assert "0 not as wanted" in status.lines[-1], status.stdout
+    assert numbers_in(status.lines[-1])[1] == 0, status.stdout
 
 
 async def test_layers_go_in_the_reverse_of_their_dependencies(fleet: Fleet) -> None:
-    brought = await fleet.run("sync", "--yes")
+    created = await fleet.run("sync", "--yes")
     before = len(fleet.writes())
 
     gone = await fleet.run("delete", "--yes")
 
-    assert (brought.code, gone.code) == (0, 0), gone.stdout + gone.stderr
+    assert (created.code, gone.code) == (0, 0), gone.stdout + gone.stderr
     names = [name for verb, name in fleet.writes()[before:] if verb == "delete"]
     order = ["configmaps/web", "deployments/db", "secrets/password", "namespaces/shop"]
     assert [name for name in names if name in order] == order

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.support.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
-from tidegate.errors import RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.k8s.objects import Json
 from tidegate.model.units.chart_request import (
@@ -289,10 +289,12 @@ async def test_a_lock_that_fits_is_taken_and_one_that_was_left_behind_is_not(
     text = (chart / "Chart.yaml").read_text()
     (chart / "Chart.yaml").write_text(text.replace("repository:", "condition: a.b\n  repository:"))
     theirs = run_helm(helm, "dependency", "build", str(chart), home=root)
-    with pytest.raises(RenderError, match="out of sync"):
+    with pytest.raises(RenderError) as raised:
         await render(release, workers)
 
     assert fitting
+    assert raised.value.code == "render.helm.dependency"
+    assert raised.value.location == Location("neighbour/Chart.lock", field="digest")
     assert "out of sync" in theirs.stderr
 
 
@@ -312,8 +314,10 @@ async def test_a_local_dependency_fits_where_helm_says_so(
     if theirs.returncode == 0:
         assert await ours(release, workers)
     else:
-        with pytest.raises(RenderError, match="in version"):
+        with pytest.raises(RenderError) as raised:
             await render(release, workers)
+        assert raised.value.code == "render.helm.dependency"
+        assert f"`{version}`" in raised.value.problem
 
 
 def remove(path: Path) -> None:

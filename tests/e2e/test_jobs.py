@@ -10,6 +10,7 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import read_audit
+from tests.e2e.output import events_of
 from tests.support.kubectl import kubectl
 from tests.support.repositories import deployment, job, setting
 from tests.support.rollout_audit import WRITES
@@ -65,15 +66,15 @@ def yard(plane: ControlPlane, tmp_path: Path) -> Yard:
 
 def uids(yard: Yard) -> dict[str, str]:
     form = 'jsonpath={range .items[*]}{.metadata.name}={.metadata.uid}{"\\n"}{end}'
-    words = ("get", "jobs,configmaps,deployments", "-n", yard.space, "-o", form)
-    shown = kubectl(yard.plane.kubeconfig("admin"), *words)
+    args = ("get", "jobs,configmaps,deployments", "-n", yard.space, "-o", form)
+    shown = kubectl(yard.plane.kubeconfig("admin"), *args)
     return dict(line.split("=") for line in shown.splitlines())
 
 
 def test_a_job_is_run_again_with_what_waits_for_it_and_nothing_else(yard: Yard) -> None:
     before, written = uids(yard), len(yard.writes())
 
-    ran = yard.run("jobs", "rerun", "migrate", "-C", yard.folder, "--yes")
+    ran = yard.run("jobs", "rerun", "migrate", yard.folder, "--yes")
 
     assert ran.code == 0, ran.stdout + ran.stderr
     after = uids(yard)
@@ -82,17 +83,18 @@ def test_a_job_is_run_again_with_what_waits_for_it_and_nothing_else(yard: Yard) 
     assert {item.partition("/")[2] for item in done} == {"migrate", "seed", "tell"}
     order = [item for item in done if item.startswith("delete ")]
     assert order == [f"delete jobs/{name}" for name in ("migrate", "seed", "tell")]
-    twice = yard.run("jobs", "rerun", "seed", "-C", yard.folder, "--yes")
+    twice = yard.run("jobs", "rerun", "seed", yard.folder, "--yes")
     assert twice.code == 0, twice.stdout + twice.stderr
     assert {name for name, uid in uids(yard).items() if uid != after[name]} == {"seed", "tell"}
-    again = yard.run("sync", yard.folder, "--yes")
-    assert "nothing changed" in again.stdout, "the unit is as much done as it was"
+    again = yard.run("sync", yard.folder, "--yes", "-o", "json")
+    assert events_of(again.stdout, "object.written") == [], "the unit is as much done as it was"
+    assert len(events_of(again.stdout, "rollout.finished")) == 1
 
 
 def test_jobs_and_hooks_are_listed_in_their_order_with_how_they_stand(yard: Yard) -> None:
-    shown = yard.run("jobs", "list", "-C", yard.folder)
+    shown = yard.run("jobs", "list", yard.folder)
     rows = [
-        json.loads(line) for line in yard.run("jobs", "list", "-C", yard.folder, "-o", "json").lines
+        json.loads(line) for line in yard.run("jobs", "list", yard.folder, "-o", "json").lines
     ]
 
     assert [(row["step"], row["name"], row["hook"], row["status"]) for row in rows] == [

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import events_of
 from tests.e2e.release_harbour import VERSIONS, ReleaseHarbour
 from tests.support.registry import FakeRegistry
 from tests.support.release_artifacts import LAYER, a_chart, release_of_artifact, release_of_registry
@@ -47,8 +48,8 @@ async def test_a_tag_that_moves_is_an_upgrade_whose_digest_helm_and_the_release_
     async with listening(registry.app()) as origin:
         release_of_artifact(harbour.shop.root, origin, home=harbour.home, tag="1.0.0")
         await harbour.tidegate()
-        again = await harbour.tidegate()
-        assert "nothing changed" in again.stdout
+        again = await harbour.tidegate("sync", "-o", "json")
+        assert events_of(again.stdout, "object.written") == []
         second = registry.push("1.0.0", a_chart("two"), LAYER)
         await harbour.tidegate()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import events_of, lines_with
 from tests.e2e.release_harbour import ReleaseHarbour
 from tests.support.helm_oracle import VERSION, VERSION_3, find_helm
 from tests.support.releases import config_map, hook
@@ -67,8 +68,8 @@ async def test_helm_3_and_helm_4_release_what_we_do_and_we_go_on_each_time(
     assert harbour.stands() == superseded(8)
 
     before = harbour.body("configmap", "web")
-    again = await harbour.tidegate()
-    assert "nothing changed" in again.stdout
+    again = await harbour.tidegate("sync", "-o", "json")
+    assert events_of(again.stdout, "object.written") == []
     assert (harbour.body("configmap", "web"), harbour.stands()) == (before, superseded(8))
 
 
@@ -96,23 +97,23 @@ async def kill_helm(harbour: ReleaseHarbour, version: str) -> None:
     """
     await asyncio.to_thread(harbour.kubectl, "delete", "job", "slow", "--ignore-not-found")
     harbour.shop.put("templates/hook.yaml", hook("slow", "pre-install,pre-upgrade", pod=HANGS))
-    words = harbour.words("upgrade", "--install", "web", harbour.chart)
+    args = harbour.words("upgrade", "--install", "web", harbour.chart)
     helm = await asyncio.create_subprocess_exec(
-        *(str(find_helm(version)), *words),
+        *(str(find_helm(version)), *args),
         env={"PATH": os.environ["PATH"], "HOME": str(harbour.folder)},
         stdout=DEVNULL,
         stderr=DEVNULL,
     )
     ready = "jsonpath={.status.active}=1"
     for until in ("create", ready):
-        words = ("wait", "job/slow", f"--for={until}", "--timeout=60s")
-        await asyncio.to_thread(harbour.kubectl, *words)
+        args = ("wait", "job/slow", f"--for={until}", "--timeout=60s")
+        await asyncio.to_thread(harbour.kubectl, *args)
     helm.kill()
     assert await helm.wait() == -signal.SIGKILL
     harbour.shop.put("templates/hook.yaml", hook("slow", "pre-install,pre-upgrade"))
 
 
-async def test_what_a_helm_that_died_left_pending_is_told_unlocked_and_upgraded(
+async def test_what_a_killed_helm_left_pending_is_reported_unlocked_and_upgraded(
     harbour: ReleaseHarbour,
 ) -> None:
     await kill_helm(harbour, VERSION_3)
@@ -120,8 +121,8 @@ async def test_what_a_helm_that_died_left_pending_is_told_unlocked_and_upgraded(
 
     result = await harbour.tidegate()
 
-    lock = f"revision 1 of the release `{harbour.home}/web` is `pending-install`"
-    assert lock in result.stderr
+    (locked,) = lines_with(result.stderr, "note[flux.release-locked]")
+    assert all(part in locked for part in (" 1 ", f"`{harbour.home}/web`", "`pending-install`"))
     assert harbour.stands() == [(1, "failed"), (2, "deployed")]
     assert harbour.phases() == {"slow": "Succeeded"}
     await kill_helm(harbour, VERSION)
@@ -129,8 +130,8 @@ async def test_what_a_helm_that_died_left_pending_is_told_unlocked_and_upgraded(
 
     result = await harbour.tidegate()
 
-    lock = f"revision 3 of the release `{harbour.home}/web` is `pending-upgrade`"
-    assert lock in result.stderr
+    (locked,) = lines_with(result.stderr, "note[flux.release-locked]")
+    assert all(part in locked for part in (" 3 ", f"`{harbour.home}/web`", "`pending-upgrade`"))
     unlocked = "Release unlocked from stale 'pending-upgrade' state"
     assert harbour.history()[-2:] == [
         (3, "failed", unlocked),

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import events_of
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
 from tests.support.helm_oracle import VERSION, objects_of
+from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import config_map, hook
 from tests.support.repositories import Repository, git_repository, kustomization, namespace, setting
 from tidegate.model.k8s.json_fields import get_mapping, get_text
@@ -185,8 +187,8 @@ async def test_what_became_another_release_or_left_git_helm_sees_no_more(
 
 
 @pytest.mark.parametrize("harbour", [VERSION], indirect=True)
-async def test_what_others_change_is_told_or_put_back_as_the_release_says(
-    harbour: ReleaseHarbour,
+async def test_what_others_change_is_reported_or_put_back_as_the_release_says(
+    harbour: ReleaseHarbour, wording: RecordedWording
 ) -> None:
     harbour.shop.put("templates/more.yaml", config_map("more", to="more"))
     harbour.shop.release(driftDetection={"mode": "warn"})
@@ -195,13 +197,14 @@ async def test_what_others_change_is_told_or_put_back_as_the_release_says(
     harbour.kubectl("patch", "configmap", "web", "--type=merge", "-p", edit)
     harbour.kubectl("delete", "configmap", "more")
 
-    warned = await harbour.tidegate()
-    message = "drifted, and left so: ConfigMap"
-    assert f"{message} {harbour.home}/more: was deleted" in warned.stdout
-    assert f"{message} {harbour.home}/web: was changed by kubectl-patch" in warned.stdout
+    warned = await harbour.tidegate("sync", "-o", "json")
+    drifted = events_of(warned.stdout, "object.drifted")
+    assert sorted(event["name"] for event in drifted) == ["more", "web"]
+    wording(sorted(f"{event['name']}: {event['message']}" for event in drifted))
     assert await harbour.operations() == {"keep"}
     harbour.shop.release(driftDetection={"mode": "disabled"})
-    assert message not in (await harbour.tidegate()).stdout
+    silent = await harbour.tidegate("sync", "-o", "json")
+    assert events_of(silent.stdout, "object.drifted") == []
     assert harbour.setting() == {"to": "other"}
     assert harbour.names() == {"web"}
 

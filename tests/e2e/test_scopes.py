@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import events_of
 from tests.support.kubectl import kubectl
 from tests.support.tidegate_command import Tidegate
 from tidegate.model.k8s.json_fields import get_mapping
@@ -42,18 +43,20 @@ async def test_a_cluster_wide_kind_of_the_plan_gets_no_namespace(
     folder.mkdir()
     for name, body in (("definition", DEFINITION), ("issuer", ISSUER), ("setting", SETTING)):
         (folder / f"{name}.json").write_text(json.dumps(body))
-    words = ("--kubeconfig", plane.kubeconfig("admin"), "--namespace", "default")
+    args = ("--kubeconfig", plane.kubeconfig("admin"), "--namespace", "default")
     user = Tidegate(tmp_path)
 
-    planned = await user.run("plan", folder, *words)
-    synced = await user.run("sync", folder, *words, "--yes", "--timeout", "3s")
+    planned = await user.run("plan", folder, *args)
+    synced = await user.run("sync", folder, *args, "--yes", "--timeout", "3s", "-o", "json")
     result = kubectl(
         plane.kubeconfig("admin"), "get", "clusterissuer", "scopes-issuer", "-o", "json"
     )
-    ended = await user.run("delete", folder, *words, "--yes", "--yes-delete-contents")
+    ended = await user.run("delete", folder, *args, "--yes", "--yes-delete-contents")
 
-    assert "create    ClusterIssuer scopes-issuer" in planned.stdout
-    assert "create    ConfigMap default/scopes-setting" in planned.stdout
-    assert "waits for ClusterIssuer scopes-issuer" in synced.stdout, "nobody sets it up"
+    cells = [line.split()[-3:] for line in planned.lines]
+    assert ["create", "ClusterIssuer", "scopes-issuer"] in cells
+    assert ["create", "ConfigMap", "default/scopes-setting"] in cells
+    awaited = {event["name"] for event in events_of(synced.stdout, "gate.waiting")}
+    assert "scopes-issuer" in awaited, "no operator sets it up"
     assert "namespace" not in get_mapping(json.loads(result), "metadata")
     assert ended.code == 0, ended.stdout + ended.stderr

@@ -22,6 +22,7 @@ import pytest
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
+from tests.e2e.output import plain_lines
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.repositories import Repository, deployment, namespace
@@ -199,11 +200,11 @@ async def test_limits_are_kept_and_a_hold_holds_until_each_is_approved(fleet: Fl
     assert held == {*STEPS["1"], *STEPS["2"]}
     assert half == {*held, "c1"}
     assert (first.code, second.code) == (0, 0), first.stderr + second.stderr
-    assert first.lines[-1] == f"Application/argocd{fleet.suffix}/c1 may go on"
+    assert f"Application/argocd{fleet.suffix}/c1 " in first.lines[-1]
     assert_in_steps(fleet)
     again = await fleet.approve("c2")
     assert again.code == 3
-    assert "nothing of" in again.stderr
+    assert "error[plan.approval]" in again.stderr
 
 
 async def test_a_failing_smoke_stops_all_later_steps_until_it_is_mended(fleet: Fleet) -> None:
@@ -255,7 +256,7 @@ async def test_what_is_no_longer_generated_goes_by_the_policy(fleet: Fleet) -> N
     assert await fleet.is_there("a2")
 
 
-async def test_a_set_that_leaves_git_takes_its_units_along(fleet: Fleet) -> None:
+async def test_the_units_of_a_set_that_leaves_git_are_deleted(fleet: Fleet) -> None:
     fleet.sets.write()
     first = await fleet.sync(*APPROVE)
     fleet.sets.repository.drop("sets/apps.yaml")
@@ -267,7 +268,7 @@ async def test_a_set_that_leaves_git_takes_its_units_along(fleet: Fleet) -> None
     assert await fleet.application("a1") is None
 
 
-async def test_without_a_finalizer_what_it_brought_stays(fleet: Fleet) -> None:
+async def test_without_a_finalizer_what_it_created_stays(fleet: Fleet) -> None:
     fleet.sets.write(syncPolicy={"preserveResourcesOnDeletion": True})
     first = await fleet.sync(*APPROVE)
     fleet.sets.drop("a1")
@@ -277,7 +278,7 @@ async def test_without_a_finalizer_what_it_brought_stays(fleet: Fleet) -> None:
     assert (first.code, ran.code) == (0, 0), ran.stderr
     assert await fleet.application("a1") is None
     assert await fleet.is_there("a1")
-    assert "has left Git; what it has brought stays" in ran.stderr
+    assert "warning[units.orphan]" in ran.stderr
 
 
 async def test_applications_are_written_as_the_set_would(fleet: Fleet) -> None:
@@ -309,7 +310,7 @@ async def test_the_set_says_where_each_of_its_applications_stands(fleet: Fleet) 
     done = await fleet.application("apps", SET)
 
     assert (failed.code, mended.code) == (4, 0), failed.stderr + mended.stderr
-    assert "is not written" not in failed.stderr + mended.stderr
+    assert plain_lines(failed.stderr + mended.stderr) == []
     assert held is not None
     assert done is not None
     states = {

@@ -8,6 +8,7 @@ import pytest
 
 from plane.audit import read_audit
 from tests.e2e.conftest import Site
+from tests.e2e.output import events_of, lines_with
 from tests.support.repositories import Repository, application, setting
 from tests.support.rollout_audit import WRITES
 from tests.support.tidegate_command import Tidegate
@@ -76,14 +77,15 @@ async def test_a_directory_goes_to_both_clusters_and_a_second_run_writes_nothing
     )
     command = Tidegate(unit.parent)
 
-    first = await command.run("sync", "--yes", unit, *place)
-    second = await command.run("sync", "--yes", unit, *place)
+    first = await command.run("sync", "--yes", unit, *place, "-o", "json")
+    second = await command.run("sync", "--yes", unit, *place, "-o", "json")
     status = await command.run("status", unit, *place[:-2])
     gone = await command.run("delete", unit, *place, "--yes")
 
     assert first.code == 0, first.stdout + first.stderr
-    assert "6 written" in first.stdout
-    assert "wrote nothing" in second.stdout, second.stdout + second.stderr
+    assert len(events_of(first.stdout, "object.written")) == 6
+    assert second.code == 0, second.stdout + second.stderr
+    assert events_of(second.stdout, "object.written") == []
     assert status.stdout.count("Healthy") == 4, status.stdout + status.stderr
     assert gone.code == 0, gone.stdout + gone.stderr
     for item in (site, own_site):
@@ -106,13 +108,14 @@ async def test_units_go_to_the_clusters_that_they_name(
 
     refused = await command.run("sync", "--yes", repository.root, *login, *named[:2])
     first = await command.run("sync", "--yes", repository.root, *login, *named)
-    second = await command.run("sync", "--yes", repository.root, *login, *named)
+    second = await command.run("sync", "--yes", repository.root, *login, *named, "-o", "json")
     gone = await command.run("delete", repository.root, *login, *named, "--yes")
 
     assert refused.code == 3
-    assert "units are for clusters that are not known here: `there`" in refused.stderr
+    assert lines_with(refused.stderr, "error[plan.cluster]", "`there`")
     assert first.code == 0, first.stdout + first.stderr
-    assert "wrote nothing" in second.stdout, second.stdout + second.stderr
+    assert second.code == 0, second.stdout + second.stderr
+    assert events_of(second.stdout, "object.written") == []
     assert gone.code == 0, gone.stdout + gone.stderr
     for item in (site, own_site):
         assert written(item, "shop-named") == ["web", "web"]

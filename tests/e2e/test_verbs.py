@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.output import lines_with
 from tests.e2e.test_statuses import bodies, fleet, layers, shown
 from tests.support.live_statuses import commit
 from tests.support.tidegate_command import Ran, Tidegate
@@ -67,7 +68,9 @@ async def answer(fleet: Fleet, name: str, home: str) -> None:
     await asyncio.to_thread(shown, fleet, *patch, "-p", json.dumps({"status": status}))
 
 
-async def test_units_are_suspended_resumed_and_reconciled_by_who_is_alive(fleet: Fleet) -> None:
+async def test_units_are_suspended_resumed_and_reconciled_by_a_live_controller(
+    fleet: Fleet,
+) -> None:
     layers(fleet.repository)
     commit(fleet.repository.root)
     first = await fleet.run("sync", "--yes")
@@ -80,10 +83,10 @@ async def test_units_are_suspended_resumed_and_reconciled_by_who_is_alive(fleet:
     request = asyncio.create_task(run(fleet, "flux", "reconcile", "ks", "apps", "--timeout", "60s"))
     await answer(fleet, "apps", home)
     ran = await request
-    events = await run(fleet, "events", "--for", "ks/apps", "-o", "json")
+    events = await run(fleet, "flux", "events", "--for", "ks/apps", "-o", "json")
 
     assert suspended.code == 0, suspended.stderr
-    assert f"nothing is done to `Kustomization/{home}/apps`" in left.stderr
+    assert lines_with(left.stderr, "note[units.suspended]", f"`Kustomization/{home}/apps`")
     assert resumed.code == 0, resumed.stderr
     assert ran.code == 0, ran.stdout + ran.stderr
     assert ran.stderr.splitlines()[-1] == "✔ applied revision main@sha1:abc"

@@ -43,39 +43,41 @@ def refused(run: Run) -> list[Event]:
 
 
 def two_units(stage: Stage, body: JsonObject) -> tuple[Manifests, Manifests]:
-    """Two units that bring the same object."""
-    item, two = (f"{stage.namespace}-{word}" for word in ("one", "two"))
+    """Two units that create the same object."""
+    first, second = (f"{stage.namespace}-{suffix}" for suffix in ("one", "two"))
     extra = stage.here(make_config_map("extra"))
-    return make_unit(extra, stage.here(body), name=item), make_unit(stage.here(body), name=two)
+    return make_unit(extra, stage.here(body), name=first), make_unit(stage.here(body), name=second)
 
 
 async def test_two_units_that_write_one_object_are_refused_before_the_first_write(
     living_stage: Stage, record: Record
 ) -> None:
-    item, two = two_units(living_stage, make_config_map("shared"))
+    first, second = two_units(living_stage, make_config_map("shared"))
     await record.mark()
 
-    run = await living_stage.start(make_plan_from(item, two)).ends()
+    run = await living_stage.start(make_plan_from(first, second)).ends()
 
     faults = refused(run)
     assert [(fault.unit, fault.reason) for fault in faults] == [
-        (item.unit.id, "Shared"),
-        (two.unit.id, "Shared"),
+        (first.unit.id, "Shared"),
+        (second.unit.id, "Shared"),
     ]
-    assert f"`{two.unit.id}` writes it, too" in faults[0].message
+    assert f"`{second.unit.id}`" in faults[0].message
     assert {fault.ref.name for fault in faults if fault.ref} == {"shared"}
     assert await record.written() == []
 
 
-async def test_two_units_may_bring_the_same_definition(living_stage: Stage) -> None:
-    item, two = two_units(living_stage, a_definition(f"{living_stage.namespace}.example.org"))
+async def test_two_units_may_create_the_same_definition(living_stage: Stage) -> None:
+    units = two_units(living_stage, a_definition(f"{living_stage.namespace}.example.org"))
 
-    run = await living_stage.start(make_plan_from(item, two)).ends()
+    run = await living_stage.start(make_plan_from(*units)).ends()
 
     assert run.result == "passed"
 
 
-async def test_what_another_unit_loses_is_told_before_the_first_write(living_stage: Stage) -> None:
+async def test_what_another_unit_loses_is_reported_before_the_first_write(
+    living_stage: Stage,
+) -> None:
     stage = living_stage
     theirs = stage.here(owned(make_config_map("settings", mode="slow"), "their-unit"))
     live = require_live(await stage.client.apply(theirs))
@@ -86,7 +88,7 @@ async def test_what_another_unit_loses_is_told_before_the_first_write(living_sta
 
     (taken,) = run.told(EventType.OBJECT_ADOPTED)
     assert taken.ref == live.ref
-    assert "`their-unit`, which loses it" in taken.message
+    assert "`their-unit`" in taken.message
     first = run.told(EventType.OBJECT_WRITTEN)[0]
     assert run.events.index(taken) < run.events.index(first)
     assert (run.result, again.result) == ("passed", "passed")
@@ -94,27 +96,27 @@ async def test_what_another_unit_loses_is_told_before_the_first_write(living_sta
 
 
 class Inner:
-    """A namespace that a unit brings, with a Deployment of its own in it."""
+    """A namespace that a unit creates, with a Deployment of its own in it."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.name = f"{stage.namespace}-inner"
         self.ref = Ref(NAMESPACE, "", self.name)
-        self._namespace = self._own(make_object("v1 Namespace", self.name, namespace=""))
+        self._namespace = self._owned(make_object("v1 Namespace", self.name, namespace=""))
         web = make_deployment("web")
         inside = {**get_mapping(web, "metadata"), "namespace": self.name}
-        self._web = self._own({**web, "metadata": inside})
-        self._rest = self._own(make_config_map("rest"))
+        self._web = self._owned({**web, "metadata": inside})
+        self._rest = self._owned(make_config_map("rest"))
 
-    def _own(self, body: JsonObject) -> JsonObject:
+    def _owned(self, body: JsonObject) -> JsonObject:
         return owned(body, self._stage.namespace)
 
-    async def bring(self) -> None:
+    async def create(self) -> None:
         run = await self._stage.roll_out(self._namespace, self._web, self._rest, semantics=PATIENT)
         assert run.result == "passed"
 
     async def give(self, name: str, *, owner: str = "") -> None:
-        """Put an object into it that the unit does not bring."""
+        """Put an object into it that the unit does not create."""
         body = make_object("v1 ConfigMap", name, namespace=self.name)
         require_live(
             await self._stage.client.apply(owned(body, owner) if owner else body, manager="x")
@@ -128,7 +130,7 @@ class Inner:
 @pytest.fixture
 async def inner(living_stage: Stage) -> Inner:
     inner = Inner(living_stage)
-    await inner.bring()
+    await inner.create()
     return inner
 
 
@@ -142,15 +144,16 @@ async def test_a_namespace_with_objects_of_others_is_not_pruned(
     (fault,) = refused(await living_stage.start(inner.without()).ends())
 
     assert (fault.ref, fault.reason) == (inner.ref, "Contents")
-    message = "takes 2 objects of others along: "
-    assert (
-        f"{message}ConfigMap {inner.name}/nobodys, ConfigMap {inner.name}/theirs;" in fault.message
-    )
+    assert " 2 " in fault.message
+    assert f"ConfigMap {inner.name}/nobodys" in fault.message
+    assert f"ConfigMap {inner.name}/theirs" in fault.message
     assert "--yes-delete-contents" in fault.message
     assert await record.written() == []
 
 
-async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, inner: Inner) -> None:
+async def test_with_consent_it_is_deleted_with_all_that_is_in_it(
+    living_stage: Stage, inner: Inner
+) -> None:
     await inner.give("theirs", owner="their-unit")
 
     agreed = with_policy(inner.without(), delete_contents=True)
@@ -160,7 +163,7 @@ async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, in
     assert not isinstance(await living_stage.client.get(inner.ref), Success)
 
 
-async def test_what_controllers_own_and_what_every_namespace_has_is_nobodys_loss(
+async def test_what_controllers_own_and_what_every_namespace_has_does_not_prevent_a_deletion(
     living_stage: Stage, inner: Inner
 ) -> None:
     run = await living_stage.start(inner.without()).ends()
@@ -184,4 +187,4 @@ async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: S
     (fault,) = refused(await stage.start(make_plan_from(left)).ends())
 
     assert fault.reason == "Contents"
-    assert f"takes an object of others along: {gate.ref};" in fault.message
+    assert str(gate.ref) in fault.message

@@ -62,7 +62,7 @@ def test_the_times_are_those_of_the_semantics(name: str, span: Ms) -> None:
     assert by_name[name].split(",")[0] == format_duration(span)
 
 
-def test_every_reason_that_is_told_is_one_of_the_engines() -> None:
+def test_every_documented_reason_is_one_of_the_engines() -> None:
     texts = [path.read_text() for path in sorted(ENGINE.rglob("*.py"))]
     known = {reason for text in texts for reason in REASONS.findall(text)}
 

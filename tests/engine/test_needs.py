@@ -52,7 +52,7 @@ async def test_a_version_that_its_definition_does_not_serve_means_zero_writes(
     assert await record.written() == []
 
 
-async def test_a_namespace_that_nobody_brings_means_zero_writes(
+async def test_a_missing_namespace_that_no_unit_creates_means_zero_writes(
     living_stage: Stage, record: Record
 ) -> None:
     lost = make_object("v1 ConfigMap", "lost", namespace=f"{living_stage.namespace}-not")

@@ -170,7 +170,7 @@ async def test_what_a_newer_definition_of_the_plan_allows_is_no_fault(living_sta
     assert b'"depth":3' in live.body
 
 
-async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
+async def test_an_immutable_field_is_reported_before_the_first_write(
     living_stage: Stage, record: Record
 ) -> None:
     fixed = {**make_config_map("last", color="red"), "immutable": True}
@@ -186,7 +186,7 @@ async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
     assert await record.written() == []
 
 
-async def test_all_faults_of_a_plan_are_told_at_once(living_stage: Stage) -> None:
+async def test_all_faults_of_a_plan_are_reported_at_once(living_stage: Stage) -> None:
     run = await living_stage.roll_out(
         (without_image("one"), make_config_map("first")),
         with_spec(make_deployment("two"), replicas="x"),
@@ -196,7 +196,7 @@ async def test_all_faults_of_a_plan_are_told_at_once(living_stage: Stage) -> Non
     assert [event.ref.name for event in refused if event.ref] == ["one", "two"]
 
 
-async def test_what_is_said_of_a_secret_holds_nothing_of_it(living_stage: Stage) -> None:
+async def test_a_message_about_a_secret_holds_nothing_of_it(living_stage: Stage) -> None:
     numeric = make_object("v1 Secret", "login", data={"password": 8675309})
 
     run = await living_stage.roll_out(make_config_map("first"), numeric)

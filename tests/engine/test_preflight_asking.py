@@ -189,7 +189,7 @@ async def test_a_webhook_without_a_word_costs_nothing(name: str) -> None:
     assert world.dry_runs == []
 
 
-async def test_what_a_webhook_denies_is_told_before_the_first_write() -> None:
+async def test_what_a_webhook_denies_is_reported_before_the_first_write() -> None:
     world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="ConfigMap", name="last")))
     world.give(a_hook())
 

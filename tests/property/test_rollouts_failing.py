@@ -25,7 +25,7 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
     assert run.states == expected
     assert run.result == ("failed" if StepState.FAILED in expected.values() else "passed")
     for event in run.told(EventType.STEP_SKIPPED):
-        assert event.reason == "Behind"
+        assert event.reason == "DependencyFailed"
         assert any(
             f"`{step}`" in event.message for step in _failed_before(plan, expected, event.step)
         )

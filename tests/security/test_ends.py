@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.inside import typed
+from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, ROOT, tidegate
+from tidegate.cli.screen.screen import STOPPING_MESSAGE
 from tidegate.external.process import Limits
 from tidegate.model.times import Ms
 
@@ -24,20 +28,23 @@ def environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm"}
 
 
-@pytest.mark.parametrize("blow", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
-def test_a_blow_ends_a_rollout_cleanly(blow: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_rollout_cleanly(
+    number: signal.Signals, tmp_path: Path, wording: RecordedWording
+) -> None:
     with subprocess.Popen(
         COMMAND, cwd=ROOT, env=environment(tmp_path), stdout=subprocess.PIPE, text=True
     ) as program:
         assert program.stdout is not None
         first = program.stdout.readline()
-        program.send_signal(blow)
+        program.send_signal(number)
         rest = program.stdout.read()
 
     assert first
     assert program.returncode == STOPPED
-    assert "stopping: what is under way ends first" in rest
-    assert "stopped after" in rest
+    assert STOPPING_MESSAGE in rest
+    (summary,) = [line for line in rest.splitlines() if line.split()[1:2] == ["rollout"]]
+    wording(re.sub(r"[\d.]+(?=s| of)", "N", summary).split(maxsplit=1)[1])
 
 
 def test_a_closed_terminal_ends_a_rollout_cleanly(tmp_path: Path) -> None:
@@ -62,7 +69,7 @@ def _ignore_hangups() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def test_who_does_not_want_to_hear_of_a_closed_terminal_does_not(tmp_path: Path) -> None:
+def test_an_ignored_hangup_does_not_stop_a_rollout(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND[:-1], "200"],
         cwd=ROOT,
@@ -77,15 +84,24 @@ def test_who_does_not_want_to_hear_of_a_closed_terminal_does_not(tmp_path: Path)
         rest = program.stdout.read()
 
     assert program.returncode == 0
-    assert "stopping" not in rest
+    assert STOPPING_MESSAGE not in rest
 
 
-@pytest.mark.parametrize("output", ["text", "json"])
-def test_a_rollout_whose_time_is_up_says_so(output: str) -> None:
-    ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "30s", "-o", output)
+def test_a_rollout_that_times_out_says_so(wording: RecordedWording) -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "30s")
 
     assert ran.returncode == LATE
-    assert "its time is up" in ran.stdout
+    wording(line for line in ran.stdout.splitlines() if line.split()[1:2] == ["rollout"])
+
+
+def test_a_rollout_that_times_out_has_an_outcome_of_its_own() -> None:
+    ran = tidegate("sync", FIRST, "--sandbox", "--timeout", "30s", "-o", "json")
+
+    finished, explained = map(json.loads, ran.stdout.splitlines()[-2:])
+    assert ran.returncode == LATE
+    assert (finished["event"], finished["reason"]) == ("rollout.finished", "stopped")
+    assert (explained["event"], explained["outcome"]) == ("rollout.explained", "timed-out")
+    assert finished["message"] == explained["message"] != ""
 
 
 KUBECONFIG = """apiVersion: v1
@@ -105,7 +121,7 @@ contexts: [{name: a, context: {cluster: a, user: a}}]
 
 
 @pytest.mark.parametrize("verb", [("sync", "--yes"), ("plan",), ("status",), ("delete", "--yes")])
-def test_a_plugin_that_hangs_is_told_with_a_code_of_its_own(
+def test_a_plugin_that_hangs_is_reported_with_a_code_of_its_own(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -118,4 +134,3 @@ def test_a_plugin_that_hangs_is_told_with_a_code_of_its_own(
 
     assert text.code == LATE
     assert "error[cluster.login-timeout]" in text.stderr
-    assert "exec plugin" in text.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -26,12 +27,12 @@ VERBS = (
 )
 
 
-def run(words: tuple[str, ...], stdout: int | None, home: Path) -> tuple[int, str]:
+def run(args: tuple[str, ...], stdout: int | None, home: Path) -> tuple[int, str]:
     def close() -> None:
         os.close(1)
 
     ran = subprocess.run(
-        [sys.executable, "-m", "tidegate", *words],
+        [sys.executable, "-m", "tidegate", *args],
         cwd=ROOT,
         env={"PATH": "/usr/bin:/bin", "HOME": str(home)},
         stdout=stdout,
@@ -42,28 +43,31 @@ def run(words: tuple[str, ...], stdout: int | None, home: Path) -> tuple[int, st
     return ran.returncode, ran.stderr.decode()
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_full_disk_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("args", VERBS, ids=" ".join)
+def test_a_full_disk_is_reported(args: tuple[str, ...], tmp_path: Path) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        code, text = run(words, full, tmp_path)
+        code, text = run(args, full, tmp_path)
     finally:
         os.close(full)
 
     assert code == UNHEARD
-    if "json" in words:
+    if "json" in args:
         finding = json.loads(text)
-        text = f"{finding['severity']}[{finding['code']}]: {finding['sentence']}"
-    assert text.startswith("error[output.refused]: standard output cannot be written: No space")
+        text = f"{finding['severity']}[{finding['code']}]: {finding['message']}"
+    assert text.startswith("error[output.refused]: ")
+    assert os.strerror(errno.ENOSPC) in text.splitlines()[0]
     assert "Traceback" not in text
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_closed_pipe_ends_in_silence_and_not_well(words: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("args", VERBS, ids=" ".join)
+def test_a_closed_pipe_ends_in_silence_with_an_error_code(
+    args: tuple[str, ...], tmp_path: Path
+) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        code, text = run(words, writing, tmp_path)
+        code, text = run(args, writing, tmp_path)
     finally:
         os.close(writing)
 
@@ -72,9 +76,9 @@ def test_a_closed_pipe_ends_in_silence_and_not_well(words: tuple[str, ...], tmp_
     assert "Exception ignored" not in text
 
 
-@pytest.mark.parametrize("words", [VERBS[0], VERBS[4], VERBS[6]], ids=" ".join)
-def test_an_output_that_was_never_open_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
-    code, text = run(words, None, tmp_path)
+@pytest.mark.parametrize("args", [VERBS[0], VERBS[4], VERBS[6]], ids=" ".join)
+def test_an_output_that_was_never_open_is_reported(args: tuple[str, ...], tmp_path: Path) -> None:
+    code, text = run(args, None, tmp_path)
 
     assert code == UNHEARD
     assert "error[output.refused]" in text

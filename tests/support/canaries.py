@@ -242,7 +242,7 @@ REAL: dict[str, Command] = {
     "sync": lambda lair, path: ("sync", path, "--yes", *lair.words),
     "sync-json": lambda lair, path: ("sync", path, "--yes", "-o", "json", *lair.words),
     "status": lambda _, path: ("status", path),
-    "journal": lambda _, path: ("journal", path),
+    "journal": lambda _, path: ("status", path, "--journal"),
     "delete": lambda _, path: ("delete", path, "--yes"),
     "doctor": lambda _lair, _path: ("doctor",),
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[2] / "docs" / "reference"
+DOCS = HERE.parents[2] / "docs" / "contributing"
 ROW = re.compile(r"\| (?P<case>\d+) \| (?P<says>[^|]+) \| (?P<where>[^|]*) \|")
 WHY_NOT = "Does not apply: "
 """How a row begins that has no tests."""

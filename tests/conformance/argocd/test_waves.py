@@ -210,7 +210,7 @@ async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoSt
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert "it might have been deleted" in failure(run)
+    assert [event.reason for event in run.told(EventType.STEP_FAILED)] == ["Missing"]
     assert not await stage.lives(behind)
 
 

@@ -141,5 +141,10 @@ def _own(world: World) -> Record:
 
 
 def case(*numbers: int) -> pytest.MarkDecorator:
-    """Which cases a test covers, or covers a part of; docs/reference/flux-cases.md lists them."""
+    """Which cases a test covers, or covers a part of; docs/contributing/flux-cases.md lists them."""
     return pytest.mark.case(*numbers)
+
+
+def lines_with(text: str, *parts: str) -> list[str]:
+    """The lines of an output that have all of these parts."""
+    return [line for line in text.splitlines() if all(part in line for part in parts)]

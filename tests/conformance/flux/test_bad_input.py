@@ -1,14 +1,16 @@
-"""What cannot work is told at its place before anything is written, and is a clear state then."""
+"""What cannot work is reported with its location before any write, and is a clear state then."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.flux.stage import case
-from tests.support.flux_repository import UNIT, Layers, begins, events
+from tests.support.flux_repository import UNIT, Layers, Ran, begins, events
 from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import setting
 from tests.support.sops_program import AgeKey, encrypt
 from tests.support.unit_conditions import condition, list_results
@@ -42,50 +44,59 @@ def _not_found(name: str) -> str:
     return f"dependency 'flux-system/{name}' not found: {api} \"{name}\" not found"
 
 
-BAD: dict[str, tuple[dict[str, Json], str]] = {
-    "nothing": ({"dependsOn": [{"name": "gone"}]}, f"depends on `{UNIT}gone`, which is not there"),
-    "kind": ({"dependsOn": [{"name": "redis"}]}, f"depends on `{UNIT}redis`, which is not there"),
-    "itself": ({"dependsOn": [{"name": "itself"}]}, "`spec.dependsOn[0]` is the unit itself"),
+BAD: dict[str, tuple[dict[str, Json], str, str]] = {
+    "nothing": ({"dependsOn": [{"name": "gone"}]}, "units.unknown", f"`{UNIT}gone`"),
+    "kind": ({"dependsOn": [{"name": "redis"}]}, "units.unknown", f"`{UNIT}redis`"),
+    "itself": ({"dependsOn": [{"name": "itself"}]}, "flux.itself", "`spec.dependsOn[0]`"),
     "variables": (
         {"postBuild": {"substituteFrom": [{"kind": "Secret", "name": "vars"}]}},
-        "needs Secret `vars`, which is not in the repository",
+        "render.data",
+        "Secret `vars`",
     ),
-    "waits": ({"dependsOn": [{"name": "asleep"}]}, f"does not wait for `{UNIT}asleep`"),
-    "bucket": (
-        {"sourceRef": {"kind": "Bucket", "name": "s3"}},
-        "it is not in the cache, and the network is not to be used",
+    "waits": (
+        {"dependsOn": [{"name": "asleep"}]},
+        "units.dependency-suspended",
+        f"`{UNIT}asleep`",
     ),
+    "bucket": ({"sourceRef": {"kind": "Bucket", "name": "s3"}}, "source.offline", ""),
     "far": (
         {"sourceRef": {"kind": "GitRepository", "name": "nowhere"}},
-        "nothing here declares `GitRepository/flux-system/nowhere`",
+        "source.object",
+        "`GitRepository/flux-system/nowhere`",
     ),
-    "path": ({"path": "./nowhere"}, "there is no `nowhere`"),
+    "path": ({"path": "./nowhere"}, "source.path", "`nowhere`"),
     "unready": (
         {"dependsOn": [{"name": "good", "readyExpr": "dep.status.observedGeneration == 7"}]},
-        "`spec.dependsOn[0].readyExpr` is never true",
+        "flux.never",
+        "`spec.dependsOn[0].readyExpr`",
     ),
     "compile": (
         {"healthCheckExprs": [{"apiVersion": "v1", "kind": "ConfigMap", "current": "data.to = 1"}]},
-        "`spec.healthCheckExprs[0].current` cannot be used",
+        "flux.expression",
+        "`spec.healthCheckExprs[0].current`",
     ),
     "vacuous": (
         {"healthCheckExprs": [{"apiVersion": "a/v1", "current": EMPTY.format("all")}]},
-        "is true of an object that has no conditions yet",
+        "flux.always-true",
+        "`spec.healthCheckExprs[0].current`",
     ),
     "never": (
         {"healthCheckExprs": [{"apiVersion": "a/v1", "current": "[].exists(e, e == 'True')"}]},
-        "`spec.healthCheckExprs[0].current` is never true",
+        "flux.never",
+        "`spec.healthCheckExprs[0].current`",
     ),
     "ready": (
         {"dependsOn": [{"name": "good", "readyExpr": "deps.status == 1"}]},
-        "`spec.dependsOn[0].readyExpr` cannot be used",
+        "flux.expression",
+        "`spec.dependsOn[0].readyExpr`",
     ),
 }
+"""The spec of each unit, the code of its finding, and what the message names."""
 RUN = {"waits", "vacuous", "good"}
-"""Those that are told of, and go on all the same."""
+"""Those that are reported, and go on all the same."""
 CIRCLE = ("first", "second")
 TERMINAL = "Reconciliation failed terminally due to configuration error: "
-SAID: dict[str, tuple[str, str]] = {
+CONDITIONS: dict[str, tuple[str, str]] = {
     "nothing": ("DependencyNotReady", _not_found("gone")),
     "kind": ("DependencyNotReady", _not_found("redis")),
     "itself": ("DependencyNotReady", "dependency 'flux-system/itself' is not ready"),
@@ -96,22 +107,24 @@ SAID: dict[str, tuple[str, str]] = {
         "BuildFailed",
         "substitute from 'Secret/vars' error: secrets \"vars\" not found",
     ),
-    "bucket": ("ArtifactFailed", "it is not in the cache, and the network is not to be used"),
-    "far": ("ArtifactFailed", "nothing here declares `GitRepository/flux-system/nowhere`"),
+    "bucket": ("ArtifactFailed", ""),
+    "far": ("ArtifactFailed", ""),
     "path": (
         "ArtifactFailed",
         "kustomization path not found: stat ./nowhere: no such file or directory",
     ),
-    "compile": ("InvalidCELExpression", f"{TERMINAL}`spec.healthCheckExprs[0].current` cannot"),
-    "ready": ("InvalidCELExpression", f"{TERMINAL}`spec.dependsOn[0].readyExpr` cannot be used"),
-    "never": ("HealthCheckFailed", "`spec.healthCheckExprs[0].current` is never true"),
+    "compile": ("InvalidCELExpression", TERMINAL),
+    "ready": ("InvalidCELExpression", TERMINAL),
+    "never": ("HealthCheckFailed", ""),
     "unready": (
         "DependencyNotReady",
         "dependency 'flux-system/good' is not ready according to readyExpr eval",
     ),
-    "parent": ("ReconciliationFailed", f"`{UNIT}bucket` did not pass"),
+    "parent": ("ReconciliationFailed", ""),
 }
-"""What each says of itself, in Flux's words, where a cluster serves its kind."""
+"""The reason of each, and the beginning of its message where that is Flux's own text."""
+OWN_TEXT = ("bucket", "far", "compile", "ready", "never", "parent")
+"""Those whose message has text of ours."""
 STALLED = {"compile", "ready"}
 
 
@@ -120,7 +133,7 @@ def layers(tmp_path: Path) -> Layers:
     made = Layers(tmp_path / "repository", more=[BUCKET, RELEASE])
     for name in (*BAD, "good", "asleep"):
         made.put(f"{name}/all.yaml", setting(name))
-        made.unit(name, **{"path": f"./{name}", **BAD.get(name, ({}, ""))[0]})
+        made.unit(name, **{"path": f"./{name}", **(BAD[name][0] if name in BAD else {})})
     made.unit("asleep", suspend=True)
     made.unit("sealed", decryption={"provider": "sops", "secretRef": {"name": "sops-age"}})
     file = made.write("sealed/s.yaml", "")
@@ -134,26 +147,47 @@ def with_a_circle(layers: Layers) -> None:
         layers.put(f"{name}/all.yaml", setting(name))
 
 
-def test_each_is_a_finding_with_its_place(layers: Layers) -> None:
-    ran = layers.run("plan", "--offline")
+def findings(ran: Ran) -> list[dict[str, str]]:
+    """What a run with `-o json` reported."""
+    lines = [json.loads(line) for line in ran.stderr.splitlines()]
+    return [line for line in lines if "code" in line]
+
+
+def finding_of(layers: Layers, name: str, ran: Ran) -> dict[str, str]:
+    """The finding of a bad unit: at the lines of that unit, and with its code."""
+    _, code, names = BAD[name]
+    lines = (layers.root / "clusters/main/all.yaml").read_text().splitlines()
+    (named,) = [number for number, line in enumerate(lines, 1) if line == f"  name: {name}"]
+    ends = [number for number, line in enumerate(lines, 1) if line == "---"]
+    first = max((end for end in ends if end < named), default=0)
+    last = min((end for end in ends if end > named), default=len(lines))
+    (finding,) = [
+        finding
+        for finding in findings(ran)
+        if finding["code"] == code
+        and (location := finding["location"].split(":"))[0] == "clusters/main/all.yaml"
+        and first < int(location[1]) <= last
+    ]
+    assert names in finding["message"], (name, finding)
+    return finding
+
+
+def test_each_is_a_finding_with_its_location(layers: Layers) -> None:
+    ran = layers.run("plan", "--offline", "-o", "json")
+    result = [finding_of(layers, name, ran) for name in BAD]
     with_a_circle(layers)
-    circle = layers.run("plan", "--offline")
+    circle = layers.run("plan", "--offline", "-o", "json")
 
     assert (ran.returncode, circle.returncode) == (3, 3)
-    blocks = [" ".join(line.split()) for line in ran.stderr.replace("\n  ", " ").splitlines()]
-    for name, (_, sentence) in BAD.items():
-        messages = [block for block in blocks if sentence in block]
-        assert messages, (name, ran.stderr)
-        assert all(" at clusters/main/all.yaml:" in item for item in messages), messages
-    (sealed,) = [block for block in blocks if block.startswith("warning[render.sops.key]")]
-    assert " at sealed/s.yaml:1:1" in sealed
-    assert "looked at Secret `flux-system/sops-age`: not in the repository" in sealed
+    assert len(result) == len(BAD)
+    (sealed,) = [each for each in findings(ran) if each["code"] == "render.sops.key"]
+    assert (sealed["severity"], sealed["location"]) == ("warning", "sealed/s.yaml:1:1")
+    assert "Secret `flux-system/sops-age`" in sealed["fix"]
+    (cycle,) = [each for each in findings(circle) if each["code"] == "plan.cycle"]
     first, second = (f"`{UNIT}{name}`" for name in CIRCLE)
-    assert f"units wait for each other: {first} waits for {second} waits for {first}" in (
-        circle.stderr
-    )
-    assert " at clusters/main/all.yaml:" in circle.stderr
-    assert "(spec.dependsOn[1])" in circle.stderr
+    assert (cycle["message"].count(first), cycle["message"].count(second)) == (2, 1)
+    assert cycle["location"].startswith("clusters/main/all.yaml:")
+    assert cycle["location"].endswith("(spec.dependsOn[1])")
 
 
 def test_each_is_a_clear_state_of_a_run_and_the_others_go_on(layers: Layers) -> None:
@@ -173,18 +207,20 @@ def test_each_is_a_clear_state_of_a_run_and_the_others_go_on(layers: Layers) -> 
         if event["event"] == "unit.finished"
     }
     for name in BAD.keys() - RUN:
-        how, sentence = ended[name]
-        assert (how, BAD[name][1] in sentence) == ("failed", True), (name, ended)
+        how, message = ended[name]
+        assert (how, message != "") == ("failed", True), (name, ended)
+        assert message in finding_of(layers, name, ran)["message"]
+    (cycle,) = [each for each in findings(ran) if each["code"] == "plan.cycle"]
     for name in CIRCLE:
-        assert (ended[name][0], "wait for each other" in ended[name][1]) == ("failed", True)
+        assert ended[name] == ("failed", cycle["message"])
     assert ended["behind"][0] == "skipped"
     assert {ended[name][0] for name in RUN} == {"passed"}
     assert "asleep" not in ended
 
 
 @case(1, 4, 10, 17, 20)
-def test_each_says_so_itself_in_the_words_of_flux(
-    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_each_has_the_conditions_of_flux(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: RecordedWording
 ) -> None:
     with_a_circle(layers)
     layers.unit("parent", path="./clusters/main", into="")
@@ -195,26 +231,28 @@ def test_each_says_so_itself_in_the_words_of_flux(
 
     assert ran.code == 4, ran.stdout + ran.stderr
     units = cluster.all(KUSTOMIZATION, "flux-system")
-    for name, (reason, message) in SAID.items():
+    for name, (reason, message) in CONDITIONS.items():
         ready = condition(units[name], "Ready")
         assert ready is not None, name
         assert (ready[:2], ready[2].startswith(message)) == (("False", reason), True), (name, ready)
         assert (condition(units[name], "Stalled") is not None) == (name in STALLED)
         assert "lastAppliedRevision" not in get_mapping(units[name], "status")
+    messages = {name: condition(units[name], "Ready") or () for name in OWN_TEXT}
+    wording(f"{name}: {': '.join(parts)}" for name, parts in messages.items())
     for name in RUN:
         ready = condition(units[name], "Ready")
         assert ready is not None
         assert ready[:2] == ("True", "ReconciliationSucceeded")
     assert "lastAttemptedRevision" not in get_mapping(units["path"], "status")
     assert condition(units["asleep"], "Ready") is None
-    told_of = {(name, reason) for name, (reason, _) in SAID.items()}
-    assert told_of <= list_results(cluster, "flux-system")
+    expected = {(name, reason) for name, (reason, _) in CONDITIONS.items()}
+    assert expected <= list_results(cluster, "flux-system")
     before = cluster.versions(KUSTOMIZATION, "flux-system")
     cluster.sync(layers.root, "--empty-cluster", "--skip-broken", "--offline")
     assert cluster.versions(KUSTOMIZATION, "flux-system") == before, "it says so once"
 
 
-def test_by_flux_they_hold_what_is_behind_them_to_the_end(layers: Layers) -> None:
+def test_by_flux_they_hold_what_comes_after_them_to_the_end(layers: Layers) -> None:
     stuck = BAD.keys() - RUN
     for name in stuck:
         layers.unit(f"after-{name}", after=[name])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.flux.stage import case
+from tests.conformance.flux.stage import case, lines_with
 from tests.conformance.flux.test_trees import of
 from tests.support.bucket_server import BucketServer
 from tests.support.flux_repository import UNIT, Layers
@@ -65,8 +65,8 @@ async def test_files_of_a_bucket_are_had_with_the_login_that_its_secret_has(
         )
         layers.more = [bucket, LOGIN, a_release("shop", release)]
         apps = await asyncio.to_thread(layers.rendered, "apps")
-        words = ("render", "--unit", "HelmRelease/flux-system/shop", "-o", "json")
-        shop = await asyncio.to_thread(layers.run, *words)
+        args = ("render", "--unit", "HelmRelease/flux-system/shop", "-o", "json")
+        shop = await asyncio.to_thread(layers.run, *args)
 
     assert set(apps) == {"web"}
     assert shop.returncode == 0, shop.stderr
@@ -74,7 +74,7 @@ async def test_files_of_a_bucket_are_had_with_the_login_that_its_secret_has(
 
 
 @case(3)
-async def test_a_download_that_is_not_there_is_told_and_had_when_it_is_back(
+async def test_a_missing_download_is_reported_and_fetched_when_it_is_back(
     layers: Layers,
 ) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
@@ -88,12 +88,13 @@ async def test_a_download_that_is_not_there_is_told_and_had_when_it_is_back(
         back = await asyncio.to_thread(layers.run, "sync", "--sandbox")
 
     assert gone.returncode == 3
-    result = " ".join(gone.stderr.split())
-    assert f"`{UNIT}apps` is not rendered: there is no bucket `platform`" in result
+    (line,) = lines_with(gone.stderr, "error[source.bucket.missing]")
+    assert f"`{UNIT}apps`" in line
+    assert "`platform`" in line
     assert back.returncode == 0, back.stderr
 
 
-def test_a_bucket_that_cannot_be_had_is_told_with_its_units_and_a_directory_will_do(
+def test_a_bucket_that_cannot_be_fetched_is_reported_with_its_units_and_a_directory_will_do(
     layers: Layers,
 ) -> None:
     elsewhere = Layers(layers.root.parent / "objects")
@@ -107,10 +108,11 @@ def test_a_bucket_that_cannot_be_had_is_told_with_its_units_and_a_directory_will
     mapped_here = layers.rendered("apps", "--repo-map", f"{address}={elsewhere.root}")
 
     assert ran.returncode == 3
-    result = " ".join(ran.stderr.split())
-    assert f"`{UNIT}apps` is not rendered: objects of a bucket of `gcp` are not fetched" in result
-    assert f"`--repo-map {address}=PATH`" in result
-    assert "clusters/main/all.yaml:" in result
+    (line,) = lines_with(ran.stderr, "error[source.bucket.cloud]")
+    assert f"`{UNIT}apps`" in line
+    assert "`gcp`" in line
+    assert f"`--repo-map {address}=PATH`" in ran.stderr
+    assert "clusters/main/all.yaml:" in ran.stderr
     assert set(mapped_here) == {"z"}
 
 

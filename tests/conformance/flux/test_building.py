@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.flux.stage import FluxStage, case
+from tests.conformance.flux.stage import FluxStage, case, lines_with
 from tests.conformance.flux.test_applying import setting as an_object
 from tests.support.flux_repository import Layers
 from tests.support.repositories import deployment, setting
@@ -57,7 +57,7 @@ def test_a_file_that_is_no_object_fails_the_build_unless_it_is_left_out(layers: 
 
     assert usual.returncode == 0, "it is among what is left out by default"
     assert admitted.returncode == 3
-    assert ".sops.yaml" in admitted.stderr
+    assert lines_with(admitted.stderr, '"render.kustomize.resource"', ".sops.yaml")
 
 
 @case(24)
@@ -69,7 +69,7 @@ def test_a_component_that_is_missing_fails_the_build_unless_that_may_be(layers: 
     refused = layers.render("apps")
 
     assert refused.returncode == 3
-    assert "missing" in refused.stderr
+    assert lines_with(refused.stderr, '"render.kustomize.missing"', "`../missing`")
     assert set(layers.rendered("calm")) == {"a"}
 
 

@@ -57,7 +57,8 @@ def test_units_that_hang_hold_up_the_others_until_their_time_is_over(tmp_path: P
     begun = begins(ran)
     assert [begun[f"{name}/rest"] for name in NAMES] == [0.0] * 4 + [60.0] * 2
     held = [event for event in events(ran) if event.get("reason") == "Slots"]
-    assert "4 of 4 units of `kustomize-controller` are under way" in str(held[0]["message"])
+    assert "`kustomize-controller`" in str(held[0]["message"])
+    assert str(held[0]["message"]).split().count("4") == 2
 
 
 def parents(root: Path, *, workers: int, **spec: Json) -> Layers:
@@ -86,9 +87,10 @@ def test_a_parent_that_waits_holds_a_worker_that_its_children_need(tmp_path: Pat
     assert begun["parent/rest"] == 180.0, "it is tried again"
     assert begun["last/rest"] == 210.0
     messages = [event for event in events(ran) if event["event"] == "retry.scheduled"]
-    assert [(item["step"], item["reason"], item["message"]) for item in messages] == [
-        (f"{UNIT}parent/rest", "Deadline", f"`{UNIT}child` took too long")
+    assert [(item["step"], item["reason"]) for item in messages] == [
+        (f"{UNIT}parent/rest", "Deadline")
     ]
+    assert f"`{UNIT}child`" in str(messages[0]["message"])
     begun = begins(two)
     assert (begun["child/rest"], begun["last/rest"]) == (0.0, 30.0)
     assert not [event for event in events(two) if event["event"] == "retry.scheduled"]

@@ -67,7 +67,7 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_term(fast: int) -> None:
     assert killed.life.result == "killed"
     assert written(stage, "2")
     assert died + LEASE_DURATION <= taken <= died + LEASE_DURATION + 3 * SECOND
-    assert [event.reason for event in heir.run.told(EventType.UNIT_WAITING)] == ["Held"]
+    assert [event.reason for event in heir.run.told(EventType.UNIT_WAITING)] == ["LeaseHeld"]
     assert len(heir.run.told(EventType.UNIT_ACQUIRED)) == 1
 
 

@@ -64,7 +64,7 @@ def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
     assert first_write(stage, "2", "u1-a") < 1_100
     assert ended(second) == {"unit-0": "passed", "unit-1": "passed", "unit-2": "passed"}
     waits = second.run.told(EventType.UNIT_WAITING)
-    assert {(str(wait.unit), wait.reason) for wait in waits} == {("unit-0", "Held")}
+    assert {(str(wait.unit), wait.reason) for wait in waits} == {("unit-0", "LeaseHeld")}
     assert waits[0].message.startswith("`z-first` ")
     (taken,) = second.run.told(EventType.UNIT_ACQUIRED)
     assert first_write(stage, "2", "u2-a") > taken.at - START

@@ -10,7 +10,7 @@ from msgspec import structs
 from tidegate.model.times import Ms, format_duration
 from tidegate.model.units.semantics import SEMANTICS_BY_NAME, UNLIMITED, Retry, Semantics
 
-PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "semantics.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "contributing" / "semantics.md").read_text()
 COUNTS = frozenset({"limit", "factor", "heal_backoff_factor", "max_concurrent_units"})
 
 

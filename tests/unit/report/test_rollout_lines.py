@@ -50,7 +50,7 @@ def test_deleted_objects_are_reported_when_they_are_gone(wording: RecordedWordin
 
 
 def test_an_adopted_object_is_reported_with_its_reason(wording: RecordedWording) -> None:
-    why = ("Taken", "owned by `mail`")
+    why = ("Adopted", "owned by `mail`")
 
     (line,) = lines_of([Event(Ms(0), EventType.OBJECT_ADOPTED, ONE.id, WEB, *why)])
 
@@ -174,7 +174,7 @@ def test_a_unit_locked_by_another_client_is_reported_until_it_is_acquired(
 ) -> None:
     held = "locked by `ci-7`"
     events = [
-        Event(Ms(1_000), EventType.UNIT_WAITING, reason="Held", message=held, unit=SHOP),
+        Event(Ms(1_000), EventType.UNIT_WAITING, reason="LeaseHeld", message=held, unit=SHOP),
         Event(Ms(9_000), EventType.UNIT_ACQUIRED, unit=SHOP),
     ]
 

@@ -58,7 +58,7 @@ def lacks_of(result: str) -> list[str]:
     return [
         f"{document['lacking']} {document['name']}"
         for document in documents
-        if document["event"] == "cluster.lacks"
+        if document["event"] == "cluster.missing-dependency"
     ]
 
 
