@@ -142,7 +142,9 @@ def test_a_failed_hook_is_listed_with_its_message(
     made = hooked(tmp_path / "platform", job("ready", hook="PreSync"))
     assert cluster.sync(made.root).code == 4
 
-    row, other = resources(cluster.reach("argocd", "app", "get", "red", "-o", "json", "-C", made.root))
+    row, other = resources(
+        cluster.reach("argocd", "app", "get", "red", "-o", "json", "-C", made.root)
+    )
 
     assert (row["hookPhase"], get_mapping(row, "health")["status"]) == ("Failed", "Degraded")
     assert "backoff limit" in str(get_mapping(row, "health")["message"])

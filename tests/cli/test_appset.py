@@ -23,14 +23,18 @@ def ladder(tmp_path: Path) -> Ladder:
 
 
 def test_names_are_in_the_order_of_the_generators(ladder: Ladder) -> None:
-    ran = tidegate("argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "names", "--offline")
+    ran = tidegate(
+        "argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "names", "--offline"
+    )
 
     assert ran.stdout == "argocd/a\nargocd/b\n"
     assert ran.returncode == 0
 
 
 def test_generated_applications_are_those_of_argo_cd(ladder: Ladder) -> None:
-    ran = tidegate("argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "json", "--offline")
+    ran = tidegate(
+        "argocd", "appset", "generate", ladder.write() / "set.yaml", "-o", "json", "--offline"
+    )
 
     first, _ = map(json.loads, ran.stdout.splitlines())
     assert first["metadata"] == {
@@ -97,7 +101,9 @@ def test_an_error_has_a_code_and_a_location(ladder: Ladder, old: str, new: str, 
 def test_a_file_without_a_set_is_an_error(ladder: Ladder) -> None:
     ladder.write()
 
-    ran = tidegate("argocd", "appset", "generate", ladder.folder / "apps" / "a" / "web.yaml", "--offline")
+    ran = tidegate(
+        "argocd", "appset", "generate", ladder.folder / "apps" / "a" / "web.yaml", "--offline"
+    )
 
     assert ran.returncode == 3
     assert "error[plan.sets]" in ran.stderr

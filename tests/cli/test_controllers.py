@@ -84,7 +84,9 @@ async def test_reconcile_prints_why_a_unit_is_not_ready_while_it_waits(
         served_cluster(tmp_path, *given) as cluster,
         cluster.answering(KUSTOMIZATION, partial(flux_answer, ready=False)),
     ):
-        ran = await cluster.run("flux", "reconcile", "ks", "web", "--timeout", "2s", "-C", made.root)
+        ran = await cluster.run(
+            "flux", "reconcile", "ks", "web", "--timeout", "2s", "-C", made.root
+        )
 
     assert ran.code == 8, ran.stdout + ran.stderr
     assert "◎ dependency 'flux-system/data' is not ready" in ran.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from examples.demo import ROOT, SCENES
+from examples.demo import LAST_TEXT, ROOT, SCENES
 from tests.support.on_terminal import on_terminal
 from tests.support.recorded_wording import RecordedWording
 
@@ -28,6 +28,21 @@ def test_without_a_terminal_the_demo_prints_lines(wording: RecordedWording) -> N
     assert "error" not in ran.stderr
 
 
+def test_the_demo_fits_on_a_few_screens() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", DEMO],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+
+    lines = ran.stdout.splitlines()
+    assert len(lines) <= 80
+    assert max(map(len, lines)) <= 120
+
+
 def test_an_interruption_ends_the_demo_and_leaves_the_terminal_in_order() -> None:
     with on_terminal(DEMO) as program:
         program.read_until(lambda vt: "StatefulSet default/db" in vt.text)
@@ -38,4 +53,4 @@ def test_an_interruption_ends_the_demo_and_leaves_the_terminal_in_order() -> Non
         assert code == 130
         assert program.echoes()
         assert program.vt.shows_cursor
-        assert SCENES[1].words not in program.vt.text
+        assert LAST_TEXT not in program.vt.text

@@ -217,9 +217,13 @@ async def test_trace_events_and_logs_show_what_failed(
         await a_failed_rollout(cluster, made.root)
         pod = next(name for name in await cluster.names(POD, "shop") if "prepare" in name)
         traced = await cluster.run("trace", f"pod/{pod}", made.root)
-        lone = await cluster.run("flux", "trace", "cm", "kube-root-ca.crt", "-n", "shop", "-C", made.root)
+        lone = await cluster.run(
+            "flux", "trace", "cm", "kube-root-ca.crt", "-n", "shop", "-C", made.root
+        )
         all_of_it = await cluster.run("events", made.root)
-        of_unit = await cluster.run("flux", "events", "--for", "ks/data", "-o", "json", "-C", made.root)
+        of_unit = await cluster.run(
+            "flux", "events", "--for", "ks/data", "-o", "json", "-C", made.root
+        )
         logs = await cluster.run("flux", "logs", "ks/data", "-C", made.root)
         quiet = await cluster.run("logs", made.root, "--unit", "ground")
 

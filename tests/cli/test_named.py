@@ -30,7 +30,10 @@ def test_several_go_in_the_order_of_their_dependencies() -> None:
 
 def test_what_one_comes_to_and_would_change(wording: RecordedWording) -> None:
     args = ("ks", "infrastructure", "-C", PLATFORM, "--offline")
-    built, differs = tidegate("flux", "build", *args, "-o", "names"), tidegate("flux", "diff", *args)
+    built, differs = (
+        tidegate("flux", "build", *args, "-o", "names"),
+        tidegate("flux", "diff", *args),
+    )
 
     assert built.stdout.splitlines() == ["v1 Namespace metrics", "v1 ResourceQuota metrics/small"]
     wording(differs.stdout.splitlines()[-1])

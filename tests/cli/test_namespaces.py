@@ -57,7 +57,9 @@ def test_of_two_with_one_name_that_of_the_namespace_is_meant(
     assert "of-blue" not in red.stdout
 
 
-@pytest.mark.parametrize("args", [*NAMED, ("flux", "suspend", "ks", "web"), ("flux", "logs", "web")], ids=" ".join)
+@pytest.mark.parametrize(
+    "args", [*NAMED, ("flux", "suspend", "ks", "web"), ("flux", "logs", "web")], ids=" ".join
+)
 def test_who_is_in_another_namespace_is_not_there(args: tuple[str, ...], teams: Path) -> None:
     ran = run(teams, *args, "--namespace", "green", "--offline")
 

@@ -24,6 +24,10 @@ def test_the_readme_shows_the_product_on_its_first_screen() -> None:
     assert [line.split()[1:3] for line in commands[:2]] == [["make", "demo"], ["make", "test"]]
 
 
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 150
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]

@@ -51,11 +51,17 @@ async def test_wait_shows_changes_and_ends_when_all_is_healthy(tmp_path: Path) -
     made = one_app(tmp_path / "platform")
     async with served_cluster(tmp_path) as cluster:
         late = await cluster.run("argocd", "app", "wait", "red", "--timeout", "1s", "-C", made.root)
-        async with cluster.typing("argocd", "app", "wait", "red", "--sync", "-C", made.root) as typed:
+        async with cluster.typing(
+            "argocd", "app", "wait", "red", "--sync", "-C", made.root
+        ) as typed:
             await cluster.has_said(typed, "argocd/red  OutOfSync  Missing")
-            synced = await cluster.roll_out("argocd", "app", "sync", "red", "--yes", "-C", made.root)
+            synced = await cluster.roll_out(
+                "argocd", "app", "sync", "red", "--yes", "-C", made.root
+            )
             ran = await typed.ran
-        at_once = await cluster.run("argocd", "app", "wait", "--all", "--timeout", "1s", "-C", made.root)
+        at_once = await cluster.run(
+            "argocd", "app", "wait", "--all", "--timeout", "1s", "-C", made.root
+        )
 
     assert late.code == 8
     assert 'timed out (1s) waiting for app "red" match desired state' in late.stderr

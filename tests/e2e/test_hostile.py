@@ -55,7 +55,9 @@ async def test_no_canary_is_left_by_a_rollout_that_a_server_refuses(
                 "sync", unit, "--yes", *where, "-o", output, SOPS_AGE_KEY=KEY.identity
             ),
             await tidegate.run("plan", unit, *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
-            await tidegate.run("status", unit, "--journal", *where, "-o", output, SOPS_AGE_KEY=KEY.identity),
+            await tidegate.run(
+                "status", unit, "--journal", *where, "-o", output, SOPS_AGE_KEY=KEY.identity
+            ),
         ]
         left = await left_in(client)
 
@@ -72,7 +74,9 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
         first = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
         await _damage(client, f"{client.namespace}/mended")
         refused = await tidegate.run("sync", unit, "--yes", *where, SOPS_AGE_KEY=KEY.identity)
-        mended = await tidegate.run("status", unit, "--rebuild-journal", *where, SOPS_AGE_KEY=KEY.identity)
+        mended = await tidegate.run(
+            "status", unit, "--rebuild-journal", *where, SOPS_AGE_KEY=KEY.identity
+        )
         (unit / "hidden.yaml").unlink()
         pruned = await tidegate.run("sync", unit, "--yes", *where, "--prune", "-o", "json")
 

@@ -93,9 +93,7 @@ def test_a_job_is_run_again_with_what_waits_for_it_and_nothing_else(yard: Yard) 
 
 def test_jobs_and_hooks_are_listed_in_their_order_with_how_they_stand(yard: Yard) -> None:
     shown = yard.run("jobs", "list", yard.folder)
-    rows = [
-        json.loads(line) for line in yard.run("jobs", "list", yard.folder, "-o", "json").lines
-    ]
+    rows = [json.loads(line) for line in yard.run("jobs", "list", yard.folder, "-o", "json").lines]
 
     assert [(row["step"], row["name"], row["hook"], row["status"]) for row in rows] == [
         ("wave 0", "prepare", False, "Complete"),

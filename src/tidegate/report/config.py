@@ -81,9 +81,7 @@ def _config_rows(config: Config) -> Iterator[ConfigRow]:
         ],
     )
     yield from _key_rows("charts: []", charts)
-    yield from _key_rows(
-        "roots: []", [([entry.text], entry.location) for entry in config.roots]
-    )
+    yield from _key_rows("roots: []", [([entry.text], entry.location) for entry in config.roots])
     yield from _key_rows(
         "ignore: []", [([pattern.text], pattern.location) for pattern in config.ignore]
     )

@@ -201,7 +201,7 @@ def _own_record(world: World) -> Record:
 
 
 def case(*numbers: int) -> pytest.MarkDecorator:
-    """Which cases a test covers, or covers a part of; docs/contributing/argocd-cases.md lists them."""
+    """Mark the cases that a test covers; docs/contributing/argocd-cases.md lists them."""
     return pytest.mark.case(*numbers)
 
 

@@ -141,7 +141,7 @@ def _own(world: World) -> Record:
 
 
 def case(*numbers: int) -> pytest.MarkDecorator:
-    """Which cases a test covers, or covers a part of; docs/contributing/flux-cases.md lists them."""
+    """Mark the cases that a test covers; docs/contributing/flux-cases.md lists them."""
     return pytest.mark.case(*numbers)
 
 

@@ -25,7 +25,7 @@ from tests.support.deletions import (
 )
 from tests.support.sessions import a_session
 from tests.support.unit_trees import make_unit_manifests
-from tidegate.actions.delete import Deletion, plan_deletion, refuse_changed_deletions
+from tidegate.actions.delete import Deletion, plan_deletion
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
@@ -175,22 +175,6 @@ async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> Non
     deletion = await deletion_of(chosen, world)
 
     assert deletion.deleted == ()
-
-
-async def test_a_deletion_that_differs_from_the_confirmed_one_is_refused(tmp_path: Path) -> None:
-    world = build_sandbox(SimulationConfig())
-    chosen = a_directory(tmp_path, a_setting("one"))
-    await bring(world, chosen)
-    seen = await deletion_of(chosen, world)
-    (tmp_path / "more.yaml").write_text(a_setting("two"))
-    await bring(world, chosen)
-
-    deletion: Deletion = await deletion_of(chosen, world)
-
-    refuse_changed_deletions([seen], seen.plan.digest)
-    with pytest.raises(PlanError) as raised:
-        refuse_changed_deletions([deletion], seen.plan.digest)
-    assert raised.value.code == "plan.stale"
 
 
 @pytest.mark.parametrize("lives", [True, False])
