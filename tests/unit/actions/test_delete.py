@@ -25,13 +25,12 @@ from tests.support.deletions import (
 )
 from tests.support.sessions import a_session
 from tests.support.unit_trees import make_unit_manifests
-from tidegate.actions.delete import Deletion, plan_deletion
+from tidegate.actions.delete import plan_deletion
 from tidegate.clusters.journal import delete_record
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.driver import drive
 from tidegate.engine.records.heartbeat import LEASE, lease_ref
 from tidegate.engine.records.storage import TIDEGATE_NAMESPACE, build_secret_write, read_head
-from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import SECOND, Ms
