@@ -111,7 +111,7 @@ async def test_programs_can_read_it(tidegate: Tidegate, repo: Path) -> None:
         (cluster["name"], cluster["context"], cluster["server"]) for cluster in document["clusters"]
     ]
     assert clusters == [("prod", "prod-eu", "https://prod.example.com"), ("test", "test", "")]
-    assert [entry["text"] for entry in document["entries"]] == [
+    assert [entry["text"] for entry in document["roots"]] == [
         "clusters/prod",
         "Application/argocd/root",
     ]

@@ -79,7 +79,7 @@ def test_the_document_has_nodes_edges_and_what_is_missing(tmp_path: Path) -> Non
     (lack,) = document["missing"]
     assert (lack["kind"], lack["name"]) == ("Secret", "Secret default/db")
     (asker,) = lack["neededBy"]
-    assert (asker["name"], asker["place"], asker["effect"]) == (
+    assert (asker["name"], asker["location"], asker["effect"]) == (
         "Job default/migrate",
         "job.yaml:1:1",
         "held",

@@ -227,7 +227,7 @@ def test_an_empty_cluster_lacks_what_is_not_in_the_repository() -> None:
 
     lacking = tidegate("lint", certificate, "--empty-cluster", "-o", "json")
 
-    document = json.loads(lacking.stdout)["empty_cluster"]
+    document = json.loads(lacking.stdout)["emptyCluster"]
     assert (lacking.returncode, document["complete"]) == (3, False)
     messages = [item["what"] for item in document["assumed"]]
     assert any("cert-manager (Certificate, ClusterIssuer)" in message for message in messages)
