@@ -1,4 +1,8 @@
-"""Error responses: an HTTP status with a `Status` object."""
+"""Error responses: an HTTP status with a `Status` object.
+
+Like `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4 and `ErrorToAPIStatus` in
+`pkg/endpoints/handlers/responsewriters/status.go` of k8s.io/apiserver 0.36.4.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,10 @@ YAML_CONTENT_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 UNKNOWN_MANAGER = "unknown"
 STRICT = "Strict"
 DEFAULT_WATCH_SECONDS = 1800
-"""Duration of a watch if the client sets none."""
+"""Duration of a watch if the client sets none.
+
+Like `MinRequestTimeout` in `pkg/server/config.go` of k8s.io/apiserver 0.36.4.
+"""
 Query = Mapping[str, str]
 
 
@@ -72,7 +75,10 @@ class BadRequestError(Exception):
 
 
 def parse_path(path: str) -> ResourcePath | None:
-    """Parse a path below `/api` or `/apis`. Returns None for other paths."""
+    """Parse a path below `/api` or `/apis`. Returns None for other paths.
+
+    Like `NewRequestInfo` in `pkg/endpoints/request/requestinfo.go` of k8s.io/apiserver 0.36.4.
+    """
     match path.strip("/").split("/"):
         case ["api", version, *segments]:
             group = ""
@@ -187,6 +193,9 @@ def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> 
     """Return a deletion with the DeleteOptions of the query or the body.
 
     `name` and `namespace` select one object of a collection.
+
+    Like `DeleteResource` and `DeleteCollection` in `pkg/endpoints/handlers/delete.go` of
+    k8s.io/apiserver 0.36.4.
     """
     options = _delete_options(request)
     preconditions = get_mapping(options, "preconditions")

@@ -172,6 +172,8 @@ class _Parser:
         """Merge the mappings of a `<<` key.
 
         Later keys win, whether merged or written: a `<<` overrides the keys before it.
+
+        Like `merge` in `decode.go` of go.yaml.in/yaml 2.4.3.
         """
         event = self._next()
         value = self._node(event)
@@ -209,8 +211,9 @@ class _Parser:
     def _is_bomb(self) -> bool:
         """Return whether the share of aliased nodes exceeds Kubernetes' limit.
 
-        The more nodes, the smaller the allowed share. Like `allowedAliasRatio` in `decode.go` of
-        go-yaml.
+        The more nodes, the smaller the allowed share.
+
+        Like `allowedAliasRatio` in `decode.go` of go.yaml.in/yaml 2.4.3.
         """
         if self._aliased <= _FEW_ALIASED or self._nodes <= _FEW_NODES:
             return False

@@ -35,6 +35,8 @@ def parse_number(text: str) -> int | float | None:
     """Parse a plain scalar as a number. Returns None if it is a string.
 
     An integer of 2^63 or more is unsigned in Go.
+
+    Like `resolve` in `resolve.go` of go.yaml.in/yaml 2.4.3.
     """
     if text.startswith("."):
         return _parse_float(text) if _POINT_FIRST.fullmatch(text) else None
@@ -98,6 +100,8 @@ def format_key(number: float) -> str | None:
     """Format a number that is used as a key. Returns None if Kubernetes rejects it as a key.
 
     Float keys are printed with 32 bits: `123456789.0:` becomes the key `1.2345679e+08`.
+
+    Like `convertToJSONableObject` in `yaml.go` of sigs.k8s.io/yaml 1.6.0.
     """
     if isinstance(number, int):
         return str(number) if number < _INT64 else None

@@ -49,7 +49,11 @@ class DocumentText(msgspec.Struct, frozen=True, gc=False):
 
 
 def split_documents(source: str | bytes, name: str) -> tuple[DocumentText, ...]:
-    """Split a file into documents. Empty documents are kept, so that indexes are stable."""
+    """Split a file into documents. Empty documents are kept, so that indexes are stable.
+
+    Like `splitYAMLDocument` and `NewYAMLOrJSONDecoder` in `pkg/util/yaml/decoder.go` of
+    k8s.io/apimachinery 0.36.4.
+    """
     if len(source) > SIZE_LIMIT:
         problem = f"the file is larger than {SIZE_LIMIT // 1024**2} MiB"
         raise DocumentError(

@@ -1,4 +1,4 @@
-"""Run an external program within limits and return its output.
+"""External programs: runs one within limits and returns its output.
 
 A small `supervisor` process starts and kills each program (see there for the reasons). Output is
 bytes; the caller interprets it.

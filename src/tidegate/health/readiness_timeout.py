@@ -115,7 +115,11 @@ def _action_timeout(body: JsonObject, action: str) -> int:
 
 
 def _kustomization(body: JsonObject) -> Ms | None:
-    """Grant the timeout, else the interval minus 30 seconds, which is the default of Flux."""
+    """Grant the timeout, else the interval minus 30 seconds, which is the default of Flux.
+
+    Like `GetTimeout` in `internal/controller/kustomization_controller.go` of kustomize-controller
+    1.9.6.
+    """
     interval = _read_duration(body, "spec", "interval") or Ms(0)
     timeout = _read_duration(body, "spec", "timeout") or Ms(interval - MIN_FLUX_TIMEOUT)
     return max(MIN_FLUX_TIMEOUT, timeout)
@@ -151,7 +155,11 @@ def _batch_count(replicas: int, batch_size: int) -> int:
 
 
 def _resolve_percentage(amount: Json, replicas: int, *, round_up: bool) -> int:
-    """Return a number of pods from a number or a percentage."""
+    """Return a number of pods from a number or a percentage.
+
+    Like `GetScaledValueFromIntOrPercent` in `pkg/util/intstr/intstr.go` of k8s.io/apimachinery
+    0.36.4.
+    """
     if isinstance(amount, str) and amount[:-1].isdecimal() and amount[-1] == "%":
         hundredths = int(amount.removesuffix("%")) * replicas
         return -(-hundredths // 100) if round_up else hundredths // 100
@@ -194,7 +202,10 @@ def _startup_seconds(container: JsonObject) -> int:
 
 
 def _positive_or(probe: JsonObject, field: str, default: int) -> int:
-    """Return a field of a probe. The API server replaces 0 by the default."""
+    """Return a field of a probe. The API server replaces 0 by the default.
+
+    Like `SetDefaults_Probe` in `pkg/apis/core/v1/defaults.go` of Kubernetes 1.36.4.
+    """
     value = get_int(probe, field)
     return value if value > 0 else default
 

@@ -64,7 +64,7 @@ class PodTemplate(NamedTuple):
 
 
 class ReferenceFinder(msgspec.Struct, frozen=True):
-    """Finds references by the rows about them."""
+    """A finder of references, with the rows about them."""
 
     rows: KindCatalog
     """Operator knowledge by kind."""

@@ -166,7 +166,11 @@ def _with_namespace(body: JsonObject, scope: JsonObject) -> JsonObject:
 
 
 def _with_encoded_data(body: JsonObject) -> JsonObject:
-    """Return a Secret with `stringData` moved to `data`, as the server stores it."""
+    """Return a Secret with `stringData` moved to `data`, as the server stores it.
+
+    Like `Convert_v1_Secret_To_core_Secret` in `pkg/apis/core/v1/conversion.go` of Kubernetes
+    1.36.4.
+    """
     texts = body.get("stringData")
     if body.get("kind") != "Secret" or not isinstance(texts, dict):
         return body

@@ -39,7 +39,10 @@ LONG_OPTIONS = {
 }
 DEFAULT_TIMEOUT = Ms(30 * SECOND)
 WEEK = Ms(7 * 24 * 3600 * SECOND)
-"""The timeout of `kubectl wait` if the given one is negative."""
+"""The timeout of `kubectl wait` if the given one is negative.
+
+Like `ToOptions` in `pkg/cmd/wait/wait.go` of k8s.io/kubectl 0.36.4.
+"""
 PATH = re.compile(r"\{?\.?([\w-]+(?:\.[\w-]+)*)\}?")
 
 
@@ -252,7 +255,10 @@ def _parse_targets(arguments: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _parse_condition(text: str) -> tuple[WaitCondition, str, str] | None:
-    """Return the condition of `--for`, or None if it is not understood."""
+    """Return the condition of `--for`, or None if it is not understood.
+
+    Like `conditionFuncsFor` in `pkg/cmd/wait/wait.go` of k8s.io/kubectl 0.36.4.
+    """
     word, _, rest = text.partition("=")
     match word:
         case "condition" if rest:

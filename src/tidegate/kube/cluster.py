@@ -164,8 +164,9 @@ class KubeCluster:
         return age * SECOND <= max_age
 
     async def _discover(self) -> messages.ApiResources | messages.ErrorOutcome:
-        """Discover all kinds. A caller that waits shares only a discovery that started after it
-        came.
+        """Discover all kinds.
+
+        A caller that waits shares only a discovery that started after the caller asked for it.
         """
         started_before = self._discoveries_started
         async with self._discovery_lock:

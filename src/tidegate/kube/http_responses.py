@@ -149,6 +149,9 @@ def outcome_from_status(status: Status, *, retry_after: str = "") -> messages.Er
 def _not_found_outcome(status: Status) -> messages.NotFound | messages.NotServed:
     """Return whether the object or the kind is missing: only a missing object is named in the
     details.
+
+    Like `NewNotFound` and `NewGenericServerResponse` in `pkg/api/errors/errors.go` of
+    k8s.io/apimachinery 0.36.4.
     """
     if status.details and status.details.name:
         return messages.NotFound(status.message)
@@ -289,7 +292,11 @@ _decode_groups = msgspec.json.Decoder(_Groups).decode
 
 
 def read_served_kinds(response: HttpResponse) -> tuple[ServedKind, ...]:
-    """Return the kinds of one discovery root in the server's order: the preferred version first."""
+    """Return the kinds of one discovery root in the server's order: the preferred version first.
+
+    Like `SplitGroupsAndResources` in `discovery/aggregated_discovery.go` of k8s.io/client-go
+    0.36.4.
+    """
     return tuple(
         ServedKind(
             kind=Kind(group.metadata.name, version.version, resource.response_kind.kind),

@@ -54,11 +54,11 @@ class CacheInputs(msgspec.Struct):
         return fields
 
     def is_unchanged(self) -> bool:
-        """Whether no recorded path has changed."""
+        """Return whether no recorded path has changed."""
         return all(_stat_fields(*key) == fields for key, fields in self.stats.items())
 
     def is_settled(self, now: int) -> bool:
-        """Whether any further change would be noticed."""
+        """Return whether any further change would be noticed."""
         known_fields = (fields for fields in self.stats.values() if fields is not None)
         return self.is_complete and all(
             max(fields[3:5], default=0) < now - TIME_GRANULARITY for fields in known_fields
@@ -102,7 +102,7 @@ class KeyCache:
 
 
 def is_link(fields: StatFields) -> bool:
-    """Whether stat fields of level `LINK` are those of a link."""
+    """Return whether stat fields of level `LINK` are those of a link."""
     return fields is not None and stat.S_ISLNK(fields[2])
 
 

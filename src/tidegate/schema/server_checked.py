@@ -29,7 +29,11 @@ VALID = "\0"
 MAX_NAME_LENGTH = 50
 """A name of this length is valid for every kind; some controllers append to it."""
 MAX_ANNOTATION_BYTES = 200 * 1024
-"""A safe size of annotations; the limit of a server is 256 KiB."""
+"""A safe size of annotations; the limit of a server is 256 KiB.
+
+Like `TotalAnnotationSizeLimitB` in `pkg/api/validation/objectmeta.go` of k8s.io/apimachinery
+0.36.4.
+"""
 MAX_REPLICAS = 10_000
 _is_plain = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _is_host = re.compile(

@@ -2,6 +2,8 @@
 
 `apiVersion`, `kind` and `metadata` are added to every schema. `validation.definitions` checks
 whether a server accepts a schema.
+
+Like `NewStructural` in `pkg/apiserver/schema/convert.go` of k8s.io/apiextensions-apiserver 0.36.4.
 """
 
 from __future__ import annotations

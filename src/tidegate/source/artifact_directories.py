@@ -22,6 +22,9 @@ def find_artifact_directory(
     """Return the value of each placeholder for the directory that makes an artifact.
 
     None if the generator makes other artifacts. Raises SourceError if it makes nothing at all.
+
+    Like `buildArtifactRequests` in `internal/controller/artifactgenerator_pathpattern.go` of
+    source-watcher 2.2.2.
     """
     directory_by_name: dict[str, tuple[str, Mapping[str, str]]] = {}
     for directory in sorted(list_parent_directories(files)):

@@ -195,6 +195,9 @@ def credentials_from_secret(
 
     They are bound to `origin` (`https://host`, `ssh://host`), except a Docker configuration, which
     names its hosts itself. `name` names the Secret in errors.
+
+    Like `secretToRepository` in `util/db/repository_secrets.go` of Argo CD 3.5.6 and `getAuthOpts`
+    in `internal/controller/gitrepository_controller.go` of source-controller 1.9.6.
     """
     if DOCKER_CONFIG_ENTRY in entries:
         return read_docker_logins(entries[DOCKER_CONFIG_ENTRY], name)

@@ -1,10 +1,12 @@
 """A reflector: lists a selection, then watches it, and lists again after a gap.
 
-Like `reflector.go` of client-go. It receives the results of its requests and returns a
-`ReflectorAction`: which request to send, whether to cancel the stream, and the events for the
-caller. After a gap it compares the new list with its store, so that the caller sees each change
-once and never sees expired resource versions, lost streams or idle connections. The store holds
-the objects of the selection as bytes, in the requested view.
+It receives the results of its requests and returns a `ReflectorAction`: which request to send,
+whether to cancel the stream, and the events for the caller. After a gap it compares the new list
+with its store, so that the caller sees each change once and never sees expired resource versions,
+lost streams or idle connections. The store holds the objects of the selection as bytes, in the
+requested view.
+
+Like `Reflector` in `tools/cache/reflector.go` of k8s.io/client-go 0.36.4.
 """
 
 from __future__ import annotations

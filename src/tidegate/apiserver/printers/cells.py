@@ -1,4 +1,8 @@
-"""Cells of a table, formatted like the printers of Kubernetes."""
+"""Cells of a table, formatted like those of the printers of Kubernetes.
+
+Like `AddHandlers`, `translateTimestampSince` and `formatEndpoints` in
+`pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class TableColumn(NamedTuple):
 def human_duration(seconds: int) -> str:
     """Format a duration with at most two units, coarser the longer it is.
 
-    Like `HumanDuration` in `k8s.io/apimachinery/pkg/util/duration`.
+    Like `HumanDuration` in `pkg/util/duration/duration.go` of k8s.io/apimachinery 0.36.4.
     """
     if seconds < -1:
         return "<invalid>"

@@ -1,6 +1,6 @@
 """Columns of Pods: ready containers, state and restarts.
 
-Like `printPod` in `pkg/printers/internalversion/printers.go` of Kubernetes.
+Like `printPod` in `pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations

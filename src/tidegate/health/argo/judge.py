@@ -67,6 +67,9 @@ def judge(body: JsonObject, rows: HealthRowIndex | None = None) -> Verdict | Non
 
     Returns None for a kind without a health check, which Argo CD passes at once. `rows` replaces
     the built-in rows.
+
+    Like `GetResourceHealth` and `GetHealthCheckFunc` in `pkg/health/health.go` of gitops-engine
+    (Argo CD 3.5.6).
     """
     if get_value(body, "metadata", "deletionTimestamp") is not None and not has_hook_finalizer(
         body

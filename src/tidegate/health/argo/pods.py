@@ -24,7 +24,10 @@ IGNORE_RESTART_POLICY = "argocd.argoproj.io/ignore-restart-policy"
 
 
 def judge_pod(body: JsonObject) -> Verdict:
-    """Return the health of a Pod."""
+    """Return the health of a Pod.
+
+    Like `getCorev1PodHealth` in `pkg/health/health_pod.go` of gitops-engine (Argo CD 3.5.6).
+    """
     if is_long_running(body):
         stuck = [
             status

@@ -2,6 +2,9 @@
 
 As in Flux, the expressions of an exact kind precede those of its whole group. They are not
 evaluated while the controller has not observed the last change: kstatus then says InProgress.
+
+Like `NewStatusReader` and `ReadStatusForObject` in `cel/status_reader.go` of fluxcd/pkg/runtime
+0.110.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads health scripts from the ConfigMap `argocd-cm`, or from its bare data.
+"""Reader of health scripts in the ConfigMap `argocd-cm`, or in its bare data.
 
     resource.customizations.health.<group>_<kind>: |        # or <kind>, for the core group
     resource.customizations.useOpenLibs.<group>_<kind>: "true"
@@ -8,6 +8,8 @@
         health.lua.useOpenLibs: true
 
 The new keys override the legacy form, field by field. Other customizations are ignored.
+
+Like `GetResourceOverrides` in `util/settings/settings.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations

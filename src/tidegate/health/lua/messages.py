@@ -56,7 +56,10 @@ decode_lua_response: Callable[[bytes], LuaResponse] = msgspec.msgpack.Decoder(Lu
 
 
 def read_lua_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
-    """Return the verdict on an object from an encoded response."""
+    """Return the verdict on an object from an encoded response.
+
+    Like `ExecuteHealthLua` and `isValidHealthStatusCode` in `util/lua/lua.go` of Argo CD 3.5.6.
+    """
     health, reason, message = _interpret_response(decode_lua_response(reply))
     observed = get_int(body, "status", "observedGeneration")
     return Verdict(health, reason, sanitize(message), observed_generation=observed)

@@ -5,6 +5,8 @@
     verdict = read_lua_verdict(reply, body)
 
 As in Argo CD, an object that is being deleted needs no script, and scripts precede built-in rules.
+
+Like `GetHealthScript` in `util/lua/lua.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations

@@ -53,6 +53,8 @@ async def run_plugin(plugin: ExecPlugin, *, has_terminal: bool) -> ExecCredentia
     """Run the plugin and return its credentials.
 
     Raises ConfigError if it fails, and WaitTimeoutError if it does not finish in time.
+
+    Like `refreshCredsLocked` in `plugin/pkg/client/auth/exec/exec.go` of k8s.io/client-go 0.36.4.
     """
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not has_terminal:
         problem = f"exec plugin `{plugin.command}` needs a terminal to ask questions"

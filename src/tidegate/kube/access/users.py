@@ -45,6 +45,9 @@ def read_login(
     """Return the credentials of a user, and the client certificate to present with them.
 
     Raises ConfigError if they contradict each other.
+
+    Like `getUserIdentificationPartialConfig` in `tools/clientcmd/client_config.go` and
+    `validateAuthInfo` in `tools/clientcmd/validation.go` of k8s.io/client-go 0.36.4.
     """
     if user.has("auth-provider"):
         raise _auth_provider_error(user)

@@ -59,6 +59,8 @@ def build_release_contents(
     """Return the contents of a release record, with the objects as they are applied.
 
     CRDs of `crds/` are not part of a release.
+
+    Like `Release` in `pkg/release/v1/release.go` of Helm 4.2.4.
     """
     name = get_text(description.chart, "metadata", "name")
     members = [document for document in documents if not is_crd_path(document.location.name)]
@@ -110,7 +112,10 @@ def _hook(document: Document, chart: str) -> ReleaseHook:
 
 
 def hook_weight(annotations: dict[str, Json]) -> int:
-    """Return the weight of a hook; 0 if it is no number."""
+    """Return the weight of a hook; 0 if it is no number.
+
+    Like `calculateHookWeight` in `pkg/release/v1/util/manifest_sorter.go` of Helm 4.2.4.
+    """
     try:
         return int(str(annotations.get(WEIGHT) or "0"))
     except ValueError:

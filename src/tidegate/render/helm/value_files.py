@@ -44,7 +44,7 @@ _REFERENCE = lazy_regex(r"\$\{?(\w+)\}?", re.ASCII)
 
 
 class RemoteValuesError(RenderError):
-    """Values must be fetched from web addresses."""
+    """An error: values must be fetched from web addresses."""
 
     urls: tuple[str, ...] = ()
     """All of the missing addresses."""
@@ -76,7 +76,12 @@ class _ValueEntry(msgspec.Struct, frozen=True):
 def find_value_files(
     entries: Iterable[str], value_files: ValueFiles
 ) -> tuple[ValuesFile | ValuesText, ...]:
-    """Return the layers of the entries of `valueFiles`, in order."""
+    """Return the layers of the entries of `valueFiles`, in order.
+
+    Like `getResolvedValueFiles` and `getResolvedRefValueFile` in
+    `reposerver/repository/repository.go` and `ResolveValueFilePathOrUrl` in
+    `util/io/path/resolved.go` of Argo CD 3.5.6.
+    """
     parsed = [_read(entry, value_files) for entry in entries]
     _require_fetched(parsed, value_files)
     named_files = {(entry.root, entry.path) for entry in parsed if not _is_glob(entry)}
@@ -222,6 +227,9 @@ def argo_layers(
     `valuesObject` is `values` of the request; it replaces `text`, so pass only one of them. Of
     parameters with the same name and type the last counts. If `variables` are given, values of
     parameters may contain them.
+
+    Like `helmTemplate` in `reposerver/repository/repository.go` and `template` in
+    `util/helm/cmd.go` of Argo CD 3.5.6.
     """
     layers: list[ValuesLayer] = [*files]
     parameters = tuple(parameters)
@@ -238,7 +246,10 @@ def argo_layers(
 
 
 def _escape(value: str) -> str:
-    """Escape commas: a comma does not end a value in Argo CD, except in a list in braces."""
+    """Escape commas: a comma does not end a value in Argo CD, except in a list in braces.
+
+    Like `cleanSetParameters` in `util/helm/cmd.go` of Argo CD 3.5.6.
+    """
     if value.startswith("{") and value.endswith("}"):
         return value
     return _BARE_COMMA.sub(r"\\,", value)
@@ -250,6 +261,9 @@ def flux_layers(references: Iterable[ValuesReference] = ()) -> tuple[ValuesLayer
     Flux merges the inline values before each `targetPath` and again at the end. So a `targetPath`
     overrides an inline value of the same name only inside a mapping that no earlier reference has:
     that is what Flux does, unlike its documentation.
+
+    Like `ChartValuesFromReferences` and `ReplacePathValue` in `values.go` of fluxcd/pkg/chartutil
+    1.27.2.
     """
     layers: list[ValuesLayer] = []
     for reference in references:

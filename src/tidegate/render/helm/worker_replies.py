@@ -36,14 +36,14 @@ Reply: TypeAlias = RenderedChart | WorkerError
 
 
 class DependencyError(RenderError):
-    """The chart needs charts that are not in its source."""
+    """An error: the chart needs charts that are not in its source."""
 
     dependencies: tuple[ChartDependency, ...] = ()
     """All of the missing charts."""
 
 
 class LookupsError(RenderError):
-    """Templates look up objects that the request does not contain."""
+    """An error: templates look up objects that the request does not contain."""
 
     paths: tuple[str, ...] = ()
     """All known API paths. Their responses may lead to further ones."""

@@ -6,6 +6,8 @@ async with jsonnet_workers() as workers:
 
 The engine is go-jsonnet, as in Argo CD. A file may import files of its source: from its own
 directory, from the libraries, the last one first, or from the directory of the Application.
+
+Like `makeJsonnetVM` in `reposerver/repository/repository.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ Decrypt: TypeAlias = Callable[[DecryptableFile], Awaitable[bytes]]
 
 
 class RemoteError(RenderError):
-    """The overlay names things that are not in its tree."""
+    """An error: the overlay refers to files or charts that are not in its tree."""
 
     references: tuple[str, ...] = ()
     """All of the missing references."""
@@ -209,7 +209,10 @@ async def _build_located(job: BuildJob) -> list[Document]:
 
 
 def _is_empty(body: JsonObject) -> bool:
-    """Whether a kustomization is empty. Kustomize rejects it; an added option would hide that."""
+    """Return whether a kustomization is empty.
+
+    Kustomize rejects an empty file; an added option would hide that.
+    """
     return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
 
 

@@ -123,7 +123,11 @@ def _translate_paths(text: str) -> str:
 
 
 class HelmTemplateCall(msgspec.Struct, frozen=True):
-    """One call of `helm template`."""
+    """One call of `helm template`.
+
+    The arguments are those of `AsHelmArgs` in `types/helmchartargs.go` of sigs.k8s.io/kustomize/api
+    0.21.1.
+    """
 
     release: ChartRequest
     include_hooks: bool = True

@@ -144,7 +144,7 @@ def _check_aliases(content: bytes, display_name: str) -> None:
 
 
 class OverlayCollector:
-    """Collects one kustomization."""
+    """A collector for one kustomization."""
 
     def __init__(self, inputs: OverlayInputs, current: KustomizationVisit, path: str) -> None:
         self.inputs = inputs
@@ -337,14 +337,14 @@ class OverlayCollector:
                 )
 
     def exists(self, text: str) -> bool:
-        """Whether there is something at a path, relative to the kustomization."""
+        """Return whether a path exists, relative to the kustomization."""
         resolved = self.tree.find(
             self.directory, text, find_location=self.location_finder(("components",))
         )
         return resolved.kind is not PathKind.NOTHING
 
     def exists_below(self, text: str) -> bool:
-        """Like `exists`, for a path that `..` cannot lead out of the directory."""
+        """Return whether a path exists; `..` cannot lead out of the directory."""
         path = posixpath.normpath(f"/{text}").lstrip("/")
         return self.exists(path or ".")
 

@@ -60,7 +60,7 @@ def _part(inputs: OverlayInputs, files: dict[str, str]) -> OverlayInputs:
 
 
 def are_distinct(objects: Iterable[Document]) -> bool:
-    """Whether kustomize would certainly accept the objects in one build."""
+    """Return whether kustomize would certainly accept the objects in one build."""
     names = [_object_name(document) for document in objects]
     return len(set(names)) == len(names)
 

@@ -40,7 +40,7 @@ class PathKind(Enum):
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):
-    """A path in a tree with all links followed, and what is there."""
+    """A path in a tree with all links followed, and the kind of its target."""
 
     path: str
     kind: PathKind
@@ -145,7 +145,11 @@ def _path_error(violation: PathViolation, text: str, find_location: FindLocation
 
 
 def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
-    """Return the name of the kustomization file; empty without one if `may_lack` is set."""
+    """Return the name of the kustomization file; empty without one if `may_lack` is set.
+
+    Like `RecognizedKustomizationFileNames` in `konfig/general.go` of sigs.k8s.io/kustomize/api
+    0.21.1.
+    """
     names = [name for name in KUSTOMIZATION_NAMES if _is_file(tree, directory, name)]
     location = tree.location(directory)
     if len(names) > 1:
@@ -163,6 +167,8 @@ def find_manifests(tree: Tree, directory: str, below: str = "") -> list[str]:
     """Return the manifests that Flux uses where there is no kustomization: all below a directory.
 
     A directory with a kustomization counts as a whole. The paths are in the order of a walk.
+
+    Like `scanManifests` in `kustomize_generator.go` of fluxcd/pkg/kustomize 1.35.6.
     """
     paths: list[str] = []
     current = posixpath.join(directory, below)
@@ -187,7 +193,7 @@ def _is_file(tree: Tree, directory: str, name: str) -> bool:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether a path is a directory or something in it."""
+    """Return whether a path is a directory, or inside of it."""
     return directory in {".", path} or path.startswith(f"{directory}/")
 
 

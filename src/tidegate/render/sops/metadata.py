@@ -94,6 +94,8 @@ def read_metadata(block: Json, location: Location) -> Metadata:
     """Read the block.
 
     Raises RenderError if SOPS would reject it.
+
+    Like `ToInternal` in `stores/stores.go` of SOPS 3.13.2.
     """
     if not block:
         problem = "the file has no `sops` block, so it is not encrypted"
@@ -119,6 +121,8 @@ def encryption_selector(
     """Return a function that tells by its path whether a value is encrypted.
 
     None if only comments tell.
+
+    Like `shouldBeEncrypted` in `sops.go` of SOPS 3.13.2.
     """
     if metadata.encrypted_comment_regex or metadata.unencrypted_comment_regex:
         return None

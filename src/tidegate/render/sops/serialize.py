@@ -65,7 +65,10 @@ def _join(lines: Iterator[str]) -> bytes:
 
 
 def _json(value: Json, newline: str) -> str:
-    """Return JSON as Go prints it, indented by tabs."""
+    """Return JSON as Go prints it, indented by tabs.
+
+    Like `EmitPlainFile` in `stores/json/store.go` of SOPS 3.13.2.
+    """
     deeper_newline = newline + "\t"
     if isinstance(value, dict) and value:
         items = [
@@ -241,7 +244,10 @@ def _index(event: events.ScalarEvent, *, end: bool = False) -> int:
 
 
 def _yaml_value(value: Json, kind: str, indent: int) -> str:
-    """Return a value as the YAML library of SOPS writes it."""
+    """Return a value as the YAML library of SOPS writes it.
+
+    Like `EmitPlainFile` in `stores/yaml/store.go` of SOPS 3.13.2.
+    """
     if isinstance(value, str):
         lines = [value] if kind == "time" else write_string(value, indent=INDENT, modern=True)
         return "\n".join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])

@@ -29,7 +29,7 @@ _ENVELOPE = lazy_regex(
 
 
 class CipherError(ValueError):
-    """A value cannot be decrypted; callers add the location."""
+    """An error: a value cannot be decrypted. Callers add the location."""
 
 
 class MacStatus(StrEnum):
@@ -61,6 +61,8 @@ def decrypt_trees(
     """Decrypt the documents of one file.
 
     With `floats`, integers are digested as floats, as SOPS does for JSON.
+
+    Like `Decrypt` in `sops.go` of SOPS 3.13.2.
     """
     decryptor = _Decryptor(key, metadata, location, floats=floats)
     decrypted = tuple(_map_values(tree, decryptor.decrypt) for tree in trees)
@@ -68,7 +70,10 @@ def decrypt_trees(
 
 
 def check_mac(decrypted: DecryptedTrees, key: bytes, metadata: Metadata) -> MacStatus:
-    """Compare the digest with the decrypted MAC."""
+    """Compare the digest with the decrypted MAC.
+
+    Like `DecryptTree` in `cmd/sops/common/common.go` of SOPS 3.13.2.
+    """
     if not metadata.mac:
         return MacStatus.ABSENT
     try:
@@ -114,7 +119,7 @@ def _map_values(tree: Json, change: _ChangeValue, path: FieldPath = ()) -> Json:
 
 
 class _Decryptor:
-    """Decrypts the values of one file and computes the digest for its MAC."""
+    """The decryption of the values of one file, and the digest for its MAC."""
 
     def __init__(self, key: bytes, metadata: Metadata, location: Location, *, floats: bool) -> None:
         self._key = key
@@ -168,6 +173,8 @@ def decrypt_value(envelope: str, key: bytes, bound_to: str) -> Json:
     """Decrypt one value and convert it to its type.
 
     Raises CipherError.
+
+    Like `Decrypt` in `aes/cipher.go` of SOPS 3.13.2.
     """
     match = _ENVELOPE.match(envelope)
     if match is None:
@@ -182,7 +189,10 @@ def decrypt_value(envelope: str, key: bytes, bound_to: str) -> Json:
 
 
 def mac_bytes(value: Json) -> bytes:
-    """Return a value as the MAC covers it."""
+    """Return a value as the MAC covers it.
+
+    Like `ToBytes` in `sops.go` of SOPS 3.13.2.
+    """
     if isinstance(value, bool):
         return b"True" if value else b"False"
     if isinstance(value, float):

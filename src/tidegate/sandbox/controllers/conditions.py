@@ -59,7 +59,11 @@ def find_condition(conditions: Conditions, name: str) -> JsonObject | None:
 
 
 def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
-    """Return the conditions with the new one last; unchanged if status and reason are the same."""
+    """Return the conditions with the new one last; unchanged if status and reason are the same.
+
+    Like `SetDeploymentCondition` in `pkg/controller/deployment/util/deployment_util.go` and
+    `SetCondition` in `pkg/controller/replicaset/replica_set_utils.go` of Kubernetes 1.36.4.
+    """
     name = get_text(new, "type")
     existing = find_condition(conditions, name)
     if existing is not None and existing.get("status") == new.get("status"):
@@ -84,9 +88,10 @@ def _parse_timestamp(value: str) -> Ms:
 
 
 def scaled_value(value: Json, *, total: int, round_up: bool) -> int:
-    """Return a count, or a percentage of `total`.
+    """Return a count, or a percentage of `total`; 0 for any other value.
 
-    Like `intstr.GetScaledValueFromIntOrPercent` of Kubernetes; 0 for any other value.
+    Like `GetScaledValueFromIntOrPercent` in `pkg/util/intstr/intstr.go` of k8s.io/apimachinery
+    0.36.4.
     """
     if isinstance(value, str) and value.endswith("%"):
         percent = int(value[:-1])

@@ -138,6 +138,9 @@ def api_service_status(
     """Return the status of an APIService: whether requests can reach it.
 
     The answers of the server behind it are not checked.
+
+    Like `sync` in `pkg/controllers/status/local/local_available_controller.go` and `sync` in
+    `pkg/controllers/status/remote/remote_available_controller.go` of k8s.io/kube-aggregator 0.36.4.
     """
     status, reason_and_message = _check_service(
         reader, get_mapping(api_service.body, "spec", "service")
@@ -197,7 +200,10 @@ def map_to_api_services(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref
 
 
 def autoscaler_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> JsonObject | None:
-    """Return the status of an autoscaler; without a metrics API scaling is inactive."""
+    """Return the status of an autoscaler; without a metrics API scaling is inactive.
+
+    Like `reconcileAutoscaler` in `pkg/controller/podautoscaler/horizontal.go` of Kubernetes 1.36.4.
+    """
     target = get_mapping(autoscaler.body, "spec", "scaleTargetRef")
     target_ref = ref_from_reference(target, autoscaler.ref.namespace)
     target_object = reader.get(target_ref)

@@ -20,7 +20,10 @@ from tidegate.world.requests import Write
 
 
 class RequeueAt(NamedTuple):
-    """A request to reconcile again at a time, like `RequeueAfter` of controller-runtime."""
+    """A request to reconcile again at a time.
+
+    Like `RequeueAfter` in `pkg/reconcile/reconcile.go` of controller-runtime 0.24.1.
+    """
 
     time: Ms
 
@@ -59,7 +62,10 @@ Reconciliation: TypeAlias = Generator[Write | RequeueAt | AppendLog, Outcome | N
 ReconcileFunc: TypeAlias = Callable[[ObjectReader, Ref, Ms], Reconciliation]
 """A function that reconciles one object."""
 MapFunc: TypeAlias = Callable[[ObjectReader, StoreEvent], Iterable[Ref]]
-"""A function that maps a change to objects to reconcile, like controller-runtime's `MapFunc`."""
+"""A function that maps a change to objects to reconcile.
+
+Like `MapFunc` in `pkg/handler/enqueue_mapped.go` of controller-runtime 0.24.1.
+"""
 
 
 class Controller(NamedTuple):

@@ -42,7 +42,10 @@ def is_ready(pod: StoredObject) -> bool:
 
 
 def available_from(pod: StoredObject, min_ready_seconds: int) -> Ms | None:
-    """Return the time from which a pod counts as available; None for a pod that is not ready."""
+    """Return the time from which a pod counts as available; None for a pod that is not ready.
+
+    Like `IsPodAvailable` in `pkg/api/v1/pod/util.go` of Kubernetes 1.36.4.
+    """
     condition = ready_condition(pod)
     if condition is None:
         return None
@@ -122,7 +125,7 @@ def creation_order(stored: StoredObject) -> tuple[str, str]:
 def pods_to_delete(pods: list[StoredObject], count: int) -> list[StoredObject]:
     """Return the pods to delete first: unassigned, not running, not ready, cheap, young.
 
-    Like `ActivePodsWithRanks` of `pkg/controller/controller_utils.go` in Kubernetes.
+    Like `ActivePodsWithRanks` in `pkg/controller/controller_utils.go` of Kubernetes 1.36.4.
     """
     youngest_first = sorted(pods, key=creation_order, reverse=True)
     return sorted(youngest_first, key=_deletion_rank)[:count]

@@ -117,7 +117,10 @@ def controller_of_kind(stored: StoredObject, kind: Kind) -> Ref | None:
 
 
 def controller_ref(stored: StoredObject) -> Ref | None:
-    """Return the controller of an object, or None, like `metav1.GetControllerOf`."""
+    """Return the controller of an object, or None.
+
+    Like `GetControllerOf` in `pkg/apis/meta/v1/controller_ref.go` of k8s.io/apimachinery 0.36.4.
+    """
     for reference in get_owner_references(stored.metadata):
         if reference.get("controller") is True:
             return ref_from_reference(reference, stored.ref.namespace)
@@ -149,7 +152,7 @@ def list_controlled(reader: ObjectReader, owner: StoredObject, kind: Kind) -> li
 def map_to_owner(kind: Kind, controlled_kind: Kind) -> MapFunc:
     """Return a MapFunc for objects of a kind and for the objects that they control.
 
-    Like `EnqueueRequestForOwner` of controller-runtime.
+    Like `EnqueueRequestForOwner` in `pkg/handler/enqueue_owner.go` of controller-runtime 0.24.1.
     """
 
     def map_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
@@ -163,7 +166,10 @@ def map_to_owner(kind: Kind, controlled_kind: Kind) -> MapFunc:
 
 
 def compute_hash(value: Json) -> str:
-    """Return a short, deterministic hash of a value, in letters that form no words."""
+    """Return a short, deterministic hash of a value, in letters that form no words.
+
+    Like `ComputeHash` in `pkg/controller/controller_utils.go` of Kubernetes 1.36.4.
+    """
     encoded = msgspec.json.encode(value, order="deterministic")
     return to_name_suffix(hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest())
 
@@ -176,7 +182,10 @@ def event_ref(regarding: StoredObject, *, reason: str, message: str = "") -> Ref
 
 
 class EventRecorder(NamedTuple):
-    """Records Events about objects, like the EventRecorder of client-go."""
+    """A recorder of Events about objects.
+
+    Like `EventRecorder` in `tools/record/event.go` of k8s.io/client-go 0.36.4.
+    """
 
     source: str
 

@@ -52,7 +52,7 @@ DurationValue: TypeAlias = Ms | DurationRange[Ms] | None
 
 
 class _DurationResolver(msgspec.Struct, frozen=True):
-    """Resolves durations for an estimate; a duration without a range is multiplied by a factor."""
+    """A resolver of durations; one without a range is multiplied by a factor."""
 
     estimate: DurationEstimate
     factor: float

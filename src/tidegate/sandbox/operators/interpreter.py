@@ -140,7 +140,7 @@ class _ResourceState(NamedTuple):
 
 
 class _RowInterpreter:
-    """Interprets rows, with one index for each cluster."""
+    """An interpreter of rows, with one index for each cluster."""
 
     def __init__(self, catalog: KindCatalog) -> None:
         self.catalog = catalog

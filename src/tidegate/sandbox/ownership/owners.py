@@ -50,7 +50,11 @@ ManagedFields: TypeAlias = tuple[ManagedFieldsEntry, ...]
 
 
 def sort_entries(entries: Iterable[ManagedFieldsEntry]) -> ManagedFields:
-    """Return the entries in the order of the server: appliers first, then by time."""
+    """Return the entries in the order of the server: appliers first, then by time.
+
+    Like `sortEncodedManagedFields` in `pkg/util/managedfields/internal/managedfields.go` of
+    k8s.io/apimachinery 0.36.4.
+    """
     return tuple(sorted(entries, key=_SORT_KEY))
 
 
@@ -69,7 +73,11 @@ class _EncodedEntry(msgspec.Struct, rename="camel"):
 
 
 def parse_managed_fields(value: Json) -> ManagedFields | None:
-    """Parse the `managedFields` of a body; None if they are invalid."""
+    """Parse the `managedFields` of a body; None if they are invalid.
+
+    Like `DecodeManagedFields` in `pkg/util/managedfields/internal/managedfields.go` of
+    k8s.io/apimachinery 0.36.4.
+    """
     try:
         entries = msgspec.convert(value or [], list[_EncodedEntry])
     except msgspec.ValidationError:
@@ -131,6 +139,9 @@ def managed_fields_for_update(
 
     `sent` is `metadata.managedFields` of the request, None if absent. It is ignored if it was sent
     through a subresource or is invalid.
+
+    Like `Update` and `isResetManagedFields` in `pkg/util/managedfields/internal/fieldmanager.go` of
+    k8s.io/apimachinery 0.36.4.
     """
     if subresource or sent is None:
         return live
@@ -140,7 +151,11 @@ def managed_fields_for_update(
 
 
 def keep_unchanged_times(before: ManagedFields, after: ManagedFields) -> ManagedFields:
-    """Return the entries of an otherwise unchanged object: new times alone do not count."""
+    """Return the entries of an otherwise unchanged object: new times alone do not count.
+
+    Like `IgnoreManagedFieldsTimestampsTransformer` in
+    `pkg/endpoints/handlers/fieldmanager/equality.go` of k8s.io/apiserver 0.36.4.
+    """
     if len(before) != len(after):
         return after
     is_same = all(

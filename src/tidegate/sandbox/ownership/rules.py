@@ -46,7 +46,10 @@ STRIPPED_FIELDS = field_set_from_paths(
         *(["f:metadata", f"f:{name}"] for name in _SERVER_METADATA.split()),
     ]
 )
-"""Fields that no manager owns, like `stripSet` of `stripmeta.go` in Kubernetes."""
+"""Fields that no manager owns.
+
+Like `stripSet` in `pkg/util/managedfields/internal/stripmeta.go` of k8s.io/apimachinery 0.36.4.
+"""
 
 
 class WriteScope(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +85,10 @@ def build_write_scope(
 def get_reset_fields(
     kind: Kind, *, subresource: str = "", has_status: bool, is_custom: bool = False
 ) -> FieldSet:
-    """Return the fields that a write to a kind or subresource cannot change."""
+    """Return the fields that a write to a kind or subresource cannot change.
+
+    Like `ResetFieldsStrategy` in `pkg/registry/rest/rest.go` of k8s.io/apiserver 0.36.4.
+    """
     special = RESET_FIELDS.get((kind.group, kind.name, subresource))
     if special is not None:
         return field_set_from_paths([f"f:{name}" for name in path.split(".")] for path in special)
@@ -120,7 +126,11 @@ class ApplyResult(NamedTuple):
 
 
 class ApplyConflicts(NamedTuple):
-    """Fields of other managers that an apply would change, and the message of the server."""
+    """Fields of other managers that an apply would change, and the message of the server.
+
+    Like `NewConflictError` in `pkg/util/managedfields/internal/conflict.go` of k8s.io/apimachinery
+    0.36.4.
+    """
 
     owned_fields: tuple[FieldOwner, ...]
     message: str
@@ -141,7 +151,11 @@ def apply_intent(
     scope: WriteScope,
     force: bool,
 ) -> ApplyResult | ApplyConflicts | InvalidIntent:
-    """Merge an intent into a live object; `live` is None if there is none yet."""
+    """Merge an intent into a live object; `live` is None if there is none yet.
+
+    Like `Apply` in `pkg/util/managedfields/internal/structuredmerge.go` of k8s.io/apimachinery
+    0.36.4 and `Apply` in `merge/update.go` of structured-merge-diff 6.3.3.
+    """
     fields, is_valid = collect_fields(intent, scope.shape)
     if not is_valid and (problems := find_typed_problems(intent, scope.shape)):
         return InvalidIntent(problems)
@@ -197,6 +211,9 @@ def update_managed_fields(
     """Return the managed fields after a write other than apply; for a create, `before` is blank.
 
     An object whose managed fields were cleared has none until the first apply.
+
+    Like `Update` in `pkg/util/managedfields/internal/structuredmerge.go` of k8s.io/apimachinery
+    0.36.4 and `Update` in `merge/update.go` of structured-merge-diff 6.3.3.
     """
     metadata = before.get("metadata")
     if not managed_fields and isinstance(metadata, dict) and metadata.get("uid"):
@@ -299,7 +316,8 @@ def _sort_if_changed(before: ManagedFields, entries: Iterable[ManagedFieldsEntry
 def _cap_updaters(managed_fields: ManagedFields) -> ManagedFields:
     """Return at most ten updaters: the oldest ones of a version are merged.
 
-    Like `capmanagers.go` of Kubernetes.
+    Like `capUpdateManagers` in `pkg/util/managedfields/internal/capmanagers.go` of
+    k8s.io/apimachinery 0.36.4.
     """
     if len(managed_fields) <= MAX_UPDATERS:
         return managed_fields

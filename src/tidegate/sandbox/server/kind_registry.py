@@ -142,9 +142,11 @@ def _entries_from_crd(crd: JsonObject, shapes: dict[str, Shape]) -> Iterator[Kin
 
 
 class StatusError(Exception):
-    """An error outcome of a request, like `StatusError` of apimachinery.
+    """An error outcome of a request.
 
     Raised where the request fails, and turned into the response of the request.
+
+    Like `StatusError` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
     """
 
     def __init__(self, outcome: ErrorOutcome) -> None:
@@ -153,10 +155,18 @@ class StatusError(Exception):
 
 
 def not_found_error(entry: KindEntry, name: str) -> StatusError:
+    """Return the error for an object that does not exist.
+
+    Like `NewNotFound` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
+    """
     return StatusError(NotFound(f'{entry.group_resource} "{name}" not found'))
 
 
 def invalid_error(entry: KindEntry, name: str, causes: Iterable[Cause]) -> StatusError:
+    """Return the error for an object with invalid fields.
+
+    Like `NewInvalid` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
+    """
     sorted_causes = tuple(sorted(causes))
     details = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
     summary = f"[{details}]" if len(sorted_causes) > 1 else details
@@ -165,6 +175,10 @@ def invalid_error(entry: KindEntry, name: str, causes: Iterable[Cause]) -> Statu
 
 
 def conflict_error(entry: KindEntry, name: str, reason: str) -> StatusError:
+    """Return the error for a write that is based on another version of the object.
+
+    Like `NewConflict` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
+    """
     return StatusError(
         Conflict(f'Operation cannot be fulfilled on {entry.group_resource} "{name}": {reason}')
     )

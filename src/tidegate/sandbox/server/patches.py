@@ -1,4 +1,7 @@
-"""JSON patch and merge patch. Values are not changed in place; unchanged parts are shared."""
+"""JSON patch and merge patch. Values are not changed in place; unchanged parts are shared.
+
+Like `applyJSPatch` in `pkg/endpoints/handlers/patch.go` of k8s.io/apiserver 0.36.4.
+"""
 
 from __future__ import annotations
 

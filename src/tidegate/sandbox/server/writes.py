@@ -94,7 +94,7 @@ class WriteContext(msgspec.Struct, frozen=True):
 
 
 class Writer:
-    """Performs writes on the store."""
+    """The writes on the store of a cluster."""
 
     def __init__(
         self, store: ObjectStore, *, now: Callable[[], Ms], identities: IdentityGenerator
@@ -229,7 +229,10 @@ class Writer:
         return self._store_update(context, before, body, managed_fields, warnings)
 
     def _check_body_preconditions(self, context: WriteContext, body: JsonObject) -> None:
-        """Check uid and resource version of a body, if it has them."""
+        """Check uid and resource version of a body, if it has them.
+
+        Like `Update` in `pkg/registry/generic/registry/store.go` of k8s.io/apiserver 0.36.4.
+        """
         uid = get_metadata(body).get("uid")
         if uid and context.before and uid != context.before.uid:
             cause = invalid_field("metadata.uid", uid, "field is immutable")
@@ -396,7 +399,11 @@ def _decode_body(write: Write) -> JsonObject:
 
 
 def apply_patch(live: JsonObject, write: Write, entry: KindEntry) -> JsonObject:
-    """Return a live object after a patch. Raises StatusError if the patch cannot be applied."""
+    """Return a live object after a patch. Raises StatusError if the patch cannot be applied.
+
+    Like `applyPatchToCurrentObject` in `pkg/endpoints/handlers/patch.go` of k8s.io/apiserver
+    0.36.4.
+    """
     if write.patch_type is PatchType.STRATEGIC and entry.is_custom:
         raise StatusError(ServerError(415, "UnsupportedMediaType", STRATEGIC_PATCH_UNSUPPORTED))
     try:
@@ -428,7 +435,10 @@ def _without_managed_fields(body: JsonObject) -> JsonObject:
 
 
 def preserve_metadata(body: JsonObject, before: StoredObject) -> JsonObject:
-    """Return the body with the metadata that no client can change."""
+    """Return the body with the metadata that no client can change.
+
+    Like `BeforeUpdate` in `pkg/registry/rest/update.go` of k8s.io/apiserver 0.36.4.
+    """
     if body.get("metadata") is before.metadata:
         return body
     metadata = {
@@ -447,6 +457,9 @@ def _with_status_only(before: JsonObject, body: JsonObject) -> JsonObject:
     """Return the custom resource for a status apply: only metadata and status come from `body`.
 
     A null status is removed.
+
+    Like `PrepareForUpdate` in `pkg/registry/customresource/status_strategy.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
     """
     unchanged = {key: value for key, value in before.items() if key != "status"}
     status = body.get("status")

@@ -70,7 +70,7 @@ class Registry:
         return await self.request(path, DownloadRequest(url="", accept=accept, limit=limit))
 
     async def request(self, path: str, request: DownloadRequest) -> Download:
-        """Download; if the registry names a token service, get a token and try again."""
+        """Download a path; if the registry names a token service, get a token and try again."""
         url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
         first_request = msgspec.structs.replace(
             request,

@@ -43,7 +43,10 @@ def raise_missing_dependencies(missing: tuple[ChartDependency, ...], release: Ch
 def build_dependencies(
     missing: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
-    """Add the declared and missing dependencies to the `charts` directory of the copy."""
+    """Add the declared and missing dependencies to the `charts` directory of the copy.
+
+    Like `Build` in `pkg/downloader/manager.go` of Helm 4.2.4.
+    """
     lock = read_lock(copy)
     if lock is not None and release.checks_lock:
         check_lock(lock, chart=copy, release=release)
@@ -205,7 +208,10 @@ def pin_versions(
 
 
 def check_lock(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
-    """Raise RenderError if Chart.yaml has changed since the lock was made."""
+    """Raise RenderError if Chart.yaml has changed since the lock was made.
+
+    Like `HashReq` and `HashV2Req` in `internal/resolver/resolver.go` of Helm 4.2.4.
+    """
     with sdk.load_chart(chart) as handle:
         declared = sdk.declared_dependencies(handle)
     locked = msgspec.json.encode([_lock_entry(dependency) for dependency in lock.dependencies])

@@ -205,12 +205,12 @@ def unpack(archive: Path, directory: Path) -> None:
 
 
 def is_compatible(constraint: str, release: ChartRequest) -> bool:
-    """Whether Helm considers the cluster compatible with a chart's `kubeVersion`."""
+    """Return whether Helm considers the cluster compatible with a chart's `kubeVersion`."""
     return _compare_versions({"constraint": constraint}, release)
 
 
 def is_in_range(version: str, constraint: str, release: ChartRequest) -> bool:
-    """Whether Helm considers a chart's version in the range of a dependency."""
+    """Return whether Helm considers a chart's version in the range of a dependency."""
     return not constraint or _compare_versions(
         {"constraint": constraint, "version": version}, release
     )

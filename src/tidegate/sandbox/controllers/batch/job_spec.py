@@ -33,7 +33,10 @@ MAX_BACKOFF = Ms(600 * SECOND)
 
 
 def parse_indexes(text: str, completions: int) -> Indexes:
-    """Return the indexes below `completions`; parts that are not numbers are ignored."""
+    """Return the indexes below `completions`; parts that are not numbers are ignored.
+
+    Like `parseIndexesFromString` in `pkg/controller/job/indexed_job_utils.go` of Kubernetes 1.36.4.
+    """
     indexes: set[int] = set()
     for piece in text.split(","):
         first, _, last = piece.partition("-")
@@ -60,7 +63,10 @@ def _format_range(first: int, last: int) -> str:
 
 
 def lowest_free_indexes(count: int, completions: int, taken: Indexes) -> list[int]:
-    """Return the lowest `count` indexes that are not taken."""
+    """Return the lowest `count` indexes that are not taken.
+
+    Like `firstPendingIndexes` in `pkg/controller/job/indexed_job_utils.go` of Kubernetes 1.36.4.
+    """
     return list(islice((index for index in range(completions) if index not in taken), count))
 
 
@@ -145,7 +151,7 @@ class FailureRuleMatch(NamedTuple):
 def match_failure_policy(spec: JobSpec, pod: StoredObject) -> FailureRuleMatch:
     """Match a failed pod against `podFailurePolicy`.
 
-    Like `pkg/controller/job/pod_failure_policy.go` of Kubernetes.
+    Like `pkg/controller/job/pod_failure_policy.go` of Kubernetes 1.36.4.
     """
     for index, rule in enumerate(spec.failure_rules):
         action = get_text(rule, "action")
@@ -189,7 +195,7 @@ def _match_condition(patterns: list[dict[str, Json]], pod: StoredObject) -> str:
 def match_success_policy(spec: JobSpec, succeeded: Indexes) -> str:
     """Return which rule of `successPolicy` is met; empty for none.
 
-    Like `pkg/controller/job/success_policy.go` of Kubernetes.
+    Like `pkg/controller/job/success_policy.go` of Kubernetes 1.36.4.
     """
     if not succeeded:
         return ""
@@ -269,7 +275,10 @@ class JobPod:
 
     @cached_property
     def finished_at(self) -> Ms:
-        """The best known time at which the pod ended."""
+        """The best known time at which the pod ended.
+
+        Like `getFinishedTime` in `pkg/controller/job/backoff_utils.go` of Kubernetes 1.36.4.
+        """
         end_times = [
             read_timestamp(get_value(status, "state", "terminated", "finishedAt"))
             for status in get_mappings(self.stored.body, "status", "containerStatuses")
@@ -290,7 +299,11 @@ class JobPod:
 
 
 def backoff_after(failures: int) -> Ms:
-    """Return the delay after this many failures: 10 s, 20 s, 40 s, ..."""
+    """Return the delay after this many failures: 10 s, 20 s, 40 s, ...
+
+    Like `getRemainingTimeForFailuresCount` in `pkg/controller/job/backoff_utils.go` of Kubernetes
+    1.36.4.
+    """
     if failures <= 0:
         return Ms(0)
     return Ms(min(INITIAL_BACKOFF << min(failures - 1, 10), MAX_BACKOFF))
@@ -300,6 +313,8 @@ def next_creation_time(pods: Iterable[JobPod], counted: int) -> Ms:
     """Return when a Job may create its next pod: failures since its last success delay it.
 
     `counted` failures are known from the status; some of their pods may be gone.
+
+    Like `getRemainingTime` in `pkg/controller/job/backoff_utils.go` of Kubernetes 1.36.4.
     """
     all_pods = list(pods)
     last_success = max((pod.finished_at for pod in all_pods if pod.succeeded), default=None)
@@ -315,5 +330,8 @@ def next_creation_time(pods: Iterable[JobPod], counted: int) -> Ms:
 
 
 def next_creation_time_for_index(last: JobPod | None) -> Ms:
-    """Return when an index may get its next pod, with a backoff limit per index."""
+    """Return when an index may get its next pod, with a backoff limit per index.
+
+    Like `getRemainingTimePerIndex` in `pkg/controller/job/backoff_utils.go` of Kubernetes 1.36.4.
+    """
     return Ms(last.finished_at + backoff_after(last.failures + 1)) if last else Ms(0)

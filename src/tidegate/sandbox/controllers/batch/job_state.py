@@ -62,7 +62,11 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
         return sum(pod.is_terminating for pod in self.pods)
 
     def awaiting_replacement(self) -> dict[int, JobPod]:
-        """Return, by index, the failed pod whose failure count its replacement inherits."""
+        """Return, by index, the failed pod whose failure count its replacement inherits.
+
+        Like `getPodsWithDelayedDeletionPerIndex` in `pkg/controller/job/indexed_job_utils.go` of
+        Kubernetes 1.36.4.
+        """
         excluded = self.succeeded_indexes | self.failed_indexes
         excluded |= {pod.index for pod in self.active if pod.index is not None}
         awaiting: dict[int, JobPod] = {}
@@ -137,7 +141,11 @@ def _fails_index(pod: JobPod, spec: JobSpec) -> bool:
 
 
 def find_outcome(state: JobState, now: Ms) -> JobOutcome | None:
-    """Return the outcome of a Job, or None; completions are checked later, with the pods."""
+    """Return the outcome of a Job, or None; completions are checked later, with the pods.
+
+    Like `syncJob`, `pastBackoffLimitOnFailure` and `pastActiveDeadline` in
+    `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     return (
         _recorded_outcome(state) or _failure_outcome(state, now) or _success_policy_outcome(state)
     )
@@ -261,7 +269,11 @@ def status_before_counting(
     conditions: Conditions,
     start: str,
 ) -> JsonObject:
-    """Return the status that lists the pods to be counted."""
+    """Return the status that lists the pods to be counted.
+
+    Like `trackJobStatusAndRemoveFinalizers` in `pkg/controller/job/job_controller.go` of Kubernetes
+    1.36.4.
+    """
     uids_by_result: dict[str, Json] = {
         name: [pod.uid for pod in pods]
         for name, pods in (
@@ -288,7 +300,11 @@ def status_before_counting(
 
 
 def status_after_counting(before: JsonObject, uncounted_pods: UncountedPods) -> JsonObject:
-    """Return the status with these pods counted."""
+    """Return the status with these pods counted.
+
+    Like `flushUncountedAndRemoveFinalizers` in `pkg/controller/job/job_controller.go` of Kubernetes
+    1.36.4.
+    """
     return _without_empty(
         {
             **before,
@@ -341,7 +357,10 @@ def finished_status(status: JsonObject, outcome: JobOutcome, now: Ms) -> JsonObj
 
 
 def with_suspended_condition(conditions: Conditions, *, is_suspended: bool, now: Ms) -> Conditions:
-    """Return the conditions with Suspended updated; unchanged if the state is the same."""
+    """Return the conditions with Suspended updated; unchanged if the state is the same.
+
+    Like `ensureJobConditionStatus` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     status = "True" if is_suspended else "False"
     existing = next(
         (condition for condition in conditions if condition.get("type") == "Suspended"), None

@@ -44,14 +44,22 @@ def volume_status(phase: str, now: Ms) -> JsonObject:
 
 
 def provisioned_volume_name(claim: StoredObject) -> str:
-    """Return the name of the volume that a provisioner creates for a claim."""
+    """Return the name of the volume that a provisioner creates for a claim.
+
+    Like `getProvisionedVolumeNameForClaim` in
+    `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     return f"pvc-{claim.uid}"
 
 
 def find_best_volume(
     reader: ObjectReader, claim: StoredObject, class_name: str
 ) -> StoredObject | None:
-    """Return the volume reserved for a claim, or the smallest unclaimed one that fits, or None."""
+    """Return the volume reserved for a claim, or the smallest unclaimed one that fits, or None.
+
+    Like `findBestMatchForClaim` in `pkg/controller/volume/persistentvolume/index.go` of Kubernetes
+    1.36.4.
+    """
     provisioned = reader.get(Ref(VOLUME, "", provisioned_volume_name(claim)))
     if provisioned is not None and is_reserved_for(provisioned, claim):
         return provisioned
@@ -99,7 +107,11 @@ def _satisfies(volume: StoredObject, claim: StoredObject, class_name: str) -> bo
 
 
 def reconcile_claim(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bind a claim, request a volume for it, or record why it is pending."""
+    """Bind a claim, request a volume for it, or record why it is pending.
+
+    Like `syncUnboundClaim` and `syncBoundClaim` in
+    `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     claim = reader.get(ref)
     if claim is None or claim.is_deleting:
         return
@@ -147,7 +159,11 @@ def storage_class_name(reader: ObjectReader, claim: StoredObject) -> str:
 def _sync_named_volume(
     reader: ObjectReader, claim: StoredObject, name: str, now: Ms
 ) -> Iterator[Write]:
-    """Yield writes for a claim that names its volume: bind it, or mark it as lost."""
+    """Yield writes for a claim that names its volume: bind it, or mark it as lost.
+
+    Like `syncUnboundClaim` and `syncBoundClaim` in
+    `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     volume = reader.get(Ref(VOLUME, "", name))
     is_bound = BIND_COMPLETED in get_mapping(claim.metadata, "annotations")
     if volume is None:
@@ -158,7 +174,10 @@ def _sync_named_volume(
 
 
 def _bind(claim: StoredObject, volume: StoredObject, now: Ms) -> Iterator[Write]:
-    """Yield the binding: the volume first, then the claim; each with its spec, then its status."""
+    """Yield the binding: the volume first, then the claim; each with its spec, then its status.
+
+    Like `bind` in `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     if get_text(volume.body, "spec", "claimRef", "uid") != claim.uid:
         claim_ref = writes.object_reference(claim)
         annotations: Json = {BOUND_BY_CONTROLLER: "yes"}
@@ -216,7 +235,11 @@ def _request_volume(
 
 
 def set_selected_node(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
-    """Set the selected node on the waiting claims of a pod, as the scheduler does."""
+    """Set the selected node on the waiting claims of a pod, as the scheduler does.
+
+    Like `AssumePodVolumes` in `pkg/scheduler/framework/plugins/volumebinding/binder.go` of
+    Kubernetes 1.36.4.
+    """
     pod = reader.get(ref)
     for claim_ref in claims_of(pod) if pod is not None else ():
         claim = reader.get(claim_ref)
@@ -276,7 +299,10 @@ def _map_consumer_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref
 
 
 def waits_for_consumer(reader: ObjectReader, claim: StoredObject) -> bool:
-    """Return whether the class of a claim provisions no volume before a consumer is scheduled."""
+    """Return whether the class of a claim provisions no volume before a consumer is scheduled.
+
+    Like `IsDelayBindingMode` in `storage/volume/pv_helpers.go` of k8s.io/component-helpers 0.36.4.
+    """
     storage_class = reader.get(Ref(STORAGE_CLASS, "", storage_class_name(reader, claim)))
     return storage_class is not None and _is_wait_for_consumer(storage_class)
 
@@ -295,6 +321,9 @@ def protect_claim(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
     """Add the protection finalizer to a claim, or remove it from a deleted one.
 
     The finalizer is removed once no pod that is bound to a node mounts the claim.
+
+    Like `processPVC` in `pkg/controller/volume/pvcprotection/pvc_protection_controller.go` of
+    Kubernetes 1.36.4.
     """
     claim = reader.get(ref)
     if claim is None:

@@ -77,7 +77,11 @@ class DaemonSetState(NamedTuple):
 
 
 def reconcile_daemon_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Run a pod on every node that should have one; replace old pods a few at a time."""
+    """Run a pod on every node that should have one; replace old pods a few at a time.
+
+    Like `syncDaemonSet` and `manage` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes
+    1.36.4.
+    """
     owner = reader.get(ref)
     if owner is None or owner.is_deleting:
         return
@@ -120,7 +124,10 @@ def _manage_pods(state: DaemonSetState) -> Generator[Write, Outcome | None, str]
 
 
 def _delete_surplus(state: DaemonSetState, node: str, pods: list[StoredObject]) -> Iterator[Write]:
-    """Delete finished pods and duplicates, except a new pod that is surging."""
+    """Delete finished pods and duplicates, except a new pod that is surging.
+
+    Like `podsShouldBeOnNode` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes 1.36.4.
+    """
     for pod in pods:
         if phase_of(pod) == "Failed":
             pod_on_node = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
@@ -163,7 +170,7 @@ def _create_pod(state: DaemonSetState, node: str) -> Generator[Write, Outcome | 
 def _rolling_update(state: DaemonSetState) -> Generator[Write, Outcome | None, None]:
     """Delete old pods within `maxUnavailable`, or surge within `maxSurge`.
 
-    Like `rollingUpdate` of `pkg/controller/daemon/update.go` in Kubernetes.
+    Like `rollingUpdate` in `pkg/controller/daemon/update.go` of Kubernetes 1.36.4.
     """
     if surge := state.limit("maxSurge", 0):
         yield from _surge_update(state, surge)
@@ -227,7 +234,11 @@ def _map_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
 
 
 def _affects_placement(event: StoreEvent) -> bool:
-    """Return whether labels or taints of a node changed; other reports of nodes move no pods."""
+    """Return whether labels or taints of a node changed; other reports of nodes move no pods.
+
+    Like `shouldIgnoreNodeUpdate` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes
+    1.36.4.
+    """
     before = event.before
     if event.change is not WatchEventType.MODIFIED or before is None:
         return True

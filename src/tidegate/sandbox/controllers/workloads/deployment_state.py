@@ -79,7 +79,11 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(replica_set for replica_set in self.replica_sets if replica_set.size)
 
     def annotations(self) -> JsonObject:
-        """Return the annotations for the new ReplicaSet, copied from the Deployment."""
+        """Return the annotations for the new ReplicaSet, copied from the Deployment.
+
+        Like `SetNewReplicaSetAnnotations` in `pkg/controller/deployment/util/deployment_util.go` of
+        Kubernetes 1.36.4.
+        """
         copied: JsonObject = {
             name: value
             for name, value in get_mapping(self.deployment.metadata, "annotations").items()
@@ -134,8 +138,8 @@ def read_rollout(reader: ObjectReader, deployment: StoredObject) -> DeploymentRo
 def _resolve_limits(spec: dict[str, Json], replicas: int) -> tuple[int, int]:
     """Return `maxSurge` and `maxUnavailable` as counts, never both zero.
 
-    Like `ResolveFenceposts` of `pkg/controller/deployment/util/deployment_util.go` in
-    Kubernetes.
+    Like `ResolveFenceposts` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
     """
     rolling_update = get_mapping(spec, "strategy", "rollingUpdate")
     max_surge = scaled_value(
@@ -169,7 +173,8 @@ Sizes = list[tuple[ReplicaSetState, int]]
 def new_size(rollout: DeploymentRollout) -> int:
     """Return how large the new ReplicaSet may become, given the sizes of the old ones.
 
-    Like `NewRSNewReplicas` of `deployment_util.go` in Kubernetes.
+    Like `NewRSNewReplicas` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
     """
     current = rollout.new.size if rollout.new else 0
     if rollout.is_recreate or current > rollout.replicas:
@@ -179,7 +184,10 @@ def new_size(rollout: DeploymentRollout) -> int:
 
 
 def old_sizes(rollout: DeploymentRollout) -> Sizes:
-    """Return the smaller sizes of the old ReplicaSets: unhealthy pods go first, then spare ones."""
+    """Return the smaller sizes of the old ReplicaSets: unhealthy pods go first, then spare ones.
+
+    Like `reconcileOldReplicaSets` in `pkg/controller/deployment/rolling.go` of Kubernetes 1.36.4.
+    """
     min_available = rollout.replicas - rollout.max_unavailable
     new_unavailable = rollout.new.size - rollout.new.available if rollout.new else 0
     spare = _total_size(rollout.replica_sets) - min_available - new_unavailable
@@ -201,7 +209,10 @@ def old_sizes(rollout: DeploymentRollout) -> Sizes:
 
 
 def is_scaling(rollout: DeploymentRollout) -> bool:
-    """Return whether the Deployment was scaled since its ReplicaSets were last annotated."""
+    """Return whether the Deployment was scaled since its ReplicaSets were last annotated.
+
+    Like `isScalingEvent` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+    """
     return any(
         replica_set.annotated_count(DESIRED) not in (None, rollout.replicas)
         for replica_set in rollout.active
@@ -209,7 +220,11 @@ def is_scaling(rollout: DeploymentRollout) -> bool:
 
 
 def scaled_sizes(rollout: DeploymentRollout) -> Sizes:
-    """Return sizes after scaling: in proportion during a rollout, else all on one ReplicaSet."""
+    """Return sizes after scaling: in proportion during a rollout, else all on one ReplicaSet.
+
+    Like `scale` in `pkg/controller/deployment/sync.go` and `GetReplicaSetProportion` in
+    `pkg/controller/deployment/util/deployment_util.go` of Kubernetes 1.36.4.
+    """
     match rollout.active:
         case ():
             newest = rollout.new or (rollout.old[-1] if rollout.old else None)

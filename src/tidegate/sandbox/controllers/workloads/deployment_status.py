@@ -1,6 +1,6 @@
 """Status of a Deployment: counts, and the conditions Available, Progressing, ReplicaFailure.
 
-Like `pkg/controller/deployment/progress.go` of Kubernetes.
+Like `pkg/controller/deployment/progress.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def with_conditions(status: JsonObject, conditions: Conditions) -> JsonObject:
 
 
 def base_status(rollout: DeploymentRollout, now: Ms) -> JsonObject:
-    """Return the status with counts and Available, and Progressing unchanged."""
+    """Return the status with counts and Available, and Progressing unchanged.
+
+    Like `calculateStatus` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+    """
     available = sum(replica_set.available for replica_set in rollout.replica_sets)
     new = rollout.new
     counts: JsonObject = {
@@ -103,7 +106,10 @@ def is_complete(rollout: DeploymentRollout, status: JsonObject) -> bool:
 
 
 def progress_check_time(rollout: DeploymentRollout, status: JsonObject) -> Ms | None:
-    """Return when to check a stalled rollout: a second after its deadline; None if it has none."""
+    """Return when to check a stalled rollout: a second after its deadline; None if it has none.
+
+    Like `requeueStuckDeployment` in `pkg/controller/deployment/progress.go` of Kubernetes 1.36.4.
+    """
     condition = find_condition(get_mappings(status, "conditions"), PROGRESSING)
     if condition is None or not has_deadline(rollout) or is_complete(rollout, status):
         return None
@@ -166,7 +172,10 @@ def _is_timed_out(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -
 
 
 def _replica_failure(rollout: DeploymentRollout) -> JsonObject | None:
-    """Return the ReplicaFailure condition of the new ReplicaSet, or of an old one, or None."""
+    """Return the ReplicaFailure condition of the new ReplicaSet, or of an old one, or None.
+
+    Like `getReplicaFailures` in `pkg/controller/deployment/progress.go` of Kubernetes 1.36.4.
+    """
     for replica_set in ((rollout.new,) if rollout.new else ()) + rollout.old:
         condition = find_condition(
             get_mappings(replica_set.stored.body, "status", "conditions"), FAILURE

@@ -1,6 +1,6 @@
 """StatefulSets: pods with stable names, created and replaced in order.
 
-Like `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes.
+Like `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ class StatefulSetState(NamedTuple):
 
 
 def reconcile_stateful_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bring a StatefulSet one step closer to its desired state."""
+    """Bring a StatefulSet one step closer to its desired state.
+
+    Like `updateStatefulSet` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
+    """
     owner = reader.get(ref)
     if owner is None:
         return
@@ -130,7 +134,11 @@ def _read_state(
 
 
 def _sync_replicas(state: StatefulSetState) -> ReconcileStep:
-    """Sync the pod of every ordinal; if ordered, stop at the first that is not available."""
+    """Sync the pod of every ordinal; if ordered, stop at the first that is not available.
+
+    Like `processReplica` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
+    """
     for ordinal in state.ordinals:
         if (yield from _sync_ordinal(state, ordinal)) and state.is_ordered:
             return True
@@ -150,7 +158,11 @@ def _sync_ordinal(state: StatefulSetState, ordinal: int) -> ReconcileStep:
 
 
 def _delete_condemned(state: StatefulSetState) -> ReconcileStep:
-    """Delete condemned pods, the highest ordinal first; one at a time in an ordered StatefulSet."""
+    """Delete condemned pods, the highest ordinal first; one at a time in an ordered StatefulSet.
+
+    Like `processCondemned` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
+    """
     unavailable = [pod for _, pod in reversed(state.condemned) if not state.is_available(pod)]
     for _, pod in state.condemned:
         if pod.is_deleting:
@@ -211,7 +223,11 @@ def _create_pod(state: StatefulSetState, ordinal: int) -> ReconcileStep:
 
 
 def _revision_for(state: StatefulSetState, ordinal: int) -> str:
-    """Return the revision for a new pod."""
+    """Return the revision for a new pod.
+
+    Like `newVersionedStatefulSetPod` in `pkg/controller/statefulset/stateful_set_utils.go` of
+    Kubernetes 1.36.4.
+    """
     rolling_update = get_value(state.spec, "updateStrategy", "rollingUpdate")
     if not state.is_rolling_update:
         return state.revisions.update

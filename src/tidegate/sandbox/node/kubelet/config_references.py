@@ -15,11 +15,17 @@ MISSING_KEY_MESSAGES = {
     references.SECRET: "references non-existent secret key: {}",
     references.CONFIG_MAP: "configmap references non-existent config key: {}",
 }
-"""The kubelet's message for a missing key, by kind."""
+"""The kubelet's message for a missing key, by kind.
+
+Like `makeEnvironmentVariables` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+"""
 
 
 def missing_variable(reader: ObjectReader, pod: StoredObject, container: Json) -> str:
-    """Return the kubelet's message for the first variable without a value; empty for none."""
+    """Return the kubelet's message for the first variable without a value; empty for none.
+
+    Like `makeEnvironmentVariables` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+    """
     namespace = pod.ref.namespace
     for kind, reference in references.list_env_from_sources(container):
         if (

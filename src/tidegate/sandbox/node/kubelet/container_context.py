@@ -20,7 +20,10 @@ from tidegate.sandbox.server.store import StoredObject
 
 
 class ContainerProbe(NamedTuple):
-    """The numbers of a probe, with the defaults of Kubernetes."""
+    """The numbers of a probe, with the defaults of Kubernetes.
+
+    Like `SetDefaults_Probe` in `pkg/apis/core/v1/defaults.go` of Kubernetes 1.36.4.
+    """
 
     delay: Ms
     period: Ms
@@ -65,7 +68,10 @@ def read_probe(container: Json, name: str) -> ContainerProbe | None:
 
 
 def predict_probes(container: Json, started_at: Ms, up_at: Ms | None) -> ProbeTimes:
-    """Predict the probe results of a container that starts and is up at these times."""
+    """Predict the probe results of a container that starts and is up at these times.
+
+    Like `doProbe` in `pkg/kubelet/prober/worker.go` of Kubernetes 1.36.4.
+    """
     startup = read_probe(container, "startupProbe")
     started: Ms | None = started_at
     if startup is not None:
@@ -121,6 +127,11 @@ class ContainerContext(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def should_restart(self, exit_code: int) -> bool:
+        """Return whether a container that ended with this code restarts.
+
+        Like `ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go` of Kubernetes
+        1.36.4.
+        """
         match self.role:
             case ContainerRole.SIDECAR:
                 return True

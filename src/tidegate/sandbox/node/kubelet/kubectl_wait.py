@@ -67,7 +67,10 @@ class FailedWait(NamedTuple):
 def evaluate_waits(
     context: ContainerContext, started_at: Ms, now: Ms
 ) -> Ms | PendingWait | FailedWait:
-    """Return when the last wait was satisfied, or the pending wait, or the failed one."""
+    """Return when the last wait was satisfied, or the pending wait, or the failed one.
+
+    Like `RunWait` in `pkg/cmd/wait/wait.go` of k8s.io/kubectl 0.36.4.
+    """
     done_at = started_at
     for wait in container_waits(context.reader, context.pod, context.container):
         objects = _find_objects(context, wait)
@@ -221,7 +224,10 @@ def _to_text(value: Json) -> str:
 
 
 def _condition_since(stored: StoredObject, key: str, value: str) -> Ms | None:
-    """Return since when a condition has this value; one of an older generation is ignored."""
+    """Return since when a condition has this value; one of an older generation is ignored.
+
+    Like `checkCondition` in `pkg/cmd/wait/condition.go` of k8s.io/kubectl 0.36.4.
+    """
     for condition in conditions_of(stored):
         if get_text(condition, "type").lower() != key.lower():
             continue
@@ -236,7 +242,11 @@ def _condition_since(stored: StoredObject, key: str, value: str) -> Ms | None:
 
 
 def _is_rolled_out(stored: StoredObject) -> bool:
-    """Return whether a workload is rolled out, like `kubectl rollout status`."""
+    """Return whether a workload is rolled out, like `kubectl rollout status`.
+
+    Like `DeploymentStatusViewer`, `DaemonSetStatusViewer` and `StatefulSetStatusViewer` in
+    `pkg/polymorphichelpers/rollout_status.go` of k8s.io/kubectl 0.36.4.
+    """
     status = get_mapping(stored.body, "status")
     if get_int(status, "observedGeneration") < stored.generation:
         return False

@@ -229,7 +229,11 @@ def _bound_at(pod: StoredObject, conditions: dict[str, JsonObject]) -> Ms:
 
 
 def _advance_containers(sync: _PodSync, since: Ms | None) -> None:
-    """Advance init containers one after the other, then all others at once."""
+    """Advance init containers one after the other, then all others at once.
+
+    Like `computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` of Kubernetes
+    1.36.4.
+    """
     has_inits = any(context.role is not states.ContainerRole.MAIN for context in sync.contexts)
     recorded = {
         get_text(container_status, "name"): container_status
