@@ -27,18 +27,26 @@ class KindNames(msgspec.Struct, frozen=True):
     """Further names of a kind: short names, categories and the singular."""
 
     short: tuple[str, ...] = ()
+    """Short names, such as `po`."""
     categories: tuple[str, ...] = ()
+    """Categories, such as `all`."""
     singular: str = ""
+    """The singular, such as `pod`."""
 
 
 class PrinterColumn(NamedTuple):
     """An `additionalPrinterColumns` entry of a CRD."""
 
     name: str
+    """The title of the column."""
     type: str
+    """The OpenAPI type."""
     path: str
+    """The JSONPath of the value."""
     priority: int = 0
+    """0 for columns that are always shown."""
     format: str = ""
+    """The OpenAPI format."""
 
 
 NO_NAMES = KindNames()
@@ -55,7 +63,9 @@ class ServedKinds:
     """The kinds that a cluster serves now."""
 
     kinds: tuple[ServedKind, ...]
+    """The kinds, in the order of the server."""
     names: Mapping[str, KindNames] = field(default_factory=_builtin_names)
+    """Further names by kind."""
     columns: Mapping[Kind, tuple[PrinterColumn, ...]] = field(default_factory=dict)
     """Printer columns of custom kinds."""
 

@@ -26,7 +26,9 @@ class ErrorResponse(NamedTuple):
     """An error response."""
 
     status: int
+    """HTTP status."""
     body: JsonObject
+    """The `Status` object."""
     retry_after: int = 0
     """Seconds; 0 for none."""
 
@@ -75,7 +77,7 @@ def build_error_response(outcome: messages.ErrorOutcome, **details: Json) -> Err
         case _:
             code, reason = STATUS_CODES[type(outcome)]
     if isinstance(outcome, messages.NotServed):
-        details = {}  # details tell a client a missing object from a kind that is not served
+        details = {}  # with details, a client would take it for a missing object
     elif isinstance(outcome, messages.NotFound) and (
         match := _NOT_FOUND_MESSAGE.fullmatch(outcome.message)
     ):

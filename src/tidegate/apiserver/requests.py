@@ -39,22 +39,34 @@ class ResourcePath(NamedTuple):
     """A parsed API path: group, version, plural, namespace, name and subresource."""
 
     group: str
+    """The API group; empty for the core group."""
     version: str
+    """The API version."""
     plural: str = ""
+    """The resource; empty for a discovery path."""
     namespace: str = ""
+    """The namespace; empty for none."""
     name: str = ""
+    """The name of the object; empty for a collection."""
     subresource: str = ""
+    """The subresource; empty for none."""
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
     """An API request: the kind, the path, the query and the body."""
 
     served: ServedKind
+    """The kind."""
     path: ResourcePath
+    """The parsed path."""
     query: Query
+    """The query parameters."""
     body: bytes = b""
+    """The body."""
     content_type: str = ""
+    """The `Content-Type` header."""
     user_agent: str = ""
+    """The `User-Agent` header."""
 
     @property
     def ref(self) -> Ref:

@@ -36,6 +36,7 @@ class OutputFormat(NamedTuple):
     """The form that a client requests."""
 
     form: ObjectForm
+    """The form of objects."""
     include_object: str = "Metadata"
     """What a table contains beside the cells: `Object`, `Metadata` or `None`."""
 

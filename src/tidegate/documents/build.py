@@ -41,8 +41,11 @@ class ParsedDocument(msgspec.Struct, frozen=True, gc=False):
     """The value of a document, its location, and whether it may contain duplicate keys."""
 
     value: Json
+    """The value."""
     location: Location
+    """Where the value starts."""
     may_have_duplicates: bool
+    """Whether a mapping may have duplicate keys."""
 
 
 class _Anchor(msgspec.Struct, gc=False):

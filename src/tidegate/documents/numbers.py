@@ -50,14 +50,14 @@ def parse_number(text: str) -> int | float | None:
 def _parse_integer(bare: str) -> int | None:
     match = _INTEGER.fullmatch(bare)
     if match is None:
-        # A sign behind the prefix is an accident of Go's library, and so it counts.
+        # The library of Go accepts a sign after the prefix, by accident.
         match = _SIGN_INSIDE.fullmatch(bare)
         fits = match is not None and len(match[1]) <= _MAX_DIGITS
         return _if_64_bits(int(match[1], 2), signed=True) if match and fits else None
     base = match.lastgroup or "d"
     digits = match[base].lstrip("0") or "0"
     if len(digits) > _MAX_DIGITS:
-        return None  # it would not fit, and takes long to count
+        return None  # does not fit, and is slow to parse
     number = int(digits, _BASES[base])
     return _if_64_bits(-number if match[1] == "-" else number, signed=bool(match[1]))
 

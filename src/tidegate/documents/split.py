@@ -32,9 +32,13 @@ class DocumentText(msgspec.Struct, frozen=True, gc=False):
     """The text of one document, and the number of lines before it in the file."""
 
     name: str
+    """The name of the file, for errors."""
     number: int
+    """The index of the document in its file."""
     lines_before: int
+    """Number of lines before the document in its file."""
     text: str
+    """The text."""
 
     def location(self, line: int, column: int) -> Location:
         """Return the location of a line and column of this document, both counted from 0."""

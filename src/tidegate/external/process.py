@@ -34,7 +34,7 @@ INHERITED_VARIABLES = frozenset(
 )
 """Environment variables that every program inherits, beside LC_*. Others are passed explicitly."""
 
-# How runtimes say that an allocation was refused: Go and the shell, C, Python, C++.
+# Messages of runtimes about a failed allocation: Go and the shell, C, Python, C++.
 OUT_OF_MEMORY_MESSAGES = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
 
 
@@ -42,6 +42,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Resource limits of a program."""
 
     time: Ms = MINUTE
+    """Maximum duration."""
     memory: int = 2048 * MIB
     """Bytes that each process may write to (RLIMIT_DATA).
 
@@ -55,9 +56,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A program to run."""
 
     argv: tuple[str, ...]
+    """Program and arguments."""
     env: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Variables added to the inherited ones."""
     cwd: Path | None = None
+    """Working directory; None for the current one."""
     stdin: bytes = b""
     """Input of the program, unless it shares the terminal."""
     shares_terminal: bool = False
@@ -77,8 +80,11 @@ class ProcessResult(msgspec.Struct, frozen=True):
     """Result of a program: exit code, complete stdout, and the end of stderr."""
 
     exit_code: int
+    """Exit code."""
     stdout: bytes
+    """Complete standard output."""
     stderr: bytes
+    """The end of standard error."""
 
     def __repr__(self) -> str:
         return f"Ran({self.exit_code})"

@@ -34,7 +34,7 @@ ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 DISCONNECTED = b"cut"
 CHILDREN_FILE = f"/proc/self/task/{os.getpid()}/children"
 
-# A terminal sends these to everyone in the foreground; the warden listens to its lifeline alone.
+# A terminal sends these to all foreground processes; the supervisor obeys only its lifeline.
 IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
 RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -160,7 +160,7 @@ def wait_for_exit(pid: int, lifeline: int, wakeup_reader: int) -> bytes:
         if lifeline in ready:
             return DISCONNECTED
         os.read(wakeup_reader, select.PIPE_BUF)
-        # It stays a zombie for now: as long as it does, nobody else gets the number of its group.
+        # The program stays a zombie for now, so that no other process gets its group ID.
         status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if status is not None:
             kind = b"exit" if status.si_code == os.CLD_EXITED else b"signal"

@@ -33,7 +33,7 @@ from tidegate.model.times import MINUTE, SECOND
 START_LIMIT = MINUTE
 STDERR_LIMIT = 16 * 1024
 
-# How runtimes begin their last words; what follows in Go is pages of stack.
+# How fatal errors of runtimes begin; in Go, a long stack trace follows.
 _FATAL_ERROR = lazy_regex(
     rb"^(?:fatal error|panic|runtime|Fatal Python error|\w*Error): .+$", re.MULTILINE
 )

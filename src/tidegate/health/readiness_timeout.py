@@ -85,7 +85,7 @@ def _job(body: JsonObject) -> Ms | None:
     grace = get_int(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
     if deadline > 0:
         return Ms((deadline + grace) * SECOND)
-    # Where each index has a limit of its own, the one for the whole Job counts no attempts.
+    # With a backoff limit per index, the limit of the Job counts no attempts.
     total_limit = get_int(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
     limit = max(0, get_int(body, "spec", "backoffLimitPerIndex", default=total_limit))
     attempt = max(0, get_int(pod, "activeDeadlineSeconds"))

@@ -52,6 +52,7 @@ class Host(NamedTuple):
     """A host name in a text."""
 
     name: str
+    """The host name."""
     is_certain: bool
     """Whether the host is a Service even if the Service does not exist."""
 

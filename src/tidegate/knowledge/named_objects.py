@@ -41,14 +41,21 @@ class Reference(NamedTuple):
     """A reference to an object."""
 
     group: str
+    """API group of the object."""
     kind: str
+    """Kind of the object."""
     namespace: str
+    """Namespace of the object; empty for none."""
     name: str
+    """Name of the object."""
     field: FieldPath
     """The field that holds the reference."""
     effect: Effect
+    """What happens while the object does not exist."""
     until: RequiredState
+    """The state that the object must have."""
     optional: bool = False
+    """Whether the object may be missing."""
     keys: tuple[str, ...] = ()
     """The keys that the object must have."""
 
@@ -57,10 +64,13 @@ class PodTemplate(NamedTuple):
     """The pod spec of an object."""
 
     row: PodsRow
+    """The row about the place of the pod spec."""
     path: FieldPath
     """Where the spec is in the object."""
     spec: JsonObject
+    """The pod spec."""
     labels: JsonObject
+    """The labels of the pods."""
 
 
 class ReferenceFinder(msgspec.Struct, frozen=True):
@@ -131,7 +141,7 @@ class ReferenceFinder(msgspec.Struct, frozen=True):
             for needed in list_needs(kind_row, body, kind):
                 target = (needed.group, needed.kind, needed.name)
                 if not needed.need.unmet and target in named:
-                    continue  # a row about references says what comes of it
+                    continue  # a reference row defines the effect
                 yield Reference(
                     needed.group,
                     needed.kind,

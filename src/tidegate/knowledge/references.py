@@ -74,10 +74,15 @@ class NeededObject(NamedTuple):
     """An object that another object needs."""
 
     need: Need
+    """The need of the row."""
     group: str
+    """API group of the needed object."""
     kind: str
+    """Kind of the needed object."""
     namespace: str
+    """Namespace of the needed object; empty for none."""
     name: str
+    """Name of the needed object."""
     at: Json = None
     """The key of the item that needs it, if the need has `each`."""
 
@@ -95,6 +100,7 @@ class ProducedObject(NamedTuple):
     """An object that an operator produces."""
 
     body: JsonObject
+    """The produced object."""
     is_owned: bool
     """Whether the object is deleted with its owner."""
     answers_when_ready: bool = False
@@ -111,7 +117,7 @@ def list_needs(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[NeededObj
             parts = (need.group, need.kind, need.namespace, need.name)
             needed = NeededObject(need, *(render_text(part, scope) for part in parts))
             needed = needed._replace(at=scope.get("key")) if need.each else needed
-            # A host without a namespace means nothing to an object that is in none.
+            # A host without a namespace is meaningless for a cluster-scoped object.
             has_no_namespace = need.until is RequiredState.SERVING and not needed.namespace
             if needed.name and not has_no_namespace:
                 yield needed

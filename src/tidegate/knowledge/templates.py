@@ -47,9 +47,13 @@ class TemplateOption(NamedTuple):
     """One way to get a value: a fixed text or number, or a path with an optional function."""
 
     fixed: str | int | None
+    """A fixed text or number; None for a path."""
     path: tuple[PathStep, ...] = ()
+    """The path of the value."""
     function: str = ""
+    """The function to apply to the value; empty for none."""
     argument: str = ""
+    """The second argument of the function."""
 
 
 TemplatePart: TypeAlias = str | tuple[TemplateOption, ...]

@@ -70,15 +70,21 @@ class KubectlWait(NamedTuple):
     resource: str
     """The kind, in any spelling that kubectl accepts."""
     name: str
+    """The name of the object; empty for all objects that the selector matches."""
     namespace: str
     """The namespace; empty for that of the script, `*` for all."""
     selector: str
+    """Label selector; empty for none."""
     condition: WaitCondition
+    """The condition that the wait is for."""
     key: str
+    """The condition type or the JSONPath."""
     value: str
+    """The expected value."""
     timeout: Ms | None
     """The timeout, or None without one."""
     on_timeout: OnWaitTimeout
+    """What the script does when the wait times out."""
 
     @property
     def target(self) -> str:

@@ -45,8 +45,11 @@ class Auth:
     """
 
     authorization: tuple[Header, ...] = field(repr=False)
+    """Headers with credentials."""
     certificate: ClientCertificate | None
+    """The client certificate; None for none."""
     identity: ImpersonatedUser | None
+    """The impersonated user of the kubeconfig; None for none."""
 
     def headers(self, identity: ImpersonatedUser | None = None) -> tuple[Header, ...]:
         """Return all headers. `identity` replaces the impersonated user of the kubeconfig."""

@@ -35,10 +35,15 @@ class HttpRequest(NamedTuple):
     """An HTTP request. Path and query are already encoded."""
 
     method: str
+    """The method."""
     path: str
+    """Path and query."""
     accept: str = JSON
+    """The `Accept` header."""
     content_type: str = ""
+    """The `Content-Type` header; empty without a body."""
     body: bytes = b""
+    """The body."""
 
 
 def build_get(request: requests.Get, served: ServedKind) -> HttpRequest:

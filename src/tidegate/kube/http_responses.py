@@ -35,9 +35,13 @@ class HttpResponse(NamedTuple):
     """An HTTP response."""
 
     status: int
+    """HTTP status."""
     body: bytes
+    """The body."""
     retry_after: str = ""
+    """The `Retry-After` header; empty for none."""
     warnings: tuple[str, ...] = ()
+    """Texts of the `Warning` headers."""
 
     @property
     def is_success(self) -> bool:
@@ -61,9 +65,13 @@ class Status(msgspec.Struct):
     """A Kubernetes `Status` object."""
 
     reason: str = ""
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
     code: int = 0
+    """HTTP status; 0 if missing."""
     details: _Details | None = None
+    """The object, and problems by field; None if missing."""
 
 
 class _ListMeta(msgspec.Struct, rename={"version": "resourceVersion", "resume": "continue"}):

@@ -215,7 +215,7 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         # aiohttp sends GET, PUT and DELETE a second time when a kept connection turns out dead.
-        # Whether that is safe is the courier's to know.
+        # Only the `RequestScheduler` knows whether that is safe.
         self._session._retry_connection = False  # noqa: SLF001
         self._certificate = certificate
         return self._session

@@ -81,7 +81,7 @@ class Sandbox:
         self._is_waiting = False
         self._is_woken = False
         self.edits: list[EditRecord] = []
-        """What others have done to objects until now."""
+        """Edits by the scenario so far."""
         self._seed = seed
         self.clusters: dict[str, Cluster] = {}
         for name in clusters:
@@ -159,7 +159,7 @@ class Sandbox:
             raise RuntimeError("a world has one waiter")
         self._is_waiting, self._is_woken = True, False
         try:
-            # Others on this event loop, a signal's handler among them, get their turn.
+            # Other tasks of this event loop, such as signal handlers, run now.
             await asyncio.sleep(0)  # noqa: TID251
             while not self._messages and not self._is_woken:
                 if self._local_work:

@@ -30,17 +30,24 @@ class _Definition(msgspec.Struct, frozen=True):
     """A definition of the file."""
 
     fields: dict[str, object]
+    """The fields by name."""
     required: frozenset[str] = frozenset()
+    """Names of required fields."""
     always: frozenset[str] = frozenset()
+    """Names of fields that are always present."""
     atomic: bool = False
+    """Whether values are replaced as a whole."""
 
 
 class _SchemaFile(msgspec.Struct, frozen=True):
     """The content of the file."""
 
     release: str
+    """The Kubernetes release."""
     kinds: tuple[tuple[str, str, str, str, bool, str, str, str], ...]
+    """The kinds; `plane.schemas` describes the format."""
     definitions: dict[str, _Definition]
+    """The definitions by name."""
 
 
 def _scalar(type_: Type, format_: str = "") -> Shape:

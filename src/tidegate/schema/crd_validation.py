@@ -157,7 +157,7 @@ def _int_or_string_problems(path: str, actual: str) -> Iterator[Cause]:
 
 def _is_equal(value: Json, other: Json) -> bool:
     if isinstance(value, float) and isinstance(other, int):
-        value = int(value)  # So does Go, and 1.5 is then among 1 and 2.
+        value = int(value)  # as Go does: 1.5 is then equal to 1
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 

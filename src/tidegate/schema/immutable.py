@@ -37,15 +37,19 @@ class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
     """A field that cannot change while `when(live, desired)` is true."""
 
     path: FieldNames
+    """The path of the field."""
     mutable: tuple[FieldNames, ...]
     """Fields below it that can change."""
     when: Condition
+    """When the field is immutable."""
     message: str
+    """The message of the server."""
     field: str
     """The name of the field in messages of the server."""
     default: Json
     """The value of a missing field, if the `alternative` is missing as well."""
     alternative: FieldNames
+    """A field that may be set instead."""
 
     def cause(self) -> Cause:
         """Return the error of the server for a change."""
@@ -56,12 +60,19 @@ class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     places: tuple[str, ...]
+    """Paths of the immutable fields."""
     free: tuple[str, ...] = ()
+    """Paths of fields below them that can change."""
     when: str = "always"
+    """The name of the condition."""
     message: str = IMMUTABLE
+    """The message of the server."""
     field: str = ""
+    """The name of the field in the message; empty for its path."""
     unsaid: object = None
+    """The value of a missing field."""
     beside: str = ""
+    """A field that may be set instead; empty for none."""
 
 
 @cache

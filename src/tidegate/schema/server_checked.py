@@ -56,6 +56,7 @@ class _ReductionRules(msgspec.Struct):
     reduce: Reduce | None = None
     """How to reduce the value."""
     fields: dict[str, _ReductionRules] = msgspec.field(default_factory=dict)
+    """The rules of the fields, by name."""
 
     def enter(self, path: str, reduce: Reduce) -> None:
         """Add a rule for a path, in which `[]` stands for the items of a list."""

@@ -51,6 +51,7 @@ class _DecodeProblem(NamedTuple):
     """An error of the JSON decoder."""
 
     message: str
+    """The message of the server."""
     is_final: bool = False
     """Whether a custom unmarshaller reports it, which discards earlier errors."""
 

@@ -32,8 +32,12 @@ CONDITIONAL = lazy_regex(r"//|\b(?:if|catch)\b")
 
 
 class JqQuery(msgspec.Struct, frozen=True):
+    """A request: expressions, and the objects to evaluate them on."""
+
     expressions: tuple[str, ...]
+    """jq path expressions."""
     bodies: tuple[bytes, ...]
+    """Objects as JSON."""
 
     def __repr__(self) -> str:
         return f"Question({len(self.bodies)} bodies)"
@@ -43,6 +47,7 @@ class JqReply(msgspec.Struct, frozen=True):
     """The paths in each of the bodies. An expression that ends with an error has none."""
 
     paths: tuple[DifferencePaths, ...]
+    """The paths in each body."""
     error: str
     """What is wrong with an expression; empty if nothing is."""
 

@@ -78,7 +78,9 @@ class ClusterDataResult(NamedTuple):
     """The entries of a ConfigMap or Secret in a cluster, or why they are unknown."""
 
     entries: Mapping[str, bytes] | None
+    """Decoded entries by name; None if unknown."""
     reason: str = ""
+    """Why the entries are unknown; empty if they are known."""
 
 
 GetClusterData: TypeAlias = Callable[[str, str, str], Awaitable[ClusterDataResult]]
@@ -95,8 +97,11 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How sources are fetched, decrypted and rendered."""
 
     cache: Cache
+    """The cache of sources and renders."""
     keys: Keys = msgspec.field(default_factory=Keys)
+    """Keys of SOPS files."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Environment variables of the user."""
     checkouts: tuple[Checkout, ...] = ()
     """Directories in place of the URLs of repositories."""
     vendored: VendoredCharts = msgspec.field(default_factory=VendoredCharts)
@@ -108,11 +113,13 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     read: DocumentReader = read_documents
     """Reads files, some of which may be known."""
     offline: bool = False
+    """Whether nothing is fetched from the network."""
     skips_unavailable: bool = False
     """Whether parts that cannot be fetched are left out and reported, as they are if `offline`."""
     search_pattern: re.Pattern[bytes] | None = None
     """Text that is searched: charts and overlays that cannot contain it are not rendered."""
     cores: int = msgspec.field(default_factory=available_cores)
+    """How many cores the workers use."""
     worker_pool: WorkerPool | None = None
     """Shared workers; None to start workers of its own."""
     get_cluster_data: GetClusterData | None = None

@@ -42,8 +42,11 @@ class ReflectorAction(msgspec.Struct, frozen=True):
     """What follows from a message: a request to send, a stream to cancel, events for the caller."""
 
     request: List | Watch | None = None
+    """The request to send; None for none."""
     cancel_stream: bool = False
+    """Whether to cancel the open stream."""
     events: tuple[messages.WatchEvent, ...] = ()
+    """Events for the caller."""
     synced_at: str = ""
     """Resource version of the list that has just been completed; empty otherwise."""
     error: messages.ErrorOutcome | None = None

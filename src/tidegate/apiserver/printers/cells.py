@@ -24,12 +24,15 @@ class TableColumn(NamedTuple):
     """A column of a table."""
 
     title: str
+    """The title of the column."""
     cell: Cell
     """Returns the value of the cell for an object."""
     type: str = "string"
+    """The OpenAPI type."""
     is_wide: bool = False
     """Whether only `-o wide` shows the column."""
     format: str = ""
+    """The OpenAPI format."""
 
 
 def human_duration(seconds: int) -> str:

@@ -27,9 +27,13 @@ class _PodSummary(msgspec.Struct):
     """Counts over the containers of a pod."""
 
     reason: str
+    """The text of the column STATUS."""
     ready: int = 0
+    """Number of ready containers."""
     restarts: int = 0
+    """Number of restarts."""
     restart_times: list[Ms] = msgspec.field(default_factory=list)
+    """Times of the last restart of each container."""
 
     def add_restarts(self, status: JsonObject) -> None:
         self.restarts += get_int(status, "restartCount")

@@ -40,8 +40,11 @@ class _ConditionProblem(NamedTuple):
     """A condition that keeps an object from being healthy, and the resulting state."""
 
     health: Health
+    """The resulting state."""
     condition: JsonObject
+    """The condition."""
     message: str
+    """Message for people."""
 
 
 def judge_gateway_class(body: JsonObject) -> Verdict:

@@ -36,7 +36,7 @@ def make_verdict(
 
     `condition` is the condition that decided. The reason replaces an empty message.
     """
-    # The generation that the status speaks of; 0 where it does not tell.
+    # The generation that the status reports; 0 if it reports none.
     condition_generation = get_int(condition, "observedGeneration")
     observed = get_int(body, "status", "observedGeneration", default=condition_generation)
     return Verdict(health, sanitize(reason), sanitize(message) or sanitize(reason), final, observed)

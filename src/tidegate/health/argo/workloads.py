@@ -239,7 +239,7 @@ def _judge_last_run(body: JsonObject) -> Verdict:
     if get_list(body, "status", "active"):
         message = "The job is running. Its last execution may not have been successful"
         return make_verdict(body, HEALTHY, "Running", message)
-    # Both are times of one form, so their texts are in the order of the times.
+    # Both timestamps have the same format, so they sort as texts.
     if str(last_success) < get_text(body, "status", "lastScheduleTime"):
         message = "CronJob has not completed its last execution successfully"
         return make_verdict(body, DEGRADED, "LastRunFailed", message)

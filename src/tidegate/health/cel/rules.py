@@ -28,6 +28,7 @@ class CelRules(msgspec.Struct, frozen=True):
     """Expressions by group and kind; an empty kind stands for all kinds of the group."""
 
     expressions: dict[tuple[str, str], HealthExpressions]
+    """The health expressions by group and kind."""
 
     @classmethod
     def from_expressions(cls, expressions: Iterable[HealthExpressions]) -> CelRules:

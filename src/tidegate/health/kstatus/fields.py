@@ -29,10 +29,15 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     """One entry of `status.conditions`. Missing fields are empty."""
 
     type: str = ""
+    """The type."""
     status: str = ""
+    """`True`, `False` or `Unknown`."""
     reason: str = ""
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
     observed_generation: int = 0
+    """The generation that the condition is for; 0 if missing."""
 
     @property
     def is_true(self) -> bool:

@@ -46,7 +46,9 @@ class LegacyCustomization(msgspec.Struct, frozen=True):
     """A customization in the legacy form. Other fields may be present."""
 
     script: str = msgspec.field(default="", name="health.lua")
+    """The health script; empty for none."""
     open_libs: bool = msgspec.field(default=False, name="health.lua.useOpenLibs")
+    """Whether the script may use the standard libraries of Lua."""
 
 
 def read_lua_rules(content: bytes, name: str) -> LuaRules:
@@ -185,7 +187,7 @@ def _read_customization(
     """Return the changed script. A script and its `useOpenLibs` may come in any order."""
     customization, *rest = key.removeprefix(KEY_PREFIX).split(".", 1)
     if not rest:
-        return {}  # Argo CD does not look at keys without a kind either
+        return {}  # Argo CD ignores keys without a kind, too
     target = _target(rest[0], key, location)
     script = scripts.get(target, LuaScript(""))
     if customization == HEALTH:

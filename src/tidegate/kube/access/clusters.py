@@ -112,13 +112,19 @@ class ServerAddress:
     """Address and TLS settings of a cluster."""
 
     url: str
+    """The URL of the API server."""
     plugin_url: str
     """The URL as exec plugins receive it."""
     ca: bytes | None = field(repr=False)
+    """The certificate authority as PEM; None for those of the system."""
     ca_location: Location
+    """Where the authority is defined."""
     insecure: bool
+    """Whether the certificate of the server is not verified."""
     proxy: SecretValue | None
+    """The proxy; None for none."""
     tls_server_name: str
+    """The name that the certificate must have; empty for the host of the URL."""
 
     @property
     def is_secure(self) -> bool:

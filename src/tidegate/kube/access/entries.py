@@ -21,8 +21,11 @@ class ConfigFile:
     """A kubeconfig file. Its text is kept to find the lines of errors."""
 
     path: Path
+    """The path of the file."""
     text: bytes = field(repr=False)
+    """The content."""
     document: Document | None
+    """The parsed content; None if the file is empty."""
 
     def locate(self, *path: str | int) -> Location:
         """Return the location of a field, or of the nearest field above it."""
@@ -38,8 +41,11 @@ class ConfigEntry:
     title: str
     """How messages call the entry."""
     file: ConfigFile
+    """The file with the entry."""
     path: FieldPath
+    """The path of the entry in the file."""
     body: dict[str, Json] = field(repr=False)
+    """The fields of the entry."""
 
     def locate(self, key: str = "") -> Location:
         """Return the location of a field, or of the entry."""

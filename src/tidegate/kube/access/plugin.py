@@ -31,7 +31,9 @@ class ExecCredential(NamedTuple):
     """Credentials of a plugin."""
 
     token: SecretValue | None
+    """The bearer token; None for none."""
     certificate: ClientCertificate | None
+    """The client certificate; None for none."""
     expires: Ms | None
     """When they expire; None if they are valid until a server rejects them."""
 
@@ -154,7 +156,7 @@ def _decode(output: bytes, plugin: ExecPlugin) -> _PluginResponse:
         documents = read_documents(output, plugin.command)
         return msgspec.convert(documents[0].body if documents else {}, type=_PluginResponse)
     except (DocumentError, msgspec.ValidationError):
-        # Not chained: a reader's complaint may quote what it read.
+        # Not chained: the error of the parser may quote its input.
         raise _response_error(plugin, "returned no JSON") from None
 
 

@@ -95,7 +95,7 @@ class HelmShimServer:
             return b"+" + manifest.encode()
         except RenderError as error:
             self.error = self.error or error
-            # Kustomize quotes this in its message, which is not shown.
+            # Kustomize quotes this text in its message, which is not shown.
             return b"-" + error.code.encode()
 
 

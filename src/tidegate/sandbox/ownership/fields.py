@@ -28,7 +28,7 @@ PathElement: TypeAlias = str
 FIELD_PREFIX, KEY_PREFIX, VALUE_PREFIX = "f:", "k:", "v:"
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
-# The server writes these as other Go programs do: fit to stand in a web page.
+# Like other Go programs, the server escapes these characters for HTML.
 _HTML_ESCAPES = str.maketrans(
     {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
 )

@@ -102,7 +102,7 @@ def _iterate_merged(live: list[Json], intent: list[Json], layout: Layout) -> Ite
         if element is None:
             yield live[index]
             continue
-        # Live items that cannot be told apart are not merged but replaced.
+        # Live items that cannot be distinguished are replaced, not merged.
         live_items = live_by_element.get(element, [])
         yield _merge(live_items[0], intent[index], items) if len(live_items) == 1 else intent[index]
 

@@ -44,7 +44,7 @@ def _apply_operation(target: Json, operation: dict[str, Json]) -> Json:
         case "add":
             return _put(target, path, operation.get("value"), insert=True)
         case "replace":
-            # Servers replace a field that is not there: they put it.
+            # Servers accept `replace` for a missing field: they add the field.
             return _put(target, path, operation.get("value"), insert=False)
         case "remove":
             return _remove(target, path)

@@ -74,7 +74,7 @@ def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if not group:
         yield required("spec.group")
-    # Without a kind, what is made of it is missing too.
+    # Without a kind, the names that are derived from it are missing, too.
     derived = () if names.get("kind") else ("kind", "singular", "listKind")
     for part in ("plural", *derived):
         if not names.get(part):

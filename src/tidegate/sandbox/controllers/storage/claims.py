@@ -141,7 +141,7 @@ def storage_class_name(reader: ObjectReader, claim: StoredObject) -> str:
     named = get_value(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
         return named
-    # The newest of the classes that say so.
+    # The newest of the default classes.
     defaults = [
         storage_class
         for storage_class in reader.list_objects(STORAGE_CLASS)

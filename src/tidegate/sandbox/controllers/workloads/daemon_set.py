@@ -112,7 +112,7 @@ def _manage_pods(state: DaemonSetState) -> Generator[Write, Outcome | None, str]
     problem = ""
     for node, fit in state.fits.items():
         pods = state.remaining_pods(node)
-        # Beside one that ends, the next may run only where there may be two.
+        # Next to a terminating pod, a new pod runs only if the DaemonSet may surge.
         existing = pods if state.limit("maxSurge", 0) else state.pods.get(node)
         if fit.should_run and not existing:
             problem = problem or (yield from _create_pod(state, node))

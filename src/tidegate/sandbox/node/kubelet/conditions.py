@@ -114,7 +114,7 @@ def compute_conditions(
     )
     others = [condition for name, condition in known.items() if name not in KUBELET_CONDITIONS]
     if SCHEDULED not in known:
-        # Nobody has to schedule a pod that was made for its node.
+        # A pod that was created for its node needs no scheduling.
         others.append(_with_transition_time(SCHEDULED, None, TRUE, ready_since))
     return [
         *(

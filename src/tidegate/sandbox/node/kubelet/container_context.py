@@ -96,7 +96,7 @@ def _ready_time(container: Json, started_at: Ms, up_at: Ms | None, started: Ms |
         return started
     if up_at is None:
         return None
-    # When a container has started, its readiness is asked at once, whatever the period.
+    # Readiness is probed at once when a container has started, whatever the period.
     first = readiness.first_success(started_at, up_at) if started == started_at else started
     first = max(first, Ms(started_at + readiness.delay))
     return Ms(first + (readiness.successes - 1) * readiness.period)

@@ -262,7 +262,7 @@ def _terminate(
     ended_status = status._replace(state=terminated, started=False, ready=is_done)
     step = _after_exit(context, ended_status, terminated, now)
     if step.status.restarts > ended_status.restarts:
-        # The next run is another look: what this one has said must be told first.
+        # The next run starts in another reconciliation: the status of this run is written first.
         step = ContainerStep(ended_status, now)
     assumption_events = (
         (PodEvent("Assumed", exit_.message, is_assumed=True),) if exit_.assumptions else ()

@@ -133,7 +133,7 @@ def terminate_pod(pod: StoredObject, stop_duration: Ms, now: Ms) -> Reconciliati
         yield RequeueAt(stopped_at)
         return
     if pod.finalizers and get_text(pod.body, "status", "phase") not in ("Succeeded", "Failed"):
-        # Whoever holds the pod counts it by how it ended.
+        # The controller that holds the finalizer counts the pod by its phase.
         yield _final_status(pod, now)
     if grace or not pod.finalizers:
         yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace_period_seconds=0)
