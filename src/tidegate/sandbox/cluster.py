@@ -67,7 +67,9 @@ class ServerTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Assumed latencies of a simulated API server, small compared to what waits for them."""
 
     read_latency: Ms = Ms(2)
+    """Latency of a read."""
     write_latency: Ms = Ms(4)
+    """Latency of a write."""
     event_latency: Ms = Ms(1)
     """Delay of a watch event."""
     bookmark_interval: Ms = MINUTE

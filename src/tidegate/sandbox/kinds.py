@@ -40,16 +40,24 @@ KINDS_FILE = Path(__file__).with_suffix(".yaml")
 
 class _ResetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
+    """Group and kind."""
     fields: tuple[str, ...]
+    """Fields that a write cannot change."""
     through: str = ""
+    """The subresource of the write; empty for the object itself."""
 
 
 class _KindsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: dict[str, tuple[str, ...]]
+    """Resources with a `metadata.generation`, by group."""
     selectable: dict[str, frozenset[str]]
+    """Fields for field selectors, by kind."""
     first_statuses: dict[str, dict[str, object]]
+    """Statuses of new objects, by kind."""
     status_alone: tuple[str, ...]
+    """Kinds whose `status` subresource cannot change metadata."""
     resets: tuple[_ResetRule, ...]
+    """Unusual fields that a write cannot change."""
 
 
 def _parse_kind(text: str) -> Kind:

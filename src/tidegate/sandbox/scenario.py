@@ -24,9 +24,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """The events and conditions of a simulation."""
 
     seed: int = 0
+    """The seed of generated names and random faults."""
     start: Ms = Ms(0)
     """Start of the simulated clock; 0 for the default start."""
     faults: tuple[Fault, ...] = ()
+    """The faults."""
     edits: tuple[TimedFault, ...] = ()
     """Writes of other clients to objects."""
     commits: tuple[Commit, ...] = ()
@@ -34,6 +36,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     behaviours: tuple[ContainerRule, ...] = ()
     """Behavior of containers; these rules come after those of a profile."""
     given: GivenCluster = GivenCluster()
+    """Objects and operators that exist from the start."""
 
 
 class _GivenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

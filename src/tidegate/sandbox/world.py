@@ -50,9 +50,13 @@ class EditRecord(NamedTuple):
     """An edit of an object by the scenario, and its outcome."""
 
     at: Ms
+    """The time of the edit."""
     cluster: str
+    """The cluster."""
     write: Write
+    """The write."""
     outcome: messages.Outcome
+    """The outcome of the write."""
 
 
 class Sandbox:

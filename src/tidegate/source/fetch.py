@@ -100,7 +100,7 @@ async def with_digest(snapshot: Snapshot) -> Snapshot:
 
 
 def _replaces(checkout: Checkout, source: SourceRef) -> bool:
-    """Return whether the user mapped this chart, artifact, bucket or repository to the directory."""
+    """Return whether the user mapped this repository, chart, artifact or bucket to a directory."""
     url, chart = checkout.url.rstrip("/"), checkout.chart
     match source:
         case BucketSource():

@@ -73,7 +73,10 @@ class Cause(msgspec.Struct, frozen=True, order=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A conflict (409): another manager owns fields of the write, or a precondition does not match."""
+    """A conflict (409).
+
+    Another manager owns fields of the write, or a precondition does not match.
+    """
 
     message: str
     """Message of the server."""

@@ -69,7 +69,9 @@ class ExternalStatus(NamedTuple):
     """An external status of a kind."""
 
     kind: Kind
+    """The kind."""
     delay: Ms
+    """Time until the status is written."""
     status: StatusFunc
     """Function that computes the status; None for an object without one, or without one yet."""
     map_event: MapFunc = lambda _view, _event: ()

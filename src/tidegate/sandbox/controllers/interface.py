@@ -26,6 +26,7 @@ class RequeueAt(NamedTuple):
     """
 
     time: Ms
+    """The time."""
 
 
 class AppendLog(NamedTuple):
@@ -34,9 +35,11 @@ class AppendLog(NamedTuple):
     uid: str
     """The uid of the pod."""
     container: str
+    """The name of the container."""
     run: int
     """The number of restarts before this run."""
     lines: tuple[str, ...]
+    """The lines to append."""
 
 
 class ObjectReader(Protocol):
@@ -72,8 +75,11 @@ class Controller(NamedTuple):
     """A controller: its reconcile function, and the changes that trigger it."""
 
     name: str
+    """The name, unique in a cluster."""
     reconcile: ReconcileFunc
+    """The reconcile function."""
     map_event: MapFunc
+    """The function that maps a change to objects to reconcile."""
     delay: Ms = Ms(10)
     """Time between a change and the reconciliation; changes in between are batched."""
     kinds: tuple[Kind, ...] = ()

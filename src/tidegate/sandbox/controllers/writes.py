@@ -188,6 +188,7 @@ class EventRecorder(NamedTuple):
     """
 
     source: str
+    """The component that reports the Events."""
 
     def record(
         self, regarding: StoredObject, reason: str, message: str, now: Ms, *, field_path: str = ""

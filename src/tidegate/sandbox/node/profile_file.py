@@ -43,9 +43,13 @@ class DurationRange(
     """A range of durations, and its source."""
 
     likely: _S
+    """The likely duration."""
     optimistic: _S | None = None
+    """The shortest duration; None for `likely` times the spread factor."""
     pessimistic: _S | None = None
+    """The longest duration; None for `likely` times the spread factor."""
     source: str = ""
+    """The source of the durations."""
 
 
 DurationValue: TypeAlias = Ms | DurationRange[Ms] | None
@@ -55,7 +59,9 @@ class _DurationResolver(msgspec.Struct, frozen=True):
     """A resolver of durations; one without a range is multiplied by a factor."""
 
     estimate: DurationEstimate
+    """The end of a range that counts."""
     factor: float
+    """The factor for durations without a range."""
 
     def resolve(
         self, value: Ms | DurationRange[Ms], *, step: Ms = Ms(1), minimum: Ms = Ms(0)

@@ -161,9 +161,13 @@ class _PrunePosition(NamedTuple):
     """The field sets at one position."""
 
     previous: FieldSet
+    """Fields that the applier owned before."""
     dropped: FieldSet
+    """Fields that the applier no longer has in its intent."""
     current: FieldSets
+    """Fields of each manager now."""
     zone: _Zone
+    """The state of the fields above."""
 
     def child(self, element: PathElement) -> _PrunePosition:
         dropped = self.previous if self.zone is _Zone.DROPPED else self.dropped

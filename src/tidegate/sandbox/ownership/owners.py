@@ -31,13 +31,17 @@ class ManagedFieldsEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of one manager."""
 
     manager: str
+    """The field manager."""
     operation: Operation
+    """How the manager came to own the fields."""
     version: str
     """The API version of the fields."""
     time: str = ""
     """Time as servers write it; they sometimes omit it."""
     subresource: str = ""
+    """The subresource of the write; empty for the object itself."""
     fields: FieldSet
+    """The owned fields."""
 
     @property
     def identity(self) -> tuple[str, str, str, str]:

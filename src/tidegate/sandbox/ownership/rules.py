@@ -56,8 +56,11 @@ class WriteScope(msgspec.Struct, frozen=True, kw_only=True):
     """Properties of all writes to a kind, or to one of its subresources."""
 
     shape: Shape
+    """The schema of the kind."""
     version: str
+    """The API version of the write."""
     subresource: str = ""
+    """The subresource; empty for the object itself."""
     reset_fields: FieldSet = EMPTY
     """Fields that a write cannot change, and so does not own."""
     blank: dict[str, Json]
@@ -115,14 +118,18 @@ class Author(msgspec.Struct, frozen=True, gc=False):
     """The manager of a write, and the time (RFC 3339, whole seconds)."""
 
     manager: str
+    """The field manager."""
     time: str
+    """The time of the write."""
 
 
 class ApplyResult(NamedTuple):
     """The object to store; the live object itself if nothing changed."""
 
     body: JsonObject
+    """The object after the apply."""
     managed_fields: ManagedFields
+    """The managed fields after the apply."""
 
 
 class ApplyConflicts(NamedTuple):
@@ -133,13 +140,16 @@ class ApplyConflicts(NamedTuple):
     """
 
     owned_fields: tuple[FieldOwner, ...]
+    """The fields and their managers."""
     message: str
+    """The message of the server."""
 
 
 class InvalidIntent(NamedTuple):
     """An intent that does not match the schema and cannot be merged."""
 
     problems: tuple[Cause, ...]
+    """The problems by field."""
 
 
 def apply_intent(

@@ -51,10 +51,15 @@ class AdmissionRequest(NamedTuple):
     """A write that has to be admitted."""
 
     entry: KindEntry
+    """The kind."""
     operation: str
+    """`CREATE`, `UPDATE` or `DELETE`."""
     ref: Ref
+    """The object."""
     body: JsonObject
+    """The body of the object."""
     subresource: str = ""
+    """The subresource; empty for the object itself."""
 
 
 def admit(request: AdmissionRequest, store: ObjectStore) -> None:

@@ -31,9 +31,13 @@ class KindEntry(msgspec.Struct, frozen=True):
     """A kind that the server serves."""
 
     served: ServedKind
+    """The kind as discovery lists it."""
     shape: Shape
+    """The schema."""
     resource: GroupResource
+    """The resource under which objects are stored."""
     is_custom: bool = False
+    """Whether a CRD defines the kind."""
 
     @property
     def kind(self) -> Kind:

@@ -31,7 +31,9 @@ class GroupResource(NamedTuple):
     """A resource without its version: objects of a kind are stored once for all versions."""
 
     group: str
+    """The API group."""
     plural: str
+    """The plural of the kind."""
 
 
 class StoredObject(msgspec.Struct, eq=False, gc=False):
@@ -41,13 +43,19 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     """
 
     ref: Ref
+    """The reference to the object."""
     body: JsonObject
+    """The body without version and managed fields."""
     managed_fields: ManagedFields
+    """The managed fields."""
     version: int
+    """The resource version."""
     metadata: dict[str, Json] = msgspec.field(default_factory=dict)
     """The metadata of the body."""
     _full: LiveObject | None = None
+    """The encoded object; None before its first use."""
     _partial: LiveObject | None = None
+    """The encoded metadata; None before its first use."""
 
     def __post_init__(self) -> None:
         self.metadata = get_metadata(self.body)
@@ -118,18 +126,24 @@ class StoreEvent(msgspec.Struct, frozen=True, gc=False):
     """A change of an object: the new state and the previous one."""
 
     change: WatchEventType
+    """The type of the change."""
     stored: StoredObject
+    """The new state; the last state of a deleted object."""
     before: StoredObject | None
+    """The previous state; None for a new object."""
 
 
 class ResourceTable(msgspec.Struct):
     """All objects of one resource, by namespace and name, and their recent changes."""
 
     objects: dict[str, dict[str, StoredObject]] = msgspec.field(default_factory=dict)
+    """Objects by namespace and name."""
     history: deque[StoreEvent] = msgspec.field(default_factory=deque)
+    """Recent changes, the oldest first."""
     compacted_version: int = 0
     """Changes up to this version are no longer available, as after a compaction of etcd."""
     latest_version: int = 0
+    """The version of the last change."""
 
     def list_objects(self, namespace: str) -> list[StoredObject]:
         """Return the objects, sorted by namespace and name; an empty namespace means all."""

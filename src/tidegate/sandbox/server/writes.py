@@ -75,10 +75,15 @@ class WriteContext(msgspec.Struct, frozen=True):
     """A write in progress: the kind, and the object before the write."""
 
     write: Write
+    """The write."""
     entry: KindEntry
+    """The kind."""
     scope: WriteScope
+    """The scope of field management."""
     before: StoredObject | None
+    """The object before the write; None if it does not exist."""
     author: Author
+    """The manager and the time of the write."""
     is_internal: bool = False
     """Whether a controller of the simulated cluster writes."""
 

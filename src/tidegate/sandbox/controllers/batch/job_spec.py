@@ -74,21 +74,31 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parsed spec of a Job."""
 
     parallelism: int
+    """Maximum number of active pods."""
     completions: int | None
     """Desired successes; None: complete once one pod succeeded and the others have ended."""
     backoff_limit: int
+    """Number of failed pods that the Job tolerates."""
     backoff_limit_per_index: int | None
+    """Number of failed pods that an index tolerates; None without such a limit."""
     max_failed_indexes: int | None
+    """Number of failed indexes that the Job tolerates; None without such a limit."""
     active_deadline: int | None
+    """`activeDeadlineSeconds`; None without a deadline."""
     is_indexed: bool
+    """Whether each pod has a completion index."""
     is_suspended: bool
+    """Whether the Job is suspended."""
     is_managed_elsewhere: bool
     """Whether another controller manages this Job (`managedBy`)."""
     restarts_in_place: bool
+    """Whether the kubelet restarts failed containers (`OnFailure`)."""
     replaces_only_failed: bool
     """Whether a terminating pod is replaced only after it has failed."""
     failure_rules: tuple[dict[str, Json], ...]
+    """The rules of `podFailurePolicy`."""
     success_rules: tuple[dict[str, Json], ...]
+    """The rules of `successPolicy`."""
 
     @property
     def index_count(self) -> int:
@@ -141,7 +151,9 @@ class FailureRuleMatch(NamedTuple):
     """The first matching rule of `podFailurePolicy`; `action` is empty without one."""
 
     action: str = ""
+    """The action of the rule, such as `FailJob`."""
     message: str = ""
+    """Message for the condition of the Job."""
 
     @property
     def counts_as_failure(self) -> bool:

@@ -45,13 +45,21 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """A Job and its counted pods. Pods without the tracking finalizer are already in the status."""
 
     job: StoredObject
+    """The Job."""
     spec: JobSpec
+    """The parsed spec."""
     pods: tuple[JobPod, ...]
+    """The pods of the Job."""
     status: JsonObject
+    """The status of the Job."""
     succeeded: int
+    """Number of succeeded pods."""
     failed: int
+    """Number of failed pods."""
     succeeded_indexes: Indexes
+    """Succeeded indexes of an indexed Job."""
     failed_indexes: Indexes
+    """Failed indexes, with a backoff limit per index."""
 
     @property
     def active(self) -> list[JobPod]:
@@ -87,8 +95,11 @@ class JobOutcome(NamedTuple):
     """The outcome of a Job."""
 
     is_success: bool
+    """Whether the Job has succeeded."""
     reason: str
+    """Reason of the condition."""
     message: str
+    """Message of the condition."""
     is_recorded: bool = False
     """Whether the status already announces the outcome."""
 
@@ -209,8 +220,11 @@ class PodCounts(msgspec.Struct, frozen=True):
     """Counts of the unfinished pods of a Job."""
 
     active: int
+    """Number of active pods."""
     ready: int
+    """Number of ready pods."""
     terminating: int
+    """Number of pods that are being deleted."""
 
     def after_deletion(self, pods: list[JobPod]) -> PodCounts:
         """Return the counts after these pods were deleted."""
@@ -223,8 +237,11 @@ class UncountedPods(msgspec.Struct, frozen=True):
     """Finished pods whose tracking finalizer is removed now, and those of them that are counted."""
 
     released: tuple[JobPod, ...]
+    """Pods whose finalizer is removed."""
     succeeded: tuple[JobPod, ...]
+    """Succeeded pods to count."""
     failed: tuple[JobPod, ...]
+    """Failed pods to count."""
 
 
 def finished_condition(job: JsonObject) -> str:

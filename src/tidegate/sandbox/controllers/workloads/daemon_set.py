@@ -41,10 +41,15 @@ class DaemonSetState(NamedTuple):
     """A DaemonSet as read for one reconciliation: node fits, and pods by node, the oldest first."""
 
     owner: StoredObject
+    """The DaemonSet."""
     digest: str
+    """The hash of the current template."""
     fits: dict[str, placement.NodeFit]
+    """The fit of each node, by name."""
     pods: dict[str, list[StoredObject]]
+    """The pods by node."""
     now: Ms
+    """The current time."""
 
     @property
     def min_ready_seconds(self) -> int:

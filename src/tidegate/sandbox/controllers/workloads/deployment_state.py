@@ -27,10 +27,15 @@ class ReplicaSetState(msgspec.Struct, frozen=True):
     """A ReplicaSet of a Deployment: its desired size and its reported counts."""
 
     stored: StoredObject
+    """The ReplicaSet."""
     size: int
+    """The desired number of pods."""
     pods: int
+    """The reported number of pods."""
     ready: int
+    """The reported number of ready pods."""
     available: int
+    """The reported number of available pods."""
 
     @property
     def revision(self) -> int:
@@ -45,12 +50,17 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
     """A Deployment and its ReplicaSets, as read for one reconciliation."""
 
     deployment: StoredObject
+    """The Deployment."""
     spec: dict[str, Json]
+    """The spec of the Deployment."""
     template_hash: str
+    """The hash of the current template."""
     new: ReplicaSetState | None
+    """The ReplicaSet of the current template; None if it does not exist."""
     old: tuple[ReplicaSetState, ...]
     """The old ReplicaSets, the oldest first."""
     replicas: int
+    """The desired number of pods."""
     max_surge: int
     """Maximum number of pods above the desired number."""
     max_unavailable: int

@@ -37,7 +37,9 @@ class NodeFit(NamedTuple):
     """
 
     should_run: bool
+    """Whether a new pod should run on the node."""
     should_continue: bool
+    """Whether an existing pod should continue to run on the node."""
 
 
 def node_fit(template: Json, node: StoredObject) -> NodeFit:

@@ -26,6 +26,7 @@ class StatefulSetRevisions(NamedTuple):
     update: str
     """The revision that the pods are updated to."""
     templates: dict[str, Json]
+    """The templates by revision name."""
 
     def template(self, name: str) -> dict[str, Json]:
         return get_mapping(self.templates, name)

@@ -49,12 +49,15 @@ class StatefulSetState(NamedTuple):
     """A StatefulSet and its pods by ordinal, as read for one reconciliation."""
 
     owner: StoredObject
+    """The StatefulSet."""
     revisions: StatefulSetRevisions
+    """The current revision and the update revision."""
     replicas: dict[int, StoredObject]
     """Pods with a desired ordinal, by ordinal."""
     condemned: list[tuple[int, StoredObject]]
     """Pods whose ordinal is no longer desired, the highest ordinal first."""
     now: Ms
+    """The current time."""
     create_failed_since: Ms | None = None
     """Time of the first failed pod creation, or None."""
 

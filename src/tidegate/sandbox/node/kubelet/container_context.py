@@ -26,9 +26,13 @@ class ContainerProbe(NamedTuple):
     """
 
     delay: Ms
+    """`initialDelaySeconds` as a duration."""
     period: Ms
+    """`periodSeconds` as a duration."""
     failures: int
+    """`failureThreshold`."""
     successes: int
+    """`successThreshold`."""
 
     def first_success(self, started_at: Ms, up_at: Ms) -> Ms:
         """Return the time of the first probe at or after the time the container is up."""
@@ -49,8 +53,11 @@ class ProbeTimes(NamedTuple):
     """Times of the probe results in one run of a container; None is never."""
 
     started: Ms | None
+    """When the startup probe succeeds."""
     ready: Ms | None
+    """When the readiness probe succeeds."""
     killed: Ms | None
+    """When a failed probe kills the container."""
     killed_by: str = ""
     """The probe that kills the container."""
 
@@ -106,11 +113,17 @@ class ContainerContext(msgspec.Struct, frozen=True, kw_only=True):
     """A container, and everything that decides its behavior."""
 
     reader: ObjectReader
+    """Read access to the cluster."""
     pod: StoredObject
+    """The pod."""
     profile: Profile
+    """The profile of the simulation."""
     container: Json
+    """The container of the spec."""
     container_profile: ContainerProfile
+    """The profile of the container."""
     role: ContainerRole
+    """The role of the container."""
     restart_policy: str
     """The restart policy of the pod; init containers and sidecars interpret it differently."""
     earlier_failures: int

@@ -33,7 +33,9 @@ class PodEvent(NamedTuple):
     """An Event to record for a pod."""
 
     reason: str
+    """Reason of the Event."""
     message: str
+    """Message of the Event."""
     is_assumed: bool = False
     """Whether the Event states an assumption of the simulation."""
 
@@ -42,10 +44,15 @@ class ContainerStep(NamedTuple):
     """The new status of a container, its next check, Events and log lines."""
 
     status: states.ContainerStatus
+    """The new status."""
     requeue_at: Ms | None = None
+    """When to check the container again; None for never."""
     events: tuple[PodEvent, ...] = ()
+    """Events to record."""
     lines: tuple[str, ...] = ()
+    """Log lines to append."""
     assumptions: tuple[str, ...] = ()
+    """Names of the assumptions that the step relies on."""
 
 
 def advance_container(

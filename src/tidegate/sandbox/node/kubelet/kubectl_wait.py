@@ -53,15 +53,20 @@ class PendingWait(NamedTuple):
     """A wait that is not satisfied: its deadline, and what is missing."""
 
     deadline: Ms | None
+    """When the wait gives up; None for never."""
     missing: str
+    """What is missing."""
 
 
 class FailedWait(NamedTuple):
     """A wait that failed: when, why, and the line that kubectl prints."""
 
     time: Ms
+    """When the wait failed."""
     missing: str
+    """What was missing."""
     line: str
+    """The line that kubectl prints."""
 
 
 def evaluate_waits(

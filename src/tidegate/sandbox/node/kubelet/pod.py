@@ -152,14 +152,23 @@ class _PodSync(msgspec.Struct):
     """The state and the results of one reconciliation of a pod."""
 
     pod: StoredObject
+    """The pod."""
     contexts: list[ContainerContext]
+    """The containers, init containers first."""
     now: Ms
+    """The current time."""
     conditions: dict[str, JsonObject]
+    """The conditions by type."""
     bound_at: Ms
+    """When the pod was bound to its node."""
     old_statuses: list[states.ContainerStatus] = msgspec.field(default_factory=list)
+    """The statuses of the containers before the reconciliation."""
     steps: list[ContainerStep] = msgspec.field(default_factory=list)
+    """The new states of the containers."""
     requeue_times: list[Ms] = msgspec.field(default_factory=list)
+    """Times at which to reconcile again."""
     events: list[PodEvent] = msgspec.field(default_factory=list)
+    """Events to record."""
 
 
 def _sync_pod(

@@ -65,33 +65,53 @@ class ContainerRole(Enum):
 
 
 class WaitingState(NamedTuple):
+    """The state `waiting`."""
+
     reason: str
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
 
 
 class RunningState(NamedTuple):
+    """The state `running`."""
+
     started_at: Ms
+    """When the container started."""
 
 
 class TerminatedState(NamedTuple):
+    """The state `terminated`."""
+
     code: int
+    """The exit code."""
     reason: str
+    """Reason for programs."""
     message: str
+    """The termination message."""
     started_at: Ms
+    """When the container started."""
     finished_at: Ms
+    """When the container exited."""
 
 
 class ContainerStatus(NamedTuple):
     """The status of a container, as in the pod's status."""
 
     name: str
+    """The name of the container."""
     image: str
     """The running image, which differs from the spec after a change in place."""
     state: WaitingState | RunningState | TerminatedState
+    """The current state."""
     last: TerminatedState | None = None
+    """The state at the end of the previous run; None for the first run."""
     restarts: int = 0
+    """Number of restarts."""
     started: bool = False
+    """Whether the startup probe has succeeded."""
     ready: bool = False
+    """Whether the readiness probe has succeeded."""
 
 
 def container_role(container: Json, *, is_init: bool) -> ContainerRole:
