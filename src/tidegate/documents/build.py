@@ -52,9 +52,13 @@ class _Anchor(msgspec.Struct, gc=False):
     """The value of an anchor; `size` (in nodes) is 0 until the end of the value was read."""
 
     value: Json = None
+    """The value."""
     size: int = 0
+    """The number of nodes; 0 until the end of the value was read."""
     height: int = 0
+    """The nesting depth of the value."""
     scalar: ScalarEvent | None = None
+    """The event of a scalar; None for other values."""
     nodes_before: int = 0
     peak_before: int = 0
 

@@ -50,15 +50,25 @@ class HttpResponse(NamedTuple):
 
 
 class _Cause(msgspec.Struct):
+    """A cause in the details of a `Status`."""
+
     reason: str = ""
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
     field: str = ""
+    """The path of the field."""
 
 
 class _Details(msgspec.Struct, rename="camel"):
+    """The details of a `Status`."""
+
     name: str = ""
+    """The name of the object."""
     causes: list[_Cause] = msgspec.field(default_factory=list)
+    """Problems by field."""
     retry_after_seconds: int = 0
+    """Delay before a retry."""
 
 
 class Status(msgspec.Struct):
@@ -75,13 +85,21 @@ class Status(msgspec.Struct):
 
 
 class _ListMeta(msgspec.Struct, rename={"version": "resourceVersion", "resume": "continue"}):
+    """The metadata of a list."""
+
     version: str = ""
+    """The resource version."""
     resume: str = ""
+    """The continue token."""
 
 
 class _Page(msgspec.Struct):
+    """A page of a list."""
+
     metadata: _ListMeta
+    """The metadata of the list."""
     items: list[msgspec.Raw] | None = None
+    """The objects, not decoded."""
 
 
 _decode_status = msgspec.json.Decoder(Status).decode
@@ -211,8 +229,12 @@ def _retry_after(status: Status, retry_after: str) -> Ms | None:
 
 
 class _Event(msgspec.Struct):
+    """An event of a watch."""
+
     type: str
+    """The type of the event."""
     object: msgspec.Raw
+    """The object, not decoded."""
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode

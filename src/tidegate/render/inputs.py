@@ -39,6 +39,7 @@ class CacheInputs(msgspec.Struct):
     """Paths that a cache key depends on, with their stat fields before reading."""
 
     stats: dict[tuple[str, StatLevel], StatFields] = msgspec.field(default_factory=dict)
+    """The stat fields by path and level."""
     is_complete: bool = True
     """False if something was read that is not recorded here."""
 

@@ -31,6 +31,7 @@ class Variables(msgspec.Struct, frozen=True):
     """Names and values. The values may be secret, so the representation has none."""
 
     values: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The values by name."""
 
     def __repr__(self) -> str:
         return "Variables()"
@@ -40,10 +41,13 @@ class VariableSource(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `substituteFrom`."""
 
     kind: str
+    """`ConfigMap` or `Secret`."""
     name: str
+    """The name of the object."""
     values: Mapping[str, str] | None
     """Data of the object; None if the object does not exist."""
     optional: bool = False
+    """Whether the object may be missing."""
 
     def __repr__(self) -> str:
         return f"VariableSource({self.kind}, {self.name})"

@@ -34,8 +34,11 @@ class ChartEntry(msgspec.Struct, frozen=True):
     """One version of a chart in an index."""
 
     version: str
+    """The version."""
     urls: tuple[str, ...] = ()
+    """The addresses of the archive."""
     digest: str = ""
+    """The SHA-256 digest of the archive; empty if unknown."""
 
 
 Index = dict[str, tuple[ChartEntry, ...]]

@@ -41,6 +41,7 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
     is_negated: bool = False
     """Whether the rule re-includes paths (`!pattern`)."""
     directories_only: bool = False
+    """Whether the rule matches only directories."""
 
     @cached_property
     def _regexes(self) -> tuple[re.Pattern[str] | None, ...]:

@@ -41,7 +41,9 @@ class Version(msgspec.Struct, frozen=True):
     release: tuple[int, int, int]
     """Major, minor and patch number."""
     prerelease: str
+    """The prerelease, such as `rc.1`; empty for none."""
     text: str
+    """The version as it is written."""
 
     @property
     def sort_key(self) -> tuple[tuple[int, int, int], bool, tuple[tuple[bool, int, str], ...]]:
@@ -65,7 +67,9 @@ class Comparison(msgspec.Struct, frozen=True):
     """One comparison of a range, such as `>=1.2`."""
 
     operator: str
+    """The operator, such as `>=`."""
     bound: Version
+    """The version to compare with."""
     component_count: int
     """How many of the three numbers of the bound are written."""
 
@@ -135,7 +139,9 @@ class Range(msgspec.Struct, frozen=True, dict=True):
     """A version range: one of the alternatives must hold, with all of its comparisons."""
 
     alternatives: tuple[tuple[Comparison, ...], ...]
+    """The comparisons of each alternative."""
     text: str
+    """The range as it is written."""
 
     @cached_property
     def allows_prereleases(self) -> tuple[bool, ...]:

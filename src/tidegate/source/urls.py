@@ -27,10 +27,15 @@ class GitUrl(msgspec.Struct, frozen=True, order=True):
     """A checked address."""
 
     scheme: str
+    """The scheme."""
     host: str
+    """The host."""
     port: int
+    """The port; the default one of the scheme if the address has none."""
     path: str
+    """The path."""
     user: str
+    """The user; empty for none."""
     text: str
     """The address as git gets it."""
 

@@ -39,16 +39,27 @@ class ExecCredential(NamedTuple):
 
 
 class _CredentialStatus(msgspec.Struct, rename="camel"):
+    """The `status` of an ExecCredential."""
+
     token: str | None = None
+    """The bearer token."""
     client_certificate_data: str | None = None
+    """The client certificate as PEM."""
     client_key_data: str | None = None
+    """The private key as PEM."""
     expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    """When the credentials expire."""
 
 
 class _PluginResponse(msgspec.Struct, rename="camel"):
+    """The ExecCredential that a plugin prints."""
+
     api_version: str = ""
+    """The version of the protocol."""
     kind: str = "ExecCredential"
+    """`ExecCredential`."""
     status: _CredentialStatus | None = None
+    """The credentials."""
 
 
 async def run_plugin(plugin: ExecPlugin, *, has_terminal: bool) -> ExecCredential:

@@ -40,8 +40,11 @@ class Expansion(msgspec.Struct, frozen=True):
     """One `${…}`: the variable, the operator, and the arguments."""
 
     name: str
+    """The name of the variable."""
     operator: str = ""
+    """The operator, such as `:-`; empty for none."""
     arguments: tuple[Node, ...] = ()
+    """The arguments of the operator."""
 
 
 Node: TypeAlias = str | Expansion

@@ -199,8 +199,11 @@ class _ManifestPiece(NamedTuple):
     """The text of one object with its sort rank and hook events."""
 
     rank: tuple[int, str]
+    """The sort key in Helm's install order."""
     events: frozenset[str] | None
+    """The events of a hook; None for other objects."""
     text: str
+    """The text of the object."""
 
 
 async def print_manifest(

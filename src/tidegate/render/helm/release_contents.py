@@ -33,9 +33,13 @@ class ChartDescription(msgspec.Struct, frozen=True):
     """The parts of a release record that do not depend on the objects after the build."""
 
     chart: dict[str, Json]
+    """The chart, as a release record stores it."""
     config: dict[str, Json]
+    """The values of the user."""
     notes: str
+    """The rendered notes."""
     tests: tuple[ReleaseHook, ...]
+    """The test hooks."""
 
     def __repr__(self) -> str:
         return "ChartDescription()"

@@ -54,23 +54,32 @@ class ValueFiles(msgspec.Struct, frozen=True, kw_only=True):
     """Where value files are searched."""
 
     root: Path
+    """The root of the source."""
     chart: str = "."
+    """The directory of the chart, relative to the root."""
     refs: Mapping[str, Path] = {}
     """Roots of other sources by their `ref`."""
     variables: Mapping[str, str] = {}
+    """Build environment variables of Argo CD."""
     ignore_missing: bool = False
+    """Whether missing files are ignored (`ignoreMissingValueFiles`)."""
     fetched: Mapping[str, str] = {}
     """Text of each web address that an earlier `RemoteValuesError` named."""
     schemes: frozenset[str] = frozenset({"http", "https"})
+    """URL schemes that value files may have."""
 
 
 class _ValueEntry(msgspec.Struct, frozen=True):
     """One entry of `valueFiles`: a web address, or a path below a root."""
 
     text: str
+    """The entry as it is written."""
     path: str
+    """The path below the root."""
     root: str = ""
+    """The root of another source; empty for the source of the chart."""
     url: str = ""
+    """The web address; empty for a path."""
 
 
 def find_value_files(
@@ -205,10 +214,13 @@ class ValuesReference(msgspec.Struct, frozen=True, gc=False):
     """An entry of `valuesFrom` that has been read."""
 
     text: str
+    """The value of the key."""
     name: str
     """Name for errors."""
     target_path: str = ""
+    """`targetPath`; empty for values in YAML."""
     literal: bool = False
+    """Whether the text is set as it is, without parsing."""
 
     def __repr__(self) -> str:
         return f"ValuesReference({self.name})"

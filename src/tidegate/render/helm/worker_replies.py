@@ -18,14 +18,18 @@ class RenderedFile(msgspec.Struct, frozen=True, gc=False):
     """Output of one template, or one file of CRDs."""
 
     path: str
+    """The path in the chart."""
     text: str
+    """The text."""
 
 
 class RenderedChart(msgspec.Struct, frozen=True, tag="rendered", gc=False):
     """Reply of a worker: output of the templates by their path in the chart, and CRDs."""
 
     templates: tuple[RenderedFile, ...]
+    """Output of the templates."""
     crds: tuple[RenderedFile, ...] = ()
+    """Files of CRDs."""
     chart: msgspec.Raw = EMPTY_OBJECT
     """The chart itself, if requested."""
     config: msgspec.Raw = EMPTY_OBJECT

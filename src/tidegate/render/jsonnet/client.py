@@ -34,15 +34,20 @@ class JsonnetRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Request to a worker: evaluate one file of a source."""
 
     root: str
+    """The root of the source."""
     directory: str
+    """The directory of the Application, relative to the root."""
     file: str
+    """The file to evaluate, relative to the root."""
     jsonnet: JsonnetOptions
+    """Variables, top-level arguments and libraries."""
 
 
 class JsonnetResult(msgspec.Struct, frozen=True, tag="evaluated"):
     """Reply of a worker: the JSON of the file."""
 
     text: str
+    """The JSON."""
 
 
 Reply: TypeAlias = JsonnetResult | WorkerError

@@ -46,7 +46,9 @@ class Builder(msgspec.Struct, frozen=True):
     """The program that builds, and its limits."""
 
     argv: tuple[str, ...]
+    """The program with its first arguments."""
     limits: Limits = Limits()
+    """Limits of the program."""
     read: DocumentReader = read_documents
     """Reads the files of objects again, to find the locations."""
 
@@ -55,8 +57,11 @@ class BuildJob(msgspec.Struct, frozen=True):
     """A build: its scratch directory, its inputs and the program."""
 
     scratch: Path
+    """The scratch directory."""
     inputs: OverlayInputs
+    """The inputs of the overlay."""
     builder: Builder
+    """The program."""
 
 
 def find_tool() -> Builder:

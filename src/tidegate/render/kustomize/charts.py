@@ -130,8 +130,11 @@ class HelmTemplateCall(msgspec.Struct, frozen=True):
     """
 
     release: ChartRequest
+    """The chart and its values."""
     include_hooks: bool = True
+    """Whether hooks are printed."""
     include_tests: bool = True
+    """Whether tests are printed."""
 
 
 def parse_helm_call(arguments: list[str], scratch: Path) -> HelmTemplateCall:

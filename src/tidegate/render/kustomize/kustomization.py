@@ -242,8 +242,11 @@ class InflatedChart(msgspec.Struct, frozen=True):
     """A chart that a kustomization inflates."""
 
     name: str
+    """The name of the chart."""
     version: str
+    """The version of the chart; empty for the latest."""
     repository: str
+    """The repository of the chart; empty for a local chart."""
     chart_home: str
     """Directory that must contain the chart."""
 

@@ -43,7 +43,9 @@ class ResolvedPath(msgspec.Struct, frozen=True):
     """A path in a tree with all links followed, and the kind of its target."""
 
     path: str
+    """The path in the tree."""
     kind: PathKind
+    """What the path leads to."""
     links: dict[str, str] = msgspec.field(default_factory=dict)
     """Each link on the way, and its target in the tree."""
 
@@ -201,7 +203,9 @@ class BuildCopy(msgspec.Struct):
     """Files and links by their path in the copy; in memory until a build writes them."""
 
     files: dict[str, bytes] = msgspec.field(default_factory=dict)
+    """Contents by path."""
     links: dict[str, str] = msgspec.field(default_factory=dict)
+    """Link targets by path."""
     remaining_bytes: int = MAX_TREE_SIZE
     """Bytes that the build may still read."""
 
@@ -273,10 +277,13 @@ class DecryptableFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that Flux decrypts before the build."""
 
     path: str
+    """The path in the copy."""
     name: str
     """Its suffix tells the format."""
     use: FileUse
+    """What the file is used for."""
     content: bytes
+    """The content."""
 
     def __repr__(self) -> str:
         return f"DecryptableFile(path={self.path!r})"

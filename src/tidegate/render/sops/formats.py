@@ -57,7 +57,9 @@ class EncryptedFile(msgspec.Struct, frozen=True):
     """The documents of an encrypted file, and its metadata."""
 
     trees: tuple[Json, ...]
+    """The documents without the `sops` metadata."""
     metadata: Json
+    """The `sops` metadata."""
 
     def __repr__(self) -> str:
         return "EncryptedFile()"

@@ -46,8 +46,11 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     """Keys and credentials. The representation has none of them."""
 
     identities: tuple[SecretValue, ...] = ()
+    """age identities."""
     pgp: tuple[SecretValue, ...] = ()
+    """PGP keys."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Environment variables for the `sops` program."""
     ignored_entries: tuple[str, ...] = ()
     """Entries of a Secret that Flux does not read."""
     is_isolated: bool = False
@@ -55,6 +58,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     offline: bool = False
     """Whether the `sops` program must not use the network."""
     program: str = "sops"
+    """The `sops` program."""
     searched: tuple[str, ...] = ()
     """Where keys were searched, and what was there."""
     is_disabled: bool = False

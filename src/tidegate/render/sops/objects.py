@@ -58,6 +58,7 @@ class DecryptedDocuments(msgspec.Struct, frozen=True):
     """Documents in their order, after decryption."""
 
     documents: tuple[Document, ...]
+    """The documents."""
     secret_fields: tuple[tuple[FieldPath, ...], ...]
     """For each document, the fields that were encrypted, to be masked."""
     errors: tuple[RenderError, ...] = ()
@@ -223,7 +224,9 @@ class DecryptedFile(msgspec.Struct, frozen=True):
     """Content of a decrypted file, and the status of its MAC."""
 
     content: bytes
+    """The decrypted content."""
     mac_status: MacStatus
+    """The status of the MAC."""
 
     def __repr__(self) -> str:
         return f"DecryptedFile({self.mac_status})"

@@ -154,8 +154,11 @@ class _Frame(msgspec.Struct):
     """A mapping or a list that is being read."""
 
     path: tuple[str, ...]
+    """The path of the mapping or list."""
     is_list: bool
+    """Whether it is a list."""
     column: int = 0
+    """The column of its keys or items."""
     key: str | None = None
     """Key of the next value."""
 
@@ -164,8 +167,11 @@ class _Edits(msgspec.Struct):
     """Edits of a text, and the paths of its mappings."""
 
     key: bytes
+    """The data key."""
     replacements: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
+    """Start, end and new text of each edit."""
     paths: set[tuple[str, ...]] = msgspec.field(default_factory=set)
+    """The paths of the mappings."""
 
 
 def rewrite_yaml(text: str, key: bytes) -> str:

@@ -44,7 +44,9 @@ class DecryptedTrees(msgspec.Struct, frozen=True):
     """Decrypted trees, and the digest of all values."""
 
     trees: tuple[Json, ...]
+    """The documents."""
     digest: str
+    """The digest of all values."""
 
     def __repr__(self) -> str:
         return f"DecryptedTrees({self.digest})"

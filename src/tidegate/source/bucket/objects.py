@@ -36,9 +36,11 @@ class BucketObject(msgspec.Struct, frozen=True):
     """An object of a bucket."""
 
     name: str
+    """The key of the object."""
     etag: str = msgspec.field(name="mark")
     """Changes with the content. The cache calls it `mark`."""
     size: int = 0
+    """The size in bytes."""
 
 
 class Bucket:

@@ -31,9 +31,13 @@ class _Record(msgspec.Struct, frozen=True):
     """The file `record` beside a tree."""
 
     digest: str
+    """The digest of the content."""
     files: tuple[str, ...]
+    """The paths of the files."""
     size: int
+    """Bytes of all files."""
     kind: CacheEntryKind = CacheEntryKind.SOURCES
+    """The kind of the cache entry."""
 
 
 class TreeStore:

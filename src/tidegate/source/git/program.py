@@ -54,8 +54,11 @@ class GitErrorPattern(msgspec.Struct, frozen=True):
     """Phrases of git's error output, and the error that they mean."""
 
     code: str
+    """Error code."""
     phrases: tuple[str, ...] = ()
+    """Phrases of git's error output."""
     hint: str = ""
+    """Hint for the user."""
 
 
 ERROR_PATTERNS = (
@@ -98,8 +101,11 @@ class Git(msgspec.Struct, frozen=True):
     """git, set up for one address."""
 
     url: GitUrl
+    """The address."""
     variables: Mapping[str, str]
+    """The environment of git."""
     limits: Limits
+    """Limits of the program."""
 
     def __repr__(self) -> str:
         return f"Git({self.url.text})"

@@ -43,15 +43,20 @@ class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
     """One layer of an artifact: a file."""
 
     digest: str
+    """The digest of the layer."""
     size: int = 0
+    """The size in bytes."""
     media_type: str = ""
+    """The media type."""
 
 
 class ArtifactManifest(msgspec.Struct, frozen=True, rename="camel"):
     """The manifest of an artifact."""
 
     layers: tuple[ArtifactLayer, ...] = ()
+    """The layers."""
     annotations: dict[str, str] = {}
+    """The annotations."""
 
 
 async def fetch_oci(source: OciSource, options: FetchOptions) -> Snapshot:

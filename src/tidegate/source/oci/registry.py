@@ -41,11 +41,14 @@ _NEXT = lazy_regex(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 class _TokenReply(msgspec.Struct):
     token: str = ""
+    """The token."""
     access_token: str = ""
+    """The token, under its name in OAuth 2."""
 
 
 class _TagsReply(msgspec.Struct):
     tags: list[str] | None = None
+    """The tags of the page."""
 
 
 class Registry:

@@ -171,8 +171,11 @@ class Lock(msgspec.Struct, frozen=True):
     """Content of Chart.lock: the chosen versions, and a digest of the request and the choice."""
 
     name: str
+    """The name of the file."""
     dependencies: tuple[ChartDependency, ...]
+    """The chosen versions."""
     digest: str
+    """The digest of the requested and the chosen dependencies."""
 
 
 def read_lock(chart: Path) -> Lock | None:

@@ -42,21 +42,29 @@ class ChartMetadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The fields of Chart.yaml that are used here."""
 
     name: str
+    """The name of the chart."""
     version: str = ""
+    """The version of the chart."""
     type: str = ""
+    """`application` or `library`; empty for `application`."""
     kube_version: str = ""
+    """The range of Kubernetes versions; empty for all."""
     dependencies: tuple[ChartDependency, ...] = ()
+    """The declared dependencies."""
 
 
 class _DeclaredDependencies(msgspec.Struct, frozen=True, gc=False):
     dependencies: msgspec.Raw = msgspec.Raw(b"null")
+    """The dependencies as JSON."""
 
 
 class Crd(msgspec.Struct, frozen=True, gc=False):
     """A file in a `crds` directory."""
 
     filename: str
+    """The path of the file in the chart."""
     data: str
+    """The content of the file."""
 
 
 @contextmanager
