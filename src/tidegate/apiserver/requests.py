@@ -112,6 +112,7 @@ def parse_path(path: str) -> ResourcePath | None:
 
 
 def build_selection(request: ApiRequest) -> requests.Selection:
+    """Return the selection of a list or watch."""
     fields = request.query.get("fieldSelector", "")
     if request.path.name:
         fields = ",".join(filter(None, (fields, f"metadata.name={request.path.name}")))
@@ -121,6 +122,7 @@ def build_selection(request: ApiRequest) -> requests.Selection:
 
 
 def build_list(request: ApiRequest) -> requests.List:
+    """Return the list request for an HTTP request."""
     limit = request.query.get("limit", "")
     return requests.List(
         build_selection(request),
@@ -130,6 +132,7 @@ def build_list(request: ApiRequest) -> requests.List:
 
 
 def build_logs(request: ApiRequest) -> requests.Logs:
+    """Return the log request for an HTTP request."""
     tail = request.query.get("tailLines", "")
     return requests.Logs(
         ref=request.ref,

@@ -144,6 +144,7 @@ def _bookmark_object(kind: Kind, metadata: JsonObject) -> JsonObject:
 
 
 def encode_error_event(status: JsonObject) -> bytes:
+    """Encode an error as the last event of a watch."""
     return _encode_event("ERROR", msgspec.json.encode(status))
 
 

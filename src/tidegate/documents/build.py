@@ -60,7 +60,9 @@ class _Anchor(msgspec.Struct, gc=False):
     scalar: ScalarEvent | None = None
     """The event of a scalar; None for other values."""
     nodes_before: int = 0
+    """The number of nodes before the value."""
     peak_before: int = 0
+    """The greatest nesting depth before the value."""
 
 
 def parse_document(part: DocumentText) -> ParsedDocument | None:

@@ -73,6 +73,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
+        """The program, as it is given."""
         return self.argv[0]
 
 
@@ -146,6 +147,7 @@ class SupervisedProcess(asyncio.SubprocessProtocol):
             await asyncio.get_running_loop().sock_sendall(self._lifeline, request)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport of the supervisor."""
         if isinstance(transport, asyncio.SubprocessTransport):
             self._transport = transport
 

@@ -64,6 +64,7 @@ class StartRequest:
 
 
 def main(lifeline: int) -> None:
+    """Run one program and clean up after it."""
     os.set_inheritable(lifeline, False)
     for signal_number in IGNORED_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
@@ -139,6 +140,7 @@ def exec_program(request: StartRequest, error_writer: int) -> NoReturn:
 
 
 def set_limit(limit_type: int, size: int) -> None:
+    """Set a resource limit of this process."""
     _, hard = resource.getrlimit(limit_type)
     size = size if hard == resource.RLIM_INFINITY else min(size, hard)
     resource.setrlimit(limit_type, (size, size))
@@ -185,6 +187,7 @@ def kill_descendants(pid: int, *, has_own_group: bool) -> None:
 
 
 def list_children() -> list[int]:
+    """Return the process ids of all children."""
     if not os.access(CHILDREN_FILE, os.R_OK):
         return []
     with open(CHILDREN_FILE, "rb") as file:  # noqa: PTH123  (pathlib is slow to import)

@@ -188,10 +188,12 @@ class _Worker(SupervisedProcess):
 
 
 def timeout_error(limits: Limits) -> ProcessError:
+    """Return the error for a worker that was too slow."""
     problem = f"the worker timed out after {limits.time / SECOND:g}s"
     return ProcessError("external.worker.timeout", problem)
 
 
 def output_error(limits: Limits) -> ProcessError:
+    """Return the error for a response that was too large."""
     problem = f"the response of the worker is larger than {limits.output} bytes"
     return ProcessError("external.worker.output", problem)

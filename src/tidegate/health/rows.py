@@ -205,6 +205,8 @@ def _default_message(body: JsonObject, case: HealthCase) -> str:
 
 
 class _HealthRowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of a row file."""
+
     rows: tuple[HealthRow, ...] = ()
     """The rows."""
 

@@ -285,37 +285,64 @@ def read_event(
 
 
 class _ResponseKind(msgspec.Struct):
+    """The kind of the objects of a resource."""
+
     kind: str = ""
+    """The kind."""
 
 
 class _Subresource(msgspec.Struct):
+    """A subresource in discovery."""
+
     subresource: str = ""
+    """The name of the subresource."""
 
 
 class _Resource(msgspec.Struct, rename="camel"):
+    """A resource in discovery."""
+
     resource: str
+    """The plural of the kind."""
     scope: str = ""
+    """`Namespaced` or `Cluster`."""
     response_kind: _ResponseKind | None = None
+    """The kind of the objects."""
     verbs: tuple[str, ...] = ()
+    """The supported verbs."""
     subresources: tuple[_Subresource, ...] = ()
+    """The subresources."""
 
 
 class _GroupVersion(msgspec.Struct):
+    """A version of a group in discovery."""
+
     version: str
+    """The version."""
     resources: tuple[_Resource, ...] = ()
+    """The resources of the version."""
 
 
 class _GroupMeta(msgspec.Struct):
+    """The metadata of a group."""
+
     name: str = ""
+    """The name of the group; empty for the core group."""
 
 
 class _Group(msgspec.Struct):
+    """An API group in discovery."""
+
     metadata: _GroupMeta
+    """The metadata of the group."""
     versions: tuple[_GroupVersion, ...] = ()
+    """The versions, the preferred one first."""
 
 
 class _Groups(msgspec.Struct):
+    """The response of aggregated discovery."""
+
     items: tuple[_Group, ...]
+    """The groups."""
 
 
 _decode_groups = msgspec.json.Decoder(_Groups).decode

@@ -45,7 +45,10 @@ LOSS_BY_ERROR: tuple[tuple[type[Exception], Delivery, LossReason], ...] = (
 """The first match counts. Only errors before the connection was made mean "certainly not sent"."""
 CONNECT_SECONDS = 10.0
 RESPONSE_SECONDS = 65.0
-"""An API server itself times out after 60 seconds, and reports that."""
+"""An API server itself times out after 60 seconds, and reports that.
+
+Like `RequestTimeout` in `pkg/server/config.go` of k8s.io/apiserver 0.36.4.
+"""
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=RESPONSE_SECONDS, sock_connect=CONNECT_SECONDS)
 LARGE_BODY = 2**20
 """Bytes that would block other requests if they were sent in one piece."""

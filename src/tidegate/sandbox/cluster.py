@@ -156,6 +156,7 @@ class Cluster:
             self._schedule(duration, partial(self._resume_stream, request_id))
 
     def list_streams(self) -> list[WatchStream]:
+        """Return the open streams."""
         return self._streams.list_streams()
 
     def _resume_stream(self, request_id: RequestId) -> None:

@@ -39,6 +39,8 @@ KINDS_FILE = Path(__file__).with_suffix(".yaml")
 
 
 class _ResetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Fields that a write cannot change."""
+
     kind: str
     """Group and kind."""
     fields: tuple[str, ...]
@@ -48,6 +50,8 @@ class _ResetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _KindsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `kinds.yaml`."""
+
     counted: dict[str, tuple[str, ...]]
     """Resources with a `metadata.generation`, by group."""
     selectable: dict[str, frozenset[str]]

@@ -57,6 +57,7 @@ class InformerCache:
 
     @property
     def kinds(self) -> list[Kind]:
+        """The kinds with objects in the cache."""
         return sorted(self._objects)
 
     def get(self, ref: Ref) -> StoredObject | None:

@@ -40,11 +40,18 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _GivenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The section `given` of a scenario file."""
+
     objects: tuple[dict[str, object], ...] = ()
+    """Manifests of existing objects."""
     operators: tuple[str | GivenOperator, ...] = ()
+    """Installed operators."""
     kinds: tuple[str | GivenKind, ...] = ()
+    """Served custom kinds."""
     namespaces: tuple[str, ...] = ()
+    """Existing namespaces."""
     names: dict[str, tuple[str, ...]] = {}
+    """Names of existing objects, by kind."""
 
     @property
     def given_operators(self) -> tuple[GivenOperator, ...]:
@@ -69,12 +76,19 @@ class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The keys of a scenario file."""
 
     seed: int = 0
+    """The seed of generated names and random faults."""
     start: str = ""
+    """Start of the simulated clock; empty for the default start."""
     faults: tuple[FaultSpec, ...] = ()
+    """The faults."""
     edits: tuple[EditSpec, ...] = ()
+    """Writes of other clients to objects."""
     commits: tuple[CommitSpec, ...] = ()
+    """Commits to the repository."""
     behaviours: tuple[BehaviourSpec, ...] = ()
+    """Behavior of containers."""
     given: _GivenSection = _GivenSection()
+    """Objects and operators that exist from the start."""
 
 
 def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> Scenario:

@@ -64,6 +64,8 @@ class _EditSpecBase(
 
 
 class _ChangeEdit(_EditSpecBase, frozen=True, kw_only=True, tag="change"):
+    """An edit that patches an object."""
+
     fields: dict[str, object] = msgspec.field(name="with")
     """The merge patch."""
 
@@ -78,6 +80,8 @@ class _ChangeEdit(_EditSpecBase, frozen=True, kw_only=True, tag="change"):
 
 
 class _DeleteEdit(_EditSpecBase, frozen=True, kw_only=True, tag="delete"):
+    """An edit that deletes an object."""
+
     def to_write(self) -> Write:
         ref = self.object.ref
         return Write(verb=Verb.DELETE, ref=ref, propagation=Propagation.BACKGROUND)
@@ -104,6 +108,7 @@ class CommitSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
     def find_problems(self) -> Iterator[FileProblem]:
+        """Yield problems that types cannot express."""
         if not self.files and not self.removes:
             hint = "write `files`, `removes`, or both"
             yield (), FileError("file.missing", "a commit changes nothing", hint=hint)

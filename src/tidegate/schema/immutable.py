@@ -59,6 +59,8 @@ class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of `immutable.yaml`."""
+
     places: tuple[str, ...]
     """Paths of the immutable fields."""
     free: tuple[str, ...] = ()

@@ -46,6 +46,7 @@ class TreeEntry(msgspec.Struct, frozen=True, order=True):
 
     @property
     def is_link(self) -> bool:
+        """Whether the entry is a link."""
         return bool(self.target)
 
 

@@ -48,6 +48,7 @@ class Jq:
         self._replies: dict[bytes, JqReply | ProcessError] = {}
 
     def close(self) -> None:
+        """Kill the worker, if there is one."""
         self._worker.kill()
 
     def check(self, expression: str) -> None:

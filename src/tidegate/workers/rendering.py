@@ -30,6 +30,7 @@ from tidegate.source import (
 
 
 def has_helm_sdk() -> bool:
+    """Return whether the Helm SDK is installed."""
     return find_spec("helm_python") is not None
 
 
@@ -67,6 +68,7 @@ class WorkerPool:
             return self._helm
 
     async def jsonnet(self) -> Workers:
+        """Return the workers for all Jsonnet files."""
         async with self._start_lock:
             if self._jsonnet is None:
                 workers = jsonnet_workers(count=self._cores)

@@ -76,6 +76,7 @@ class Dispatcher:
                 self._notify(successor)
 
     def next_request_id(self) -> RequestId:
+        """Return a new request id."""
         self._last_id += 1
         return RequestId(self._last_id)
 
@@ -86,6 +87,7 @@ class Dispatcher:
         self._world.submit(call)
 
     def cancel(self, request_id: RequestId) -> bool:
+        """Cancel a call. Returns True if it was certainly not sent."""
         self._request_clients.pop(request_id, None)
         self._watch_clients.pop(request_id, None)
         return self._world.cancel(request_id)

@@ -72,18 +72,22 @@ def format_age(timestamp: Json, now: Ms, *, unknown: str = UNKNOWN) -> str:
 
 
 def parse_time(timestamp: Json) -> Ms:
+    """Return the time of a timestamp."""
     return parse_timestamp(str(timestamp))
 
 
 def age_cell(body: JsonObject, now: Ms) -> Json:
+    """Return the age of an object."""
     return format_age(get_value(body, "metadata", "creationTimestamp"), now)
 
 
 def created_cell(body: JsonObject, _now: Ms) -> Json:
+    """Return the creation time of an object."""
     return get_value(body, "metadata", "creationTimestamp")
 
 
 def name_cell(body: JsonObject, _now: Ms) -> Json:
+    """Return the name of an object."""
     return get_text(body, "metadata", "name")
 
 
@@ -167,6 +171,7 @@ def container_columns(*path: str) -> tuple[TableColumn, TableColumn]:
 
 
 def selector_column(*path: str) -> TableColumn:
+    """Return a column with the label selector at a path."""
     return TableColumn(
         "Selector", lambda body, _: format_selector(get_value(body, *path)), is_wide=True
     )

@@ -1,6 +1,7 @@
 """The health of built-in kinds without pods in Argo CD.
 
-The checks are those of gitops-engine (`pkg/health`) or of a Lua script that Argo CD ships.
+The checks are those of gitops-engine (`pkg/health`, Argo CD 3.5.6) or of a Lua script that Argo CD
+ships.
 
 An Ingress stays Progressing as long as its controller publishes no address.
 """

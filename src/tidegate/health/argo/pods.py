@@ -1,4 +1,4 @@
-"""The health of Pods in Argo CD (gitops-engine, `pkg/health/health_pod.go`).
+"""The health of Pods in Argo CD (gitops-engine, `pkg/health/health_pod.go`, Argo CD 3.5.6).
 
 A Pod that runs to completion (restart policy `Never` or `OnFailure`) is usually a hook. Argo CD
 does not call it Degraded while its image cannot be pulled: its sync would end before the hook.

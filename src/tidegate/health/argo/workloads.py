@@ -1,6 +1,7 @@
 """The health of workloads in Argo CD.
 
-The checks are those of gitops-engine (`pkg/health`) or of a Lua script that Argo CD ships.
+The checks are those of gitops-engine (`pkg/health`, Argo CD 3.5.6) or of a Lua script that Argo CD
+ships.
 
 A StatefulSet and a DaemonSet are never Degraded. A Deployment is Degraded when its progress
 deadline has passed; it can still recover.

@@ -128,6 +128,7 @@ class ServerAddress:
 
     @property
     def is_secure(self) -> bool:
+        """Whether the server is accessed over TLS."""
         return self.url.startswith("https:")
 
 

@@ -56,6 +56,7 @@ class ConfigEntry:
         return any(self.body.get(key) not in (None, "", [], {}) for key in keys)
 
     def get_text(self, key: str) -> str:
+        """Return a text. Returns "" if the field is empty. Raises ConfigError for another type."""
         value = self.body.get(key)
         if value is None:
             return ""
@@ -64,6 +65,7 @@ class ConfigEntry:
         return value
 
     def get_flag(self, key: str) -> bool:
+        """Return a boolean. Returns False if the field is empty."""
         value = self.body.get(key)
         if value is None:
             return False
@@ -72,6 +74,7 @@ class ConfigEntry:
         return value
 
     def get_texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts. Returns an empty tuple if the field is empty."""
         value = self._get_list(key)
         texts = [item for item in value if isinstance(item, str)]
         if len(texts) != len(value):

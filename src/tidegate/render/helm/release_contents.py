@@ -88,7 +88,10 @@ def _text(document: Document, chart: str) -> str:
 
 
 def _notes(rendered: RenderedChart) -> str:
-    """Return the notes of the chart itself; Helm does not show those of subcharts."""
+    """Return the notes of the chart itself; Helm does not show those of subcharts.
+
+    Like `renderResources` in `pkg/action/action.go` of Helm 4.2.4.
+    """
     return next((file.text for file in rendered.templates if file.path == f"templates/{NOTES}"), "")
 
 

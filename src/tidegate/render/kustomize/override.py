@@ -199,6 +199,8 @@ def read_image(text: str) -> ImageOverride:
     """Read an image as Argo CD writes it: `name:tag`, `name@digest` or `old=new`.
 
     The new name may have a tag or a digest.
+
+    Like `KustomizeImage` in `pkg/apis/application/v1alpha1/types.go` of Argo CD 3.5.6.
     """
     parts = text.split("=")
     is_renamed = len(parts) == 2  # noqa: PLR2004  (with more, `=` is part of the name)

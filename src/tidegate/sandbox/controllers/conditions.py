@@ -51,10 +51,12 @@ def next_condition(
 
 
 def conditions_of(stored: StoredObject) -> Conditions:
+    """Return the conditions in the status of an object."""
     return get_mappings(stored.body, "status", "conditions")
 
 
 def find_condition(conditions: Conditions, name: str) -> JsonObject | None:
+    """Return the condition of a type, or None."""
     return next((condition for condition in conditions if condition.get("type") == name), None)
 
 
@@ -74,6 +76,7 @@ def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
 
 
 def without_condition(conditions: Conditions, name: str) -> Conditions:
+    """Return the conditions without those of a type."""
     return [condition for condition in conditions if condition.get("type") != name]
 
 

@@ -59,6 +59,7 @@ def patch(
 
 
 def remove_finalizer(stored: StoredObject, finalizer: str, *, manager: str = MANAGER) -> Write:
+    """Return a patch that removes a finalizer."""
     remaining = [existing for existing in stored.finalizers if existing != finalizer]
     return patch(stored, {"metadata": {"finalizers": remaining or None}}, manager=manager)
 
@@ -76,10 +77,12 @@ def create(kind: Kind, namespace: str, body: JsonObject) -> Write:
 
 
 def delete(stored: StoredObject, propagation: Propagation = Propagation.BACKGROUND) -> Write:
+    """Return the deletion of an object."""
     return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
 
 
 def delete_all(objects: Iterable[StoredObject]) -> Iterator[Write]:
+    """Yield the deletions of objects."""
     for stored in objects:
         yield delete(stored)
 
@@ -134,6 +137,10 @@ def ref_from_reference(reference: JsonObject, namespace: str) -> Ref:
 
 
 def is_controlled_by(stored: StoredObject, owner: StoredObject) -> bool:
+    """Return whether an object controls another one.
+
+    Like `IsControlledBy` in `pkg/apis/meta/v1/controller_ref.go` of k8s.io/apimachinery 0.36.4.
+    """
     return any(
         reference.get("controller") is True and reference.get("uid") == owner.uid
         for reference in get_owner_references(stored.metadata)

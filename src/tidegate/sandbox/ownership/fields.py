@@ -156,6 +156,7 @@ class FieldSet(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_empty(self) -> bool:
+        """Whether the set has no path."""
         return not self.is_member and not self.children
 
     def __or__(self, other: FieldSet) -> FieldSet:
@@ -176,7 +177,10 @@ class FieldSet(msgspec.Struct, frozen=True, gc=False):
         return _recursive_difference(self, other)
 
     def paths(self) -> Iterator[ElementPath]:
-        """Yield every path in the order of servers: those of a node before those below it."""
+        """Yield every path in the order of servers: those of a node before those below it.
+
+        Like `Iterate` in `fieldpath/set.go` of structured-merge-diff 6.3.3.
+        """
         return _paths(self, ())
 
 

@@ -67,13 +67,22 @@ _encoded_entries: dict[int, tuple[ManagedFieldsEntry, msgspec.Raw]] = {}
 
 
 class _EncodedEntry(msgspec.Struct, rename="camel"):
+    """An entry of `metadata.managedFields`."""
+
     operation: Operation
+    """`Apply` or `Update`."""
     api_version: str
+    """The API version of the fields."""
     fields_type: str
+    """`FieldsV1`."""
     manager: str = ""
+    """The field manager."""
     time: str | None = None
+    """The time of the last change."""
     subresource: str = ""
+    """The subresource of the write."""
     fields_v1: object = msgspec.field(default=None, name="fieldsV1")
+    """The fields."""
 
 
 def parse_managed_fields(value: Json) -> ManagedFields | None:

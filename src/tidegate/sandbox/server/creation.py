@@ -46,6 +46,7 @@ class IdentityGenerator:
         self._addresses = 0
 
     def new_uid(self) -> str:
+        """Return a new uid."""
         text = self._next_bytes().hex()
         parts = (text[:8], text[8:12], f"4{text[13:16]}", f"8{text[17:20]}", text[20:32])
         return "-".join(parts)

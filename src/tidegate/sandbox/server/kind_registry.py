@@ -41,6 +41,7 @@ class KindEntry(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
+        """The kind."""
         return self.served.kind
 
     @property
@@ -50,6 +51,7 @@ class KindEntry(msgspec.Struct, frozen=True):
 
     @property
     def has_status(self) -> bool:
+        """Whether the kind has a `status` subresource."""
         return "status" in self.served.subresources
 
     @property
@@ -96,6 +98,7 @@ class KindRegistry:
         return entry
 
     def list_kinds(self) -> tuple[ServedKind, ...]:
+        """Return all served kinds."""
         return (*_object_kinds(), *(entry.served for entry in self._custom_kinds.values()))
 
     def add_crd(self, crd: JsonObject, shapes: dict[str, Shape]) -> None:
@@ -114,6 +117,7 @@ class KindRegistry:
 
 
 def resource_from_crd(crd: JsonObject) -> GroupResource:
+    """Return the resource that a CRD defines."""
     return GroupResource(get_text(crd, "spec", "group"), get_text(crd, "spec", "names", "plural"))
 
 

@@ -62,24 +62,29 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
 
     @property
     def uid(self) -> str:
+        """The uid."""
         return str(self.metadata.get("uid", ""))
 
     @property
     def generation(self) -> int:
+        """The generation; 0 without one."""
         generation = self.metadata.get("generation", 0)
         return generation if isinstance(generation, int) else 0
 
     @property
     def labels(self) -> dict[str, Json]:
+        """The labels."""
         labels = self.metadata.get("labels")
         return labels if isinstance(labels, dict) else NO_LABELS
 
     @property
     def is_deleting(self) -> bool:
+        """Whether the object is being deleted."""
         return "deletionTimestamp" in self.metadata
 
     @property
     def finalizers(self) -> list[Json]:
+        """The finalizers."""
         finalizers = self.metadata.get("finalizers")
         return finalizers if isinstance(finalizers, list) else []
 
@@ -177,12 +182,14 @@ class ObjectStore:
         self._refs_by_owner: dict[str, dict[tuple[GroupResource, Ref], None]] = {}
 
     def get_table(self, resource: GroupResource) -> ResourceTable:
+        """Return the table of a resource; it is created if it does not exist."""
         table = self._tables.get(resource)
         if table is None:
             table = self._tables[resource] = ResourceTable(compacted_version=self.version - 1)
         return table
 
     def list_tables(self) -> Iterator[tuple[GroupResource, ResourceTable]]:
+        """Yield all tables with their resources."""
         return iter(sorted(self._tables.items()))
 
     def drop_table(self, resource: GroupResource) -> None:
@@ -190,6 +197,7 @@ class ObjectStore:
         self._tables.pop(resource, None)
 
     def get(self, resource: GroupResource, namespace: str, name: str) -> StoredObject | None:
+        """Return an object, or None if it does not exist."""
         table = self._tables.get(resource)
         by_name = table.objects.get(namespace) if table else None
         return by_name.get(name) if by_name else None
@@ -201,6 +209,7 @@ class ObjectStore:
     def put(
         self, resource: GroupResource, ref: Ref, body: JsonObject, managed_fields: ManagedFields
     ) -> StoredObject:
+        """Store a new state of an object."""
         table = self.get_table(resource)
         by_name = table.objects.setdefault(ref.namespace, {})
         before = by_name.get(ref.name)
@@ -213,6 +222,7 @@ class ObjectStore:
         return stored
 
     def remove(self, resource: GroupResource, before: StoredObject) -> StoredObject:
+        """Remove an object, and return its last state."""
         table = self.get_table(resource)
         by_name = table.objects[before.ref.namespace]
         del by_name[before.ref.name]
@@ -251,6 +261,7 @@ class ObjectStore:
 
 
 def get_metadata(body: JsonObject) -> dict[str, Json]:
+    """Return the metadata of a body."""
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
@@ -265,6 +276,7 @@ def ref_from_body(body: JsonObject) -> Ref:
 
 
 def get_owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
+    """Return the owner references in metadata."""
     references = metadata.get("ownerReferences")
     return (
         [reference for reference in references if isinstance(reference, dict)]
@@ -274,4 +286,5 @@ def get_owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def get_owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
+    """Return the uids of the owners."""
     return tuple(str(reference.get("uid", "")) for reference in get_owner_references(metadata))

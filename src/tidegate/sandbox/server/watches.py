@@ -127,6 +127,7 @@ class WatchStreams:
         self._by_request: dict[RequestId, WatchStream] = {}
 
     def open(self, stream: WatchStream) -> None:
+        """Add a stream."""
         self._by_request[stream.request_id] = stream
         self._by_resource.setdefault(stream.resource, {})[stream.request_id] = stream
 
@@ -138,9 +139,11 @@ class WatchStreams:
         return stream
 
     def get(self, request_id: RequestId) -> WatchStream | None:
+        """Return an open stream, or None."""
         return self._by_request.get(request_id)
 
     def list_streams(self) -> list[WatchStream]:
+        """Return all open streams."""
         return list(self._by_request.values())
 
     def watch_events(self, resource: GroupResource, event: StoreEvent) -> Iterator[WatchEvent]:

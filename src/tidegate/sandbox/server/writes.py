@@ -95,6 +95,7 @@ class WriteContext(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> Ref:
+        """The object of the write."""
         return self.write.ref
 
 

@@ -99,6 +99,8 @@ def _check_version(dependency: ChartDependency, path: Path, release: ChartReques
     """Raise RenderError if a chart has the wrong version.
 
     Helm would ignore the alias, the condition and the tags of such a chart.
+
+    Like `getAliasDependency` in `pkg/chart/v2/util/dependencies.go` of Helm 4.2.4.
     """
     with sdk.load_chart(path) as handle:
         metadata = sdk.read_metadata(handle)

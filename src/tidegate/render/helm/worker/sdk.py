@@ -193,7 +193,10 @@ def read_values(text: str, name: str) -> Values:
 
 
 def check_release_name(name: str) -> None:
-    """Raise RenderError if Helm rejects the name of a release."""
+    """Raise RenderError if Helm rejects the name of a release.
+
+    Like `ValidateReleaseName` in `pkg/chart/v2/util/validate_name.go` of Helm 4.2.4.
+    """
     try:
         _native.call_status("helm_release_name_validate", name)
     except HelmError:
@@ -213,7 +216,10 @@ def unpack(archive: Path, directory: Path) -> None:
 
 
 def is_compatible(constraint: str, release: ChartRequest) -> bool:
-    """Return whether Helm considers the cluster compatible with a chart's `kubeVersion`."""
+    """Return whether Helm considers the cluster compatible with a chart's `kubeVersion`.
+
+    Like `IsCompatibleRange` in `pkg/chart/v2/util/compatible.go` of Helm 4.2.4.
+    """
     return _compare_versions({"constraint": constraint}, release)
 
 

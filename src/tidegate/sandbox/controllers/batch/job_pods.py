@@ -239,4 +239,5 @@ def _deletion_event(job: StoredObject, pod: JobPod, now: Ms) -> Write:
 
 
 def remove_tracking(pod: JobPod) -> Write:
+    """Return the removal of the tracking finalizer of a pod."""
     return writes.remove_finalizer(pod.stored, TRACKING)

@@ -107,6 +107,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_job_spec(job: JsonObject) -> JobSpec:
+    """Return the parsed spec of a Job."""
     spec = get_value(job, "spec")
     parallelism, completions = optional_int(spec, "parallelism"), optional_int(spec, "completions")
     if parallelism is None and completions is None:
@@ -157,6 +158,7 @@ class FailureRuleMatch(NamedTuple):
 
     @property
     def counts_as_failure(self) -> bool:
+        """Whether the failure counts against the backoff limit."""
         return self.action != "Ignore"
 
 
@@ -236,22 +238,27 @@ class JobPod:
 
     @property
     def uid(self) -> str:
+        """The uid of the pod."""
         return self.stored.uid
 
     @property
     def succeeded(self) -> bool:
+        """Whether the pod has succeeded."""
         return self.phase == "Succeeded"
 
     @property
     def is_active(self) -> bool:
+        """Whether the pod is neither finished nor being deleted."""
         return self.phase not in ("Succeeded", "Failed") and not self.stored.is_deleting
 
     @property
     def is_terminating(self) -> bool:
+        """Whether the pod is being deleted and not finished."""
         return self.phase not in ("Succeeded", "Failed") and self.stored.is_deleting
 
     @property
     def is_ready(self) -> bool:
+        """Whether the pod is ready."""
         return is_ready(self.stored)
 
     @property
@@ -263,6 +270,7 @@ class JobPod:
 
     @cached_property
     def failure_match(self) -> FailureRuleMatch:
+        """The rule of `podFailurePolicy` that the failed pod matches."""
         return match_failure_policy(self._spec, self.stored)
 
     @cached_property
@@ -274,9 +282,11 @@ class JobPod:
 
     @property
     def is_valid(self) -> bool:
+        """Whether an indexed Job can count the pod."""
         return not self._spec.is_indexed or self.index is not None
 
     def annotated_count(self, annotation: str) -> int:
+        """Return the number in an annotation; 0 without one."""
         value = get_text(self.stored.metadata, "annotations", annotation)
         return int(value) if value.isdigit() else 0
 

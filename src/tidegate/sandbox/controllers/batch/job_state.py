@@ -63,10 +63,12 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def active(self) -> list[JobPod]:
+        """The active pods."""
         return [pod for pod in self.pods if pod.is_active]
 
     @property
     def terminating(self) -> int:
+        """The number of pods that are being deleted."""
         return sum(pod.is_terminating for pod in self.pods)
 
     def awaiting_replacement(self) -> dict[int, JobPod]:
@@ -105,6 +107,7 @@ class JobOutcome(NamedTuple):
 
 
 def read_job_state(reader: ObjectReader, job: StoredObject) -> JobState:
+    """Read a Job and count its pods."""
     spec = read_job_spec(job.body)
     pods = tuple(JobPod(pod, spec) for pod in list_controlled(reader, job, POD))
     status = get_mapping(job.body, "status")
@@ -253,6 +256,7 @@ def finished_condition(job: JsonObject) -> str:
 
 
 def find_uncounted_pods(state: JobState, outcome: JobOutcome | None) -> UncountedPods:
+    """Return the finished pods that the status does not count yet."""
     awaited = {pod.uid for pod in state.awaiting_replacement().values()}
     keeps_failed_pods = state.spec.backoff_limit_per_index is not None
     is_over = outcome is not None or state.job.is_deleting

@@ -40,6 +40,7 @@ PROTECTION = "kubernetes.io/pvc-protection"
 
 
 def volume_status(phase: str, now: Ms) -> JsonObject:
+    """Return the status of a volume in this phase."""
     return {"phase": phase, "lastPhaseTransitionTime": format_rfc3339(now)}
 
 
@@ -76,10 +77,12 @@ def find_best_volume(
 
 
 def is_unclaimed(volume: StoredObject) -> bool:
+    """Return whether a volume has no claim reference."""
     return not get_mapping(volume.body, "spec", "claimRef") and not volume.is_deleting
 
 
 def is_reserved_for(volume: StoredObject, claim: StoredObject) -> bool:
+    """Return whether the claim reference of a volume names this claim."""
     claim_ref = get_mapping(volume.body, "spec", "claimRef")
     claim_name = (get_text(claim_ref, "namespace"), get_text(claim_ref, "name"))
     return claim_name == (claim.ref.namespace, claim.ref.name) and get_text(claim_ref, "uid") in (

@@ -53,10 +53,12 @@ class DaemonSetState(NamedTuple):
 
     @property
     def min_ready_seconds(self) -> int:
+        """`minReadySeconds` of the spec."""
         return get_int(self.owner.body, "spec", "minReadySeconds")
 
     @property
     def desired(self) -> int:
+        """The number of nodes that should run a pod."""
         return sum(fit.should_run for fit in self.fits.values())
 
     def limit(self, name: str, default: int) -> int:
@@ -64,9 +66,11 @@ class DaemonSetState(NamedTuple):
         return scaled_value(default if value is None else value, total=self.desired, round_up=True)
 
     def is_new(self, pod: StoredObject) -> bool:
+        """Return whether a pod has the current template."""
         return pod.labels.get(REVISION_LABEL) == self.digest
 
     def is_available(self, pod: StoredObject) -> bool:
+        """Return whether a pod is available."""
         return is_available(pod, self.min_ready_seconds, now=self.now)
 
     def remaining_pods(self, node: str) -> list[StoredObject]:

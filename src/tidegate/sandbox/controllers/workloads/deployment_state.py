@@ -39,6 +39,7 @@ class ReplicaSetState(msgspec.Struct, frozen=True):
 
     @property
     def revision(self) -> int:
+        """The revision in the annotation."""
         return _parse_count(get_text(self.stored.metadata, "annotations", REVISION)) or 0
 
     def annotated_count(self, name: str) -> int | None:
@@ -70,22 +71,30 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def template(self) -> dict[str, Json]:
+        """The pod template."""
         return get_mapping(self.spec, "template")
 
     @property
     def deadline(self) -> int:
+        """`progressDeadlineSeconds` of the spec."""
         return get_int(self.spec, "progressDeadlineSeconds", default=600)
 
     @property
     def is_paused(self) -> bool:
+        """Whether the rollout is paused."""
         return self.spec.get("paused") is True
 
     @property
     def replica_sets(self) -> tuple[ReplicaSetState, ...]:
+        """All ReplicaSets."""
         return (*self.old, self.new) if self.new else self.old
 
     @property
     def active(self) -> tuple[ReplicaSetState, ...]:
+        """The ReplicaSets with a desired size above zero.
+
+        Like `FilterActiveReplicaSets` in `pkg/controller/controller_utils.go` of Kubernetes 1.36.4.
+        """
         return tuple(replica_set for replica_set in self.replica_sets if replica_set.size)
 
     def annotations(self) -> JsonObject:
@@ -162,6 +171,7 @@ def _resolve_limits(spec: dict[str, Json], replicas: int) -> tuple[int, int]:
 
 
 def read_replica_set(stored: StoredObject) -> ReplicaSetState:
+    """Return the sizes and counts of a ReplicaSet."""
     status = get_mapping(stored.body, "status")
     return ReplicaSetState(
         stored,

@@ -38,6 +38,11 @@ NO_DEADLINE = 2**31 - 1
 
 
 def has_deadline(rollout: DeploymentRollout) -> bool:
+    """Return whether a rollout has a progress deadline.
+
+    Like `HasProgressDeadline` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
+    """
     return rollout.deadline != NO_DEADLINE
 
 
@@ -48,6 +53,7 @@ def progressing_state(conditions: Conditions) -> tuple[str, str]:
 
 
 def with_conditions(status: JsonObject, conditions: Conditions) -> JsonObject:
+    """Return the status with other conditions."""
     listed_conditions: list[Json] = [*conditions]
     fields = {name: value for name, value in status.items() if name != "conditions"}
     return {**fields, "conditions": listed_conditions} if listed_conditions else fields
@@ -100,6 +106,11 @@ def status_with_progress(rollout: DeploymentRollout, now: Ms) -> JsonObject:
 
 
 def is_complete(rollout: DeploymentRollout, status: JsonObject) -> bool:
+    """Return whether all pods are updated and available.
+
+    Like `DeploymentComplete` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
+    """
     counts = (get_int(status, name) for name in COUNTS if name != "readyReplicas")
     observed = get_int(status, "observedGeneration") >= rollout.deployment.generation
     return observed and all(count == rollout.replicas for count in counts)

@@ -29,6 +29,7 @@ class StatefulSetRevisions(NamedTuple):
     """The templates by revision name."""
 
     def template(self, name: str) -> dict[str, Json]:
+        """Return the template of a revision."""
         return get_mapping(self.templates, name)
 
 

@@ -63,29 +63,36 @@ class StatefulSetState(NamedTuple):
 
     @property
     def spec(self) -> dict[str, Json]:
+        """The spec."""
         return get_mapping(self.owner.body, "spec")
 
     @property
     def ordinals(self) -> range:
+        """The desired ordinals."""
         return _ordinals(self.owner)
 
     @property
     def min_ready_seconds(self) -> int:
+        """`minReadySeconds` of the spec."""
         return get_int(self.spec, "minReadySeconds")
 
     @property
     def is_ordered(self) -> bool:
+        """Whether pods are managed one after another (`OrderedReady`)."""
         return self.spec.get("podManagementPolicy") != "Parallel"
 
     @property
     def partition(self) -> int:
+        """The lowest ordinal that is updated."""
         return get_int(self.spec, "updateStrategy", "rollingUpdate", "partition")
 
     @property
     def is_rolling_update(self) -> bool:
+        """Whether the update strategy is RollingUpdate, the default."""
         return get_text(self.spec, "updateStrategy", "type", default="RollingUpdate") != "OnDelete"
 
     def is_available(self, pod: StoredObject) -> bool:
+        """Return whether a pod is available."""
         return not pod.is_deleting and is_available(pod, self.min_ready_seconds, now=self.now)
 
 

@@ -63,6 +63,7 @@ class ProbeTimes(NamedTuple):
 
 
 def read_probe(container: Json, name: str) -> ContainerProbe | None:
+    """Return a probe of a container, or None."""
     probe = get_mapping(container, name)
     if not probe:
         return None
@@ -131,10 +132,12 @@ class ContainerContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def image(self) -> str:
+        """The image of the spec."""
         return get_text(self.container, "image")
 
     @property
     def is_long_running(self) -> bool:
+        """Whether the container should run until its pod is deleted."""
         return self.role is ContainerRole.SIDECAR or (
             self.role is ContainerRole.MAIN and self.restart_policy == "Always"
         )

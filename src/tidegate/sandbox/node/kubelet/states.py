@@ -53,6 +53,7 @@ def start_assumptions(container: Json) -> tuple[str, ...]:
 
 
 def format_assumptions(*assumptions: str) -> str:
+    """Return the names of assumptions as a part of a message."""
     return f"(assumed: {', '.join(assumptions)})"
 
 
@@ -115,6 +116,7 @@ class ContainerStatus(NamedTuple):
 
 
 def container_role(container: Json, *, is_init: bool) -> ContainerRole:
+    """Return the role of a container."""
     if not is_init:
         return ContainerRole.MAIN
     return (
@@ -169,6 +171,7 @@ def _read_terminated(terminated: JsonObject) -> TerminatedState:
 
 
 def write_container_status(status: ContainerStatus) -> JsonObject:
+    """Return a status in the format of a pod's status."""
     return {
         "name": status.name,
         "state": _write_state(status.state),
