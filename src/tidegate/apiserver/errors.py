@@ -93,7 +93,7 @@ def build_error_response(outcome: messages.ErrorOutcome, **details: Json) -> Err
 
 
 def _invalid_code(outcome: messages.Invalid) -> tuple[int, str]:
-    """Return code and reason. The message alone tells errors of decoders and typed merges."""
+    """Return code and reason. Only the message identifies errors of decoders and typed merges."""
     if TYPED_PATCH_ERROR in outcome.message:
         return INTERNAL_ERROR, ""
     return (UNPROCESSABLE, "Invalid") if _is_validation_error(outcome) else (400, "BadRequest")

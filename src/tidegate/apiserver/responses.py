@@ -38,7 +38,7 @@ class OutputFormat(NamedTuple):
     form: ObjectForm
     """The form of objects."""
     include_object: str = "Metadata"
-    """What a table contains beside the cells: `Object`, `Metadata` or `None`."""
+    """What a table contains besides the cells: `Object`, `Metadata` or `None`."""
 
 
 def parse_accept(accept: str, include_object: str) -> OutputFormat:

@@ -32,7 +32,7 @@ INHERITED_VARIABLES = frozenset(
     {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
     | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
 )
-"""Environment variables that every program inherits, beside LC_*. Others are passed explicitly."""
+"""Environment variables that every program inherits, besides LC_*. Others are passed explicitly."""
 
 # Messages of runtimes about a failed allocation: Go and the shell, C, Python, C++.
 OUT_OF_MEMORY_MESSAGES = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
@@ -117,7 +117,7 @@ async def run(command: Command, *, limits: Limits | None = None) -> ProcessResul
 
 
 class SupervisedProcess(asyncio.SubprocessProtocol):
-    """A program behind its supervisor, which kills it when the lifeline is closed."""
+    """A program with its supervisor, which kills it when the lifeline is closed."""
 
     def __init__(self) -> None:
         self._lifeline, self._supervisor_end = socket.socketpair()

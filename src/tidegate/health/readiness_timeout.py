@@ -3,7 +3,7 @@
 The deadline of a gate is never shorter. Only the spec and the defaults of the API count: pulling
 an image, an init container and the work of a Job may take any time.
 
-The probes of a pod say how long it may take to become ready. Sidecars start one after the other,
+The probes of a pod define how long it may take to become ready. Sidecars start one after the other,
 before the containers, which start together.
 """
 

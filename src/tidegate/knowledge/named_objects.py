@@ -1,6 +1,6 @@
 """References of an object to other objects, with the field of each.
 
-Reference rows and the needs of operator rows say which fields refer to objects.
+Reference rows and the needs of operator rows define which fields refer to objects.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class ReferenceFinder(msgspec.Struct, frozen=True):
                 )
 
     def list_products(self, body: JsonObject, kind: Kind) -> Iterator[ProducedObject]:
-        """Yield all objects that an operator, or another producer, makes of an object."""
+        """Yield all objects that an operator, or another producer, creates from an object."""
         row = self.rows.find_row(kind)
         producers = self.producers.get((kind.group, kind.name), ())
         if row is None and not producers:

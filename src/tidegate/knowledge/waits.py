@@ -164,7 +164,7 @@ def _substitute_variables(line: str, variables: Mapping[str, str]) -> str:
 
 
 def _split_commands(line: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of a line, each with the separator behind it."""
+    """Yield the commands of a line, each with the separator after it."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:

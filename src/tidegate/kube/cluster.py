@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 UNKNOWN_KIND_AGE = Ms(1 * SECOND)
 """Age of a discovery that is believed about a kind that it does not have.
 
-A command asks for the objects of several kinds that the cluster may not serve. Without this, each
+A command requests the objects of several kinds that the cluster may not serve. Without this, each
 request would run discovery again.
 """
 DISCOVERED_KINDS = frozenset({"CustomResourceDefinition", "APIService"})

@@ -1,6 +1,6 @@
 """HTTP to one API server: one session, each request sent once.
 
-Retries are made by the `RequestScheduler`. The only exception is an expired credential: it is
+The `RequestScheduler` retries. The only exception is an expired credential: it is
 renewed and the request is sent again, since a server does not process an unauthenticated request.
 """
 
@@ -42,7 +42,7 @@ LOSS_BY_ERROR: tuple[tuple[type[Exception], Delivery, LossReason], ...] = (
     (TimeoutError, Delivery.MAYBE_SENT, LossReason.TIMEOUT),
     (Exception, Delivery.MAYBE_SENT, LossReason.DISCONNECTED),
 )
-"""The first match counts. Only errors before the connection was made mean "certainly not sent"."""
+"""The first match counts. Only errors before the connection was open mean "certainly not sent"."""
 CONNECT_SECONDS = 10.0
 RESPONSE_SECONDS = 65.0
 """An API server itself times out after 60 seconds, and reports that.

@@ -1,6 +1,6 @@
 """Files that match a pattern, as Argo CD finds value files: `envs/*.yaml`, `envs/**/values.yaml`.
 
-`**` stands for any number of directories, and does not follow links. Files of a directory come
+`**` matches any number of directories, and does not follow links. Files of a directory come
 before those further down, and names are sorted.
 
 Like `getResolvedValueFiles` and `isGlobPath` in `reposerver/repository/repository.go` of Argo CD

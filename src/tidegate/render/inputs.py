@@ -22,7 +22,7 @@ MAX_KEYS = 4096
 TIME_GRANULARITY = 2_000_000_000
 """Nanoseconds. A file that changed more recently may change again without a new time stamp."""
 StatFields: TypeAlias = tuple[int, ...] | None
-"""What the file system reports of a path; None if nothing is there."""
+"""What the file system reports of a path; None if it does not exist."""
 
 
 class StatLevel(Enum):
@@ -83,7 +83,7 @@ class KeyCache:
         self._keys: OrderedDict[bytes, tuple[CacheInputs, str]] = OrderedDict()
 
     def find(self, request: bytes, make: Callable[[CacheInputs], str]) -> str:
-        """Return the key of a request: known, or made by `make` from the current files.
+        """Return the key of a request: known, or computed by `make` from the current files.
 
         A request may contain secret values, so only its digest is kept.
         """

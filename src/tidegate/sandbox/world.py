@@ -1,6 +1,6 @@
 """Simulated clusters with a common clock, behind the `World` protocol.
 
-The clock stands still until a client waits, and then jumps to the next event. It does not move
+The clock does not move until a client waits, and then jumps to the next event. It does not move
 while local work is running, because the duration of that work is unknown.
 """
 

@@ -1,9 +1,9 @@
 """The built-in kinds of Kubernetes and their shapes.
 
 Read on first use from a file that `make schemas` writes (`plane.schemas` describes its format). A
-shape is made when it is first needed.
+shape is built when it is first needed.
 
-Where only the names of fields are known, `find_merge_strategy` tells how lists and mappings merge,
+Where only the names of fields are known, `find_merge_strategy` finds how lists and mappings merge,
 by the name of a field and of its parent. A name that merges differently in two kinds is unknown.
 """
 

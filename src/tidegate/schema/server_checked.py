@@ -59,7 +59,7 @@ class _ReductionRules(msgspec.Struct):
     """The rules of the fields, by name."""
 
     def enter(self, path: str, reduce: Reduce) -> None:
-        """Add a rule for a path, in which `[]` stands for the items of a list."""
+        """Add a rule for a path, in which `[]` matches the items of a list."""
         rules = self
         for name in path.replace("[]", ".[]").split("."):
             rules = rules.fields.setdefault(name, _ReductionRules())

@@ -1,4 +1,4 @@
-"""Trees made of parts of other trees, also as a Flux ArtifactGenerator makes them.
+"""Trees of parts of other trees, also as a Flux ArtifactGenerator creates them.
 
 Patterns work as in the ArtifactGenerator: `*` matches no slash, and `dir/**` matches what is in
 `dir`. In excludes, `**` matches any depth.
@@ -307,7 +307,7 @@ def _select_pattern(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator
 
 
 def _exclude_filter(artifact_copy: ArtifactCopy, base: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a path, or a directory above it, is excluded.
+    """Return a function that returns whether a path, or a directory above it, is excluded.
 
     Patterns match from the root or from `base`.
 
@@ -345,7 +345,7 @@ def _expand_braces(pattern: str) -> list[str]:
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Return whether a path matches; `**` stands for any number of directories, also none."""
+    """Return whether a path matches; `**` matches any number of directories, also none."""
     positions = {0}
     for part in [*path, None]:
         for position in range(len(pattern)):

@@ -142,7 +142,7 @@ def _read_error(path: Path, error: OSError) -> SourceError:
 
 
 def _entry(full_path: str, path: str) -> TreeEntry | None:
-    """Return the entry of a path; None for sockets, pipes, devices, and if nothing is there."""
+    """Return the entry of a path; None for sockets, pipes, devices, and if it does not exist."""
     try:
         status = os.lstat(full_path)
         if stat.S_ISLNK(status.st_mode):

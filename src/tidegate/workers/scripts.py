@@ -29,7 +29,7 @@ CLOSED_MESSAGE = "scripts are no longer run"
 class ScriptWorkers:
     """Workers that answer requests: in an event loop (`request`), or from threads (call it).
 
-    `on_failure` makes a reply of an error that killed a worker.
+    `on_failure` builds the reply for an error that killed a worker.
     """
 
     def __init__(

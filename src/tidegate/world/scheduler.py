@@ -1,11 +1,11 @@
 """Scheduling and retries of the calls of a World.
 
 The scheduler accepts calls, returns those to send now, receives their outcomes, and decides
-whether an outcome goes to the caller or the call is retried. It knows neither transport nor
+whether the caller gets an outcome or the call is retried. It knows neither transport nor
 clock: the time is an argument.
 
 Only calls that are safe to repeat are retried: those that were certainly not sent or not
-processed, and those that are idempotent. Every other failure goes to the caller.
+processed, and those that are idempotent. The caller gets every other failure.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _unsupported_version(body: JsonObject, kind: Kind) -> Verdict:
 
 @cache
 def builtin_rows() -> HealthRowIndex:
-    """Return the rows that stand for the Lua scripts of Argo CD.
+    """Return the rows that replace the Lua scripts of Argo CD.
 
     The scripts are `resource_customizations/*/*/health.lua` of Argo CD 3.5.6.
     """
@@ -110,5 +110,5 @@ def read_row_files() -> dict[str, bytes]:
 
 
 def parse_row_files(files: dict[str, bytes]) -> HealthRows:
-    """Parse row files, given by name."""
+    """Parse row files by name."""
     return tuple(row for name, content in files.items() for row in read_health_rows(content, name))

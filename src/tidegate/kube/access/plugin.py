@@ -156,7 +156,7 @@ def _certificate(status: _CredentialStatus, plugin: ExecPlugin) -> ClientCertifi
 
 
 def _decode(output: bytes, plugin: ExecPlugin) -> _PluginResponse:
-    """Decode JSON, as the protocol says, or YAML, which kubectl accepts as well."""
+    """Decode JSON, as the protocol specifies, or YAML, which kubectl accepts as well."""
     try:
         return msgspec.json.decode(output, type=_PluginResponse)
     except msgspec.ValidationError as error:

@@ -191,7 +191,7 @@ def _dig_fields(action: str) -> str:
 def _translate_tokens(action: str) -> Iterator[str]:
     """Yield the translated tokens.
 
-    `slugify` also gets the piped value as an argument, so it is moved behind the command.
+    `slugify` also gets the piped value as an argument, so it is moved after the command.
     """
     pending = [False]
     for token in _TOKEN.finditer(action):

@@ -204,7 +204,7 @@ def write_inline_objects(bodies: list[JsonObject]) -> str:
 def decryptable_paths(body: JsonObject) -> Iterator[tuple[FileUse, str, str]]:
     """Yield the files that Flux would decrypt.
 
-    For each: its use, the name that tells its format, and its path.
+    For each: its use, the name that defines its format, and its path.
 
     Like `decryptKustomizationSources` in `internal/decryptor/decryptor.go` of kustomize-controller
     1.9.6.

@@ -120,7 +120,7 @@ class _LocationFinder:
         )
 
     def _find_original(self, document: Document, copy_path: str) -> Document | None:
-        """Return the object of the file that this one was made of: same kind, similar name."""
+        """Return the object of the file that this one was built from: same kind, similar name."""
         kind, _, name = _identity(document)
         candidates = [
             (str(original_name), candidate)

@@ -54,7 +54,7 @@ class Tree:
     """An untrusted directory.
 
     `mount` is its name in the copy, and `label` the prefix of its paths in messages. All paths that
-    are looked at are recorded in `cache_inputs`.
+    are read are recorded in `cache_inputs`.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Tree:
 
 
 def _file_mode(path: str, text: str, find_location: FindLocation) -> int:
-    """Return the mode of a file; 0 if nothing is there."""
+    """Return the mode of a file; 0 if it does not exist."""
     try:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -279,7 +279,7 @@ class DecryptableFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     """The path in the copy."""
     name: str
-    """Its suffix tells the format."""
+    """The suffix defines the format."""
     use: FileUse
     """What the file is used for."""
     content: bytes

@@ -66,7 +66,7 @@ class EncryptedFile(msgspec.Struct, frozen=True):
 
 
 def format_of(name: str) -> Format:
-    """Return the format that a file name, or the key of a generator, tells.
+    """Return the format of a file by its name, or by the key of a generator.
 
     Like `FormatForPath` in `cmd/sops/formats/formats.go` of SOPS 3.13.2.
     """

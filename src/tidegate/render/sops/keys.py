@@ -60,7 +60,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     program: str = "sops"
     """The `sops` program."""
     searched: tuple[str, ...] = ()
-    """Where keys were searched, and what was there."""
+    """Where keys were searched, and which ones were found."""
     is_disabled: bool = False
     """Whether nothing is decrypted, as decryption is not configured."""
 

@@ -135,9 +135,9 @@ def read_metadata(block: Json, location: Location) -> Metadata:
 def encryption_selector(
     metadata: Metadata, location: Location
 ) -> Callable[[tuple[str, ...]], bool] | None:
-    """Return a function that tells by its path whether a value is encrypted.
+    """Return a function that returns whether the value at a path is encrypted.
 
-    None if only comments tell.
+    None if only comments decide.
 
     Like `shouldBeEncrypted` in `sops.go` of SOPS 3.13.2.
     """

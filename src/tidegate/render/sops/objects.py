@@ -240,7 +240,7 @@ async def decrypt_file(
     input_format: Format | None = None,
     output_format: Format | None = None,
 ) -> DecryptedFile:
-    """Decrypt a file. Its name tells the format, unless `input_format` and `output_format` do.
+    """Decrypt a file. Its name defines the format, unless `input_format` and `output_format` do.
 
     Like `sopsDecryptFile` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
     """

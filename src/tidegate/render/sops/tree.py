@@ -139,7 +139,7 @@ class _Decryptor:
         if value is None:
             return None
         keys = tuple(key for key in path if isinstance(key, str))
-        # A build drops comments; without them, the form of a value tells.
+        # A build drops comments; without them, the form of a value decides.
         is_encrypted = (
             self._is_encrypted(keys) if self._is_encrypted else bool(encrypted_type(value))
         )

@@ -191,7 +191,7 @@ NAMESPACES = Controller("namespaces", reconcile_namespace, _map_namespace_event)
 
 
 def reconcile_crd(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Make a CRD established; delete the instances of one that is being deleted.
+    """Establish a CRD; delete the instances of one that is being deleted.
 
     Like `calculateNamesAndConditions` in `pkg/controller/status/naming_controller.go`, `sync` in
     `pkg/controller/establish/establishing_controller.go` and `deleteInstances` in

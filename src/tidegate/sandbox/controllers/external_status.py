@@ -139,7 +139,7 @@ def api_service_status(
 ) -> JsonObject | None:
     """Return the status of an APIService: whether requests can reach it.
 
-    The answers of the server behind it are not checked.
+    The responses of its server are not checked.
 
     Like `sync` in `pkg/controllers/status/local/local_available_controller.go` and `sync` in
     `pkg/controllers/status/remote/remote_available_controller.go` of k8s.io/kube-aggregator 0.36.4.

@@ -32,7 +32,7 @@ MAX_PORT = 65535
 def list_fields(body: Json, path: str) -> Iterator[tuple[str, Json]]:
     """Yield the fields that a path matches with their values, None for a missing field.
 
-    `[]` stands for every item. A missing field before `?` ends the path.
+    `[]` matches every item. A missing field before `?` ends the path.
     """
     return _iterate_fields(body, _split_path(path), "")
 

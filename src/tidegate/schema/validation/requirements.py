@@ -1,7 +1,7 @@
 """Validation of built-in objects beyond their schema.
 
 The common mistakes: rows of (path, check), and checks over several fields (`cross_fields`). In a
-path `[]` stands for every item; a missing field before `?` ends the path.
+path `[]` matches every item; a missing field before `?` ends the path.
 
     every kind      name, labels, annotation keys, finalizers (`names`)
     Pods, and the templates of Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob

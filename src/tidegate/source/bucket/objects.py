@@ -57,7 +57,7 @@ class Bucket:
         self.location = Location(redact_url(source.url))
 
     async def list_objects(self, limits: TreeLimits) -> list[BucketObject]:
-        """Return all objects below the prefix, without those that stand for directories."""
+        """Return all objects below the prefix, without those that represent directories."""
         objects: list[BucketObject] = []
         token = ""
         while True:

@@ -1,4 +1,4 @@
-"""Client of one repository in an OCI registry; it gets a token when the registry asks for one.
+"""Client of one repository in an OCI registry; it gets a token when the registry requires one.
 
 Tags are filtered by an untrusted regular expression, in a process that can be killed: an expression
 can make Python's `re` run forever.

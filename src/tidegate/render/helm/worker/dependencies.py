@@ -5,7 +5,7 @@ none, and repositories are allowed, the SDK fetches them; then local charts are 
 that `file://../db` works there. Runs in the worker.
 
 Chart.lock has the chosen versions. `helm dependency build`, and so Argo CD, rejects a lock that was
-made for other dependencies than the chart has now.
+created for other dependencies than the chart has now.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def pin_versions(
 
 
 def check_lock(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
-    """Raise RenderError if Chart.yaml has changed since the lock was made.
+    """Raise RenderError if Chart.yaml has changed since the lock was created.
 
     Like `HashReq` and `HashV2Req` in `internal/resolver/resolver.go` of Helm 4.2.4.
     """

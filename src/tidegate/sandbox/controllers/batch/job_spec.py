@@ -1,7 +1,7 @@
 """Spec of a Job, and the state of its pods.
 
 Defaults are those of Kubernetes. Indexes have the format of the status: `0,2,3,5-9`. Policies
-tell what the failure of a pod means, and when enough indexes have succeeded.
+define what the failure of a pod means, and when enough indexes have succeeded.
 """
 
 from __future__ import annotations

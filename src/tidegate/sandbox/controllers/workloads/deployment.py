@@ -46,7 +46,7 @@ ReconcileStep = Generator[Write | RequeueAt, Outcome | None, bool]
 
 
 def reconcile_deployment(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bring a Deployment one step closer to its desired state.
+    """Advance a Deployment by one step towards its desired state.
 
     Like `syncDeployment` in `pkg/controller/deployment/deployment_controller.go` of Kubernetes
     1.36.4.

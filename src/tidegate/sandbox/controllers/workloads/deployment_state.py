@@ -120,7 +120,7 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
         return copied
 
     def scale_annotations(self) -> JsonObject:
-        """Return the annotations that tell a ReplicaSet the size of its Deployment."""
+        """Return the annotations of a ReplicaSet with the size of its Deployment."""
         return {DESIRED: str(self.replicas), MAXIMUM: str(self.replicas + self.max_surge)}
 
 

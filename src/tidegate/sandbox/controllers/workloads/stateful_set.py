@@ -97,7 +97,7 @@ class StatefulSetState(NamedTuple):
 
 
 def reconcile_stateful_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bring a StatefulSet one step closer to its desired state.
+    """Advance a StatefulSet by one step towards its desired state.
 
     Like `updateStatefulSet` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
     1.36.4.

@@ -208,7 +208,7 @@ def _unmet_message(wait: KubectlWait) -> str:
 
 
 def _object_satisfied_since(wait: KubectlWait, stored: StoredObject) -> Ms | None:
-    """Return since when an object satisfies a wait, as far as its status tells; else None."""
+    """Return since when an object satisfies a wait, as far as its status shows; else None."""
     match wait.condition:
         case WaitCondition.CONDITION:
             return _condition_since(stored, wait.key, wait.value)

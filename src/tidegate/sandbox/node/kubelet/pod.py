@@ -64,7 +64,7 @@ def kubelet_controller(
     """Return a scheduler and a kubelet as one controller, with the durations of a profile.
 
     `unready_reason` returns why a running pod cannot be ready yet, such as a sealed Vault. With
-    `record_pulls`, Events tell how long images were pulled, for observers of the cluster.
+    `record_pulls`, Events report how long images were pulled, for observers of the cluster.
     """
     container_profiles = ContainerProfiles(profile)
 
