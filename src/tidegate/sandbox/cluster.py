@@ -73,13 +73,19 @@ class ServerTiming(msgspec.Struct, frozen=True, kw_only=True):
     event_latency: Ms = Ms(1)
     """Delay of a watch event."""
     bookmark_interval: Ms = MINUTE
-    """Time between two bookmarks of a watch."""
+    """Time between two bookmarks of a watch.
+
+    Like `bookmarkFrequency` in `pkg/storage/cacher/cacher.go` of k8s.io/apiserver 0.36.4.
+    """
     watch_timeout: Ms = Ms(300 * SECOND)
     """Duration of a watch that sets none."""
 
 
 FINAL_BOOKMARK_LEAD = Ms(2 * SECOND)
-"""How long before its regular end a watch gets its last bookmark."""
+"""How long before its regular end a watch gets its last bookmark.
+
+Like `nextBookmarkTime` in `pkg/storage/cacher/cache_watcher.go` of k8s.io/apiserver 0.36.4.
+"""
 
 
 class Cluster:

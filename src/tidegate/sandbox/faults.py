@@ -353,7 +353,7 @@ def _request_ref(request: requests.Request) -> Ref | None:
 def _selection_ref(selection: requests.Selection) -> Ref:
     """Return the reference of a selection, with a name if its field selector requires one.
 
-    Kubernetes derives the name of a request in the same way.
+    Like `NewRequestInfo` in `pkg/endpoints/request/requestinfo.go` of k8s.io/apiserver 0.36.4.
     """
     try:
         name_requirements = [

@@ -95,5 +95,5 @@ RESET_FIELDS = {
 }
 """Fields that a write cannot change, by group, kind and subresource, where that is unusual.
 
-Kubernetes calls them reset fields (`ResetFieldsStrategy`).
+Like `ResetFieldsStrategy` in `pkg/registry/rest/rest.go` of k8s.io/apiserver 0.36.4.
 """

@@ -51,6 +51,10 @@ SCALABLE_KINDS = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, Kind("", "v1", "Replica
 SCALABLE_KIND_NAMES = frozenset(kind.name for kind in SCALABLE_KINDS)
 SCALE_FOUND = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
 SCALE_NOT_FOUND = "the HPA controller was unable to get the target's current scale"
+"""Message for a missing target.
+
+Like `reconcileAutoscaler` in `pkg/controller/podautoscaler/horizontal.go` of Kubernetes 1.36.4.
+"""
 READY_FOR_NEW_SCALE = ("ReadyForNewScale", "recommended size matches current size")
 VALID_METRIC_FOUND = (
     "ValidMetricFound",

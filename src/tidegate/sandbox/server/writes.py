@@ -57,10 +57,19 @@ STRATEGIC_PATCH_UNSUPPORTED = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
 )
-"""Error for a strategic merge patch of a custom resource."""
+"""Error for a strategic merge patch of a custom resource.
+
+Like `NewUnsupportedMediaTypeError` in `pkg/endpoints/handlers/negotiation/errors.go` of
+k8s.io/apiserver 0.36.4.
+"""
 MODIFIED_MESSAGE = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
+"""Message for a write that is based on another resource version.
+
+Like `OptimisticLockErrorMsg` in `pkg/registry/generic/registry/store.go` of k8s.io/apiserver
+0.36.4.
+"""
 IMMUTABLE_METADATA = (
     "uid",
     "creationTimestamp",

@@ -44,10 +44,19 @@ SCHEDULED_TIME = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 CONCURRENCY_FORBIDDEN = (
     "Not starting job because prior execution is running and concurrency policy is Forbid"
 )
+"""Message of the Event for a scheduled time at which a Job is still active.
+
+Like `syncCronJob` in `pkg/controller/cronjob/cronjob_controllerv2.go` of Kubernetes 1.36.4.
+"""
 HISTORY_LIMITS = (
     ("Complete", "successfulJobsHistoryLimit", 3),
     ("Failed", "failedJobsHistoryLimit", 1),
 )
+"""Condition, field and default of the two history limits.
+
+Like `SuccessfulJobsHistoryLimit` and `FailedJobsHistoryLimit` in `pkg/apis/batch/v1/defaults.go` of
+Kubernetes 1.36.4.
+"""
 StatusWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, JsonObject]
 """Writes, and the new status."""
 

@@ -35,7 +35,17 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 RECORDER = writes.EventRecorder("persistentvolume-controller")
 NO_VOLUME = "no persistent volumes available for this claim and no storage class is set"
+"""Message of the Event for a claim without a matching volume and without a class.
+
+Like `syncUnboundClaim` in `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes
+1.36.4.
+"""
 NO_CONSUMER = "waiting for first consumer to be created before binding"
+"""Message of the Event for a claim that waits for its first consumer.
+
+Like `emitEventForUnboundDelayBindingClaim` in
+`pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+"""
 PROTECTION = "kubernetes.io/pvc-protection"
 
 

@@ -33,6 +33,10 @@ MINIMUM_UNAVAILABLE = (
     "MinimumReplicasUnavailable",
     "Deployment does not have minimum availability.",
 )
+"""Status, reason and message of the condition Available.
+
+Like `calculateStatus` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+"""
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 NO_DEADLINE = 2**31 - 1
 

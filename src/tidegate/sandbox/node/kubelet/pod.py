@@ -49,6 +49,10 @@ FINAL_PHASES = ("Succeeded", "Failed")
 HOST_ADDRESS = "10.0.0.1"
 MAX_MOUNT_BACKOFF = Ms(122 * SECOND)
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
+"""Message of a pod that exceeds `activeDeadlineSeconds`.
+
+Like `message` in `pkg/kubelet/active_deadline.go` of Kubernetes 1.36.4.
+"""
 UNREADY_CHECK_INTERVAL = Ms(5 * SECOND)
 """Interval at which a pod is checked that cannot be ready yet."""
 UnreadyReason: TypeAlias = Callable[[ObjectReader, StoredObject], str]

@@ -31,6 +31,11 @@ RECORDER = EventRecorder("default-scheduler")
 DEFAULT_NODE = "node-1"
 """The node of a cluster without Node objects."""
 UNBOUND_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
+"""Message for a pod with claims that are not bound.
+
+Like `PreFilter` in `pkg/scheduler/framework/plugins/volumebinding/volume_binding.go` of Kubernetes
+1.36.4.
+"""
 PREEMPTION_MESSAGE = "not found"
 """The text that the scheduler of Kubernetes 1.36 appends if it evaluated no node."""
 MIN_RETRY, MAX_RETRY = Ms(SECOND), Ms(10 * SECOND)

@@ -171,7 +171,10 @@ def _read_terminated(terminated: JsonObject) -> TerminatedState:
 
 
 def write_container_status(status: ContainerStatus) -> JsonObject:
-    """Return a status in the format of a pod's status."""
+    """Return a status in the format of a pod's status.
+
+    Like `convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+    """
     return {
         "name": status.name,
         "state": _write_state(status.state),
