@@ -57,7 +57,7 @@ class WaitCondition(Enum):
 
 
 class OnWaitTimeout(Enum):
-    """What a script does when a wait times out: it fails, continues, or waits again."""
+    """The reaction of a script to a timeout of a wait: it fails, continues, or waits again."""
 
     FAILS = "fails"
     GOES_ON = "goes on"

@@ -39,7 +39,7 @@ class Checkout(msgspec.Struct, frozen=True):
 
 
 class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How sources may be fetched."""
+    """Options of fetching sources."""
 
     cache: Cache
     """The cache."""

@@ -96,7 +96,7 @@ LookUp: TypeAlias = Callable[[Unit, str], Awaitable[LookupResult]]
 
 
 class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How sources are fetched, decrypted and rendered."""
+    """Settings for fetching, decrypting and rendering sources."""
 
     cache: Cache
     """The cache of sources and renders."""

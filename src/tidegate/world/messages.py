@@ -153,14 +153,14 @@ class ServerError(msgspec.Struct, frozen=True):
 
 
 class Delivery(StrEnum):
-    """Whether a call without a response may have taken effect."""
+    """The possible effect of a call without a response."""
 
     NOT_SENT = "no"
     MAYBE_SENT = "maybe"
 
 
 class LossReason(StrEnum):
-    """Why there was no response."""
+    """The reason for a missing response."""
 
     CONNECTION_REFUSED = "refused"
     UNKNOWN_HOST = "unknown-host"

@@ -50,7 +50,7 @@ class BasicAuth(msgspec.Struct, frozen=True):
 
 
 class InteractiveMode(StrEnum):
-    """Whether an exec plugin may prompt the user."""
+    """The permission of an exec plugin to prompt the user."""
 
     NEVER = "Never"
     IF_AVAILABLE = "IfAvailable"

@@ -26,7 +26,7 @@ from tidegate.render.kustomize.tree import FileUse
 
 
 class PathRole(Enum):
-    """What a path is used for."""
+    """The use of a path."""
 
     FILE = "a file"
     RESOURCE = "a file or a directory"

@@ -32,7 +32,7 @@ class ContainerExit(NamedTuple):
 
 
 class ExitForecast(NamedTuple):
-    """What is known about the exit of a container: the exit, or when to check again."""
+    """A forecast of the exit of a container: the exit, or when to check again."""
 
     exit: ContainerExit | None
     """The exit; None if it is not known yet."""
