@@ -110,7 +110,7 @@ def test_without_a_reason_nothing_is_ignored(late: Path) -> None:
 def test_the_configuration_ignores_paths_and_sets_severities(late: Path) -> None:
     (late / "tidegate.yaml").write_text(
         f"lint:\n  ignore: [{{rule: {CODE}, paths: [shop/], reason: known}}]\n"
-        "  severity: {units.home: error}\n"
+        "  severity: {units.repository-assumed: error}\n"
     )
 
     ran = tidegate_in(late, "lint", "-o", "json")

@@ -58,9 +58,9 @@ def test_the_likely_run_of_a_range_is_the_run_without_one(tmp_path: Path) -> Non
     _, spread, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json", "--duration-range")
 
     likely = [
-        {key: value for key, value in item.items() if key != "expecting"}
+        {key: value for key, value in item.items() if key != "durationEstimate"}
         for item in map(json.loads, spread.splitlines())
-        if item.get("expecting") == "likely"
+        if item.get("durationEstimate") == "likely"
     ]
     assert likely == [item for item in map(json.loads, alone.splitlines()) if "engine" in item]
 
