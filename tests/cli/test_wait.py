@@ -165,7 +165,7 @@ def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
 
 
 def test_a_shell_completes_the_names_of_a_repository() -> None:
-    request = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
+    request = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "4"}
 
     ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate flux reconcile ks m", **request)
 
