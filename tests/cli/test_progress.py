@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_terminal import on_terminal
 from tests.support.recorded_wording import RecordedWording
+from tests.support.terminal_program import on_terminal
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate
-from tests.support.vt import Vt
+from tests.support.virtual_terminal import Vt
 from tidegate.cli.progress import ProgressLine
 
 VERBS = [

@@ -15,7 +15,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
@@ -78,7 +78,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     monkeypatch: pytest.MonkeyPatch,
     served: bool,  # noqa: FBT001
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["broken"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served, failing=["broken"])
     made = one_app(tmp_path / "platform")
     made.put("red/all.yaml", setting("web"), job("broken", wave=1))
     wait = ("argocd", "app", "wait", "red", "-C", made.root, "--timeout", "5s")
