@@ -45,7 +45,7 @@ class Staged:
 
 PLATFORMS = (
     Staged("fineract", "argocd", "fresh-database"),
-    Staged("homelab", "argocd", "household-line", "first-day"),
+    Staged("homelab", "argocd", "homelab-line", "first-day"),
     Staged("ladder", "argocd", "first-day", "first-day"),
     Staged("layers", "flux", "fresh-cluster"),
 )

@@ -244,7 +244,7 @@ class UnitDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     unit: str
     cluster: str
-    brought_by: str = msgspec.field(name="broughtBy")
+    parent: str
     """The parent unit."""
     manager: str
     prunes: bool
@@ -304,7 +304,7 @@ def _unit_document(unit: PlannedUnit) -> UnitDocument:
     return UnitDocument(
         unit=str(unit.id),
         cluster=unit.cluster,
-        brought_by=str(unit.parent) if unit.parent else "",
+        parent=str(unit.parent) if unit.parent else "",
         manager=unit.policy.manager,
         prunes=unit.policy.prune,
         user=identity.user if identity else "",

@@ -150,7 +150,7 @@ class RunUnitDocument(
     namespace: str = ""
     name: str = ""
     cluster: str = ""
-    brought_by: str = ""
+    parent: str = ""
     wave: int | None = None
     manager: str = ""
     sparing: bool = False
@@ -191,7 +191,7 @@ def _unit_document(unit: RunUnit) -> RunUnitDocument:
         namespace=unit_id.namespace,
         name=unit_id.name,
         cluster=unit.cluster,
-        brought_by=str(unit.parent) if unit.parent else "",
+        parent=str(unit.parent) if unit.parent else "",
         wave=unit.wave,
         manager=unit.manager,
         sparing=unit.out_of_sync_only,
@@ -241,7 +241,7 @@ def _unit_from_document(unit: RunUnitDocument, unit_ids: Mapping[str, UnitId]) -
     return RunUnit(
         id=unit_ids[unit.unit],
         cluster=unit.cluster,
-        parent=unit_ids.get(unit.brought_by),
+        parent=unit_ids.get(unit.parent),
         wave=unit.wave,
         manager=unit.manager,
         out_of_sync_only=unit.sparing,

@@ -1,4 +1,4 @@
-"""A household whose cluster runs its own Argo CD, on a real API server."""
+"""A homelab whose cluster runs its own Argo CD, on a real API server."""
 
 from __future__ import annotations
 
