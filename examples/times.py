@@ -86,9 +86,9 @@ def play(platform: Staged, root: Path) -> dict[str, Played]:
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
     again = [item["engine"] for item in messages if item["event"] == "retry.scheduled"]
     by_name = {
-        item["engine"]: Played(item["outcome"], Ms(item["lasted"]), again.count(item["engine"]))
+        item["engine"]: Played(item["outcome"], Ms(item["duration"]), again.count(item["engine"]))
         for item in messages
-        if item["event"] == "engine.ended"
+        if item["event"] == "engine.finished"
     }
     if by_name.keys() != {platform.engine, OURS}:
         raise RuntimeError(ran.stderr)

@@ -46,9 +46,13 @@ class Location:
     """A location that a user can edit or inspect: a file, a line, a field, a server."""
 
     name: str
+    """The name of the file."""
     line: int = 0
+    """The line, counted from 1; 0 if unknown."""
     column: int = 0
+    """The column, counted from 1; 0 if unknown."""
     field: str = ""
+    """The path of the field; empty if unknown."""
 
     def __str__(self) -> str:
         text = self.name
@@ -84,6 +88,7 @@ class TidegateError(Exception):
     """The base class of all expected errors. Any other exception that escapes is a bug."""
 
     exit_code: ClassVar[int] = 1
+    """Exit code of a command that ends with this error."""
     unit_problem: str = ""
     """The problem without the name of the unit that it begins with; empty if it names none."""
 

@@ -96,7 +96,7 @@ def resolve_within(path: Path, root: Path) -> Path:
 
 def open_file(path: Path | str) -> IO[bytes]:
     """Open a resolved path if it is a regular file. Raises OSError."""
-    # It may have become a link or a pipe meanwhile, and nobody may ever write to that.
+    # The path may have become a link or a pipe meanwhile; reading a pipe may never end.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return os.fdopen(handle, "rb")
@@ -166,7 +166,7 @@ class RootedFiles:
         if "\0" in path or path.startswith("/") or ".." in path.split("/"):
             return str(
                 resolve_within(self._root / path, self._root)
-            )  # behind a link, up is elsewhere
+            )  # after a link, `..` leads elsewhere
         directory = posixpath.normpath(path)
         return self._resolve_directory("" if directory == "." else directory)
 

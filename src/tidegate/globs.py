@@ -18,7 +18,10 @@ MAX_ALTERNATIVES = 1_000
 
 
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that matches whole names. Raises ValueError for an invalid pattern."""
+    """Compile a pattern that matches whole names. Raises ValueError for an invalid pattern.
+
+    Like `Match` in `util/glob/glob.go` of Argo CD 3.5.6.
+    """
     regexes = (_to_regex(text, _class_regex) for text in expand_braces(pattern))
     return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL)
 

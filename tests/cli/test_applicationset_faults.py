@@ -27,98 +27,98 @@ TEMPLATE = """\
 STEPS = "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n"
 GO = "  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n"
 FAULTS = {
-    "an unknown generator": ("  generators:\n  - lists: {} # here\n" + TEMPLATE, "set-generator"),
+    "an unknown generator": ("  generators:\n  - lists: {} # here\n" + TEMPLATE, "generator"),
     "an unknown generator inside": (
         "  generators:\n  - matrix:\n      generators:\n      - list: {elements: [{name: a}]}\n"
         "      - gits: {} # here\n" + TEMPLATE,
-        "set-generator",
+        "generator",
     ),
     "three in a matrix": (
         "  generators:\n  - matrix:\n      generators: # here\n"
         + "      - list: {}\n" * 3
         + TEMPLATE,
-        "set-matrix",
+        "matrix",
     ),
     "no keys to merge by": (
         "  generators:\n  - merge:\n      mergeKeys: [] # here\n      generators:\n"
         + "      - list: {}\n" * 2
         + TEMPLATE,
-        "set-merge",
+        "merge",
     ),
     "an element that is no text": (
         "  generators:\n  - list:\n      elements:\n      - name: a\n        size: 3 # here\n"
         + TEMPLATE,
-        "set-element",
+        "element",
     ),
     "elements that cannot be read": (
         "  generators:\n  - list:\n      elements: []\n      elementsYaml: '{' # here\n" + TEMPLATE,
-        "set-file",
+        "file",
     ),
     "an operator of a selector": (
         LIST + "    selector:\n      matchExpressions:\n      - key: name\n"
         "        operator: Like # here\n" + TEMPLATE,
-        "set-selector",
+        "selector",
     ),
     "a parameter of values": (
         GO
         + "  generators:\n  - clusters:\n      values:\n        far: '{{ .nowhere }}' # here\n"
         + TEMPLATE.replace("{{name}}", "{{.name}}"),
-        "set-template",
+        "template",
     ),
     "a missing parameter": (
         GO + LIST + TEMPLATE.replace('"{{name}}"', '"{{ .nobody }}" # here'),
-        "set-template",
+        "template",
     ),
     "a function that Argo CD lacks": (
         GO + LIST + TEMPLATE.replace('"{{name}}"', '"{{ include .name }}" # here'),
-        "set-template",
+        "template",
     ),
     "a missing parameter of the generator's own template": (
         GO + "  generators:\n  - list:\n      elements: [{name: a}]\n      template:\n"
         "        metadata:\n          name: '{{ .nothing }}' # here\n        spec: {}\n"
         + TEMPLATE.replace("{{name}}", "{{.name}}"),
-        "set-template",
+        "template",
     ),
     "a parameter that is not closed": (
         LIST + TEMPLATE.replace('"{{name}}"', '"{{name}}-{{name" # here'),
-        "set-template",
+        "template",
     ),
-    "a patch that is none": (LIST + TEMPLATE + "  templatePatch: '- a' # here\n", "set-patch"),
-    "no name": (LIST + TEMPLATE.replace('"{{name}}"', '"" # here'), "set-name"),
+    "a patch that is none": (LIST + TEMPLATE + "  templatePatch: '- a' # here\n", "patch"),
+    "no name": (LIST + TEMPLATE.replace('"{{name}}"', '"" # here'), "name"),
     "a name that no object can have": (
         LIST + TEMPLATE.replace('"{{name}}"', '"{{name}}_" # here'),
-        "set-name",
+        "name",
     ),
     "two with one name": (
         LIST.replace("{name: a}", "{name: a}, {name: b}")
         + TEMPLATE.replace('"{{name}}"', "same # here"),
-        "set-twice",
+        "twice",
     ),
     "a glob that finds nothing": (
         "  generators:\n  - git:\n      repoURL: https://git.example.com/shop/steps.git\n"
         "      directories: # here\n      - path: nowhere/*\n" + TEMPLATE,
-        "set-nothing",
+        "nothing",
     ),
     "a step that takes nothing": (
         LIST + TEMPLATE + STEPS + "      - matchExpressions: [] \n"
         "      - matchExpressions: # here\n        - {key: a, operator: In, values: [b]}\n",
-        "set-steps",
+        "steps",
     ),
     "an operator of a step": (
         LIST
         + TEMPLATE
         + STEPS
         + "      - matchExpressions:\n        - key: a\n          operator: Exists # here\n",
-        "set-steps",
+        "steps",
     ),
-    "maxUpdate": (LIST + TEMPLATE + STEPS + "      - maxUpdate: abc # here\n", "set-steps"),
+    "maxUpdate": (LIST + TEMPLATE + STEPS + "      - maxUpdate: abc # here\n", "steps"),
     "an unknown strategy": (
         LIST + TEMPLATE + "  strategy:\n    type: Rolling # here\n",
-        "set-strategy",
+        "strategy",
     ),
     "an unknown policy": (
         LIST + TEMPLATE + "  syncPolicy:\n    applicationsSync: never # here\n",
-        "set-policy",
+        "policy",
     ),
 }
 
@@ -133,7 +133,7 @@ def test_each_fault_is_reported_at_its_own_line(tmp_path: Path) -> None:
     here = ("--repo-map", f"{URL}={tmp_path}")
     ran = tidegate("argocd", "appset", "generate", tmp_path, "--offline", *here)
 
-    result = re.findall(r"\[argo\.(set-\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    result = re.findall(r"\[appset\.(\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
     for number, (what, (text, code)) in enumerate(FAULTS.items()):
         expected = next(
             at for at, line in enumerate((HEAD + text).splitlines(), 1) if "# here" in line
@@ -149,7 +149,7 @@ def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> No
 
     ran = tidegate("argocd", "appset", "generate", tmp_path, "--offline")
 
-    assert re.findall(r"\[argo\.(set-\w+)\]", ran.stderr) == ["set-template"]
+    assert re.findall(r"\[appset\.(\w+)\]", ran.stderr) == ["template"]
 
 
 PATCHES = {

@@ -38,7 +38,7 @@ def test_units_show_the_steps_of_a_ladder() -> None:
     others = [unit for unit in document["units"] if unit["set"]]
     assert {other["set"] for other in others} == {"ApplicationSet/argocd/ameide"}
     assert {other["parent"] for other in others} == {"ApplicationSet/argocd/ameide"}
-    assert others[0]["place"].startswith(
+    assert others[0]["location"].startswith(
         "environments/dev/argocd/apps/ameide.yaml:3:1 (generator 0, "
     )
 

@@ -280,7 +280,7 @@ def test_a_simulation_names_what_it_was_played_without(
 
     assert ran.code == 3
     wording(line for line in ran.stdout.splitlines() if "argocd: " in line)
-    assert json.loads(written.stdout.splitlines()[-1])["faulty"] == ["Application/argocd/web"]
+    assert json.loads(written.stdout.splitlines()[-1])["skippedUnits"] == ["Application/argocd/web"]
 
 
 def test_what_never_starts_in_a_last_wave_is_reported_though_argo_cd_passes(

@@ -97,7 +97,7 @@ def test_forced_through_it_fails_as_it_used_to_and_the_secret_and_its_maker_are_
     ran = simulate(chart, *FORCED, "--engine", "tidegate,argocd", "-o", "json")
 
     assert ran.returncode == 4, ran.stderr
-    endings = [event for event in events_of(ran) if event["event"] == "engine.ended"]
+    endings = [event for event in events_of(ran) if event["event"] == "engine.finished"]
     assert [(item["engine"], item["outcome"]) for item in endings] == [
         ("tidegate", "failed"),
         ("argocd", "failed"),
@@ -164,7 +164,7 @@ def test_argo_cd_without_a_health_check_is_reported_in_json() -> None:
 
     *_, ending = events_of(ran)
     kind = {"apiVersion": "kinda.rocks/v1beta1", "kind": "Database"}
-    assert ending["unwaited"] == [{**kind, "namespace": "default", "name": "laravel"}]
+    assert ending["notAwaited"] == [{**kind, "namespace": "default", "name": "laravel"}]
 
 
 @pytest.mark.parametrize("rules", [(), ("--health-rules", RULE)])

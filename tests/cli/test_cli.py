@@ -130,7 +130,7 @@ def test_contexts_and_engines_are_completed(tmp_path: Path) -> None:
     context.params = {"kubeconfig": str(tmp_path / "nowhere")}
     assert complete_context(context, option, "") == []
     assert complete_engine(context, option, "argocd,") == [
-        "argocd,own",
+        "argocd,native",
         "argocd,tidegate",
         "argocd,flux",
     ]

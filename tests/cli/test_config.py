@@ -63,7 +63,7 @@ async def test_without_a_file_all_values_are_defaults(
     wording(ran.lines[:3])
     (document,) = read_documents(ran.stdout, "")
     mappings = ("clusters", "repositories", "settings", "lint")
-    lists = ("charts", "entries", "ignore", "health")
+    lists = ("charts", "roots", "ignore", "health")
     assert document.body == {key: {} for key in mappings} | {key: [] for key in lists}
 
 
@@ -111,7 +111,7 @@ async def test_programs_can_read_it(tidegate: Tidegate, repo: Path) -> None:
         (cluster["name"], cluster["context"], cluster["server"]) for cluster in document["clusters"]
     ]
     assert clusters == [("prod", "prod-eu", "https://prod.example.com"), ("test", "test", "")]
-    assert [entry["text"] for entry in document["entries"]] == [
+    assert [entry["text"] for entry in document["roots"]] == [
         "clusters/prod",
         "Application/argocd/root",
     ]
@@ -222,7 +222,7 @@ async def test_a_password_is_refused_and_not_shown(
 
 
 async def test_paths_are_relative_to_the_file(tidegate: Tidegate, repo: Path) -> None:
-    text = "repositories: {'https://a/b': ../vendor/base}\nentries: [../vendor]\n"
+    text = "repositories: {'https://a/b': ../vendor/base}\nroots: [../vendor]\n"
     (repo / "apps" / "tidegate.yaml").write_text(text)
 
     ran = await tidegate.run("config", "apps/web", cwd=repo)

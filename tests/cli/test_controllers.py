@@ -31,7 +31,7 @@ REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 def is_progress(line: str) -> bool:
     """Whether a line is not one that Flux's own command prints."""
-    return line.startswith("◎ ") and not line.startswith("◎ waiting for ")
+    return line.startswith("◎ ") and not line.endswith(" reconciliation")
 
 
 def source_controller() -> JsonObject:

@@ -37,7 +37,7 @@ def test_entries_with_the_same_key_are_written_as_they_are_and_reported(tmp_path
         and "spec.template.spec.containers[0].ports: 8080/TCP" in line
         for line in ran.stderr.splitlines()
     )
-    assert "at web/all.yaml:" in ran.stderr
+    assert "web/all.yaml:" in ran.stderr
     assert any(
         "wave 0" in line and "Namespace shop, Deployment shop/web" in line
         for line in ran.stdout.splitlines()

@@ -40,11 +40,11 @@ def test_a_command_prints_what_its_document_shows(
     assert shown == expected
 
 
-@pytest.mark.parametrize("verb", sorted(COMMANDS))
+@pytest.mark.parametrize("verb", [name for group in COMMANDS.values() for name in group])
 def test_every_verb_has_a_page_with_an_example_and_its_exit_codes(verb: str) -> None:
     page = ROOT / "docs" / "commands" / f"{verb}.md"
 
     shown = [command.split()[1] for place, command in EXAMPLES if place == page]
     assert shown.count(verb) >= 1
     assert page.read_text().startswith(f"# tidegate {verb}\n")
-    assert "\n## Exit codes\n" in page.read_text()
+    assert "## Exit codes\n" in page.read_text()

@@ -202,7 +202,7 @@ def test_a_namespace_is_created_by_a_unit_with_the_option_or_else_missing(
     (lack,) = [line for line in missed.stderr.splitlines() if "cluster.missing-dependency" in line]
     assert json.loads(lack) == {
         "event": "cluster.missing-dependency",
-        "lacking": "namespace",
+        "type": "namespace",
         "name": "fresh",
         "neededBy": ["ConfigMap fresh/web"],
     }

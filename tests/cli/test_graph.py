@@ -75,11 +75,11 @@ def test_the_document_has_nodes_edges_and_what_is_missing(tmp_path: Path) -> Non
 
     document = json.loads(ran.stdout)
     names = {node["id"]: node["name"] for node in document["nodes"]}
-    assert document["schema"] == "tidegate.dev/graph/v1"
+    assert document["schema"] == "tidegate.dev/graph/v2"
     (lack,) = document["missing"]
     assert (lack["kind"], lack["name"]) == ("Secret", "Secret default/db")
     (asker,) = lack["neededBy"]
-    assert (asker["name"], asker["place"], asker["effect"]) == (
+    assert (asker["name"], asker["location"], asker["effect"]) == (
         "Job default/migrate",
         "job.yaml:1:1",
         "held",

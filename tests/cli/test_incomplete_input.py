@@ -173,7 +173,9 @@ def test_where_no_unit_could_be_looked_into_nothing_has_passed(
 
 
 @pytest.mark.parametrize(
-    "args", ["status {}", "app list -C {}", "app get red -C {}", "app manifests red -C {}"]
+    "args",
+    ["status {}", "argocd app list -C {}", "argocd app get red -C {}"]
+    + ["argocd app manifests red -C {}"],
 )
 def test_a_misspelt_hook_is_reported_by_commands_that_only_read(
     args: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

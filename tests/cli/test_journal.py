@@ -65,7 +65,11 @@ def test_a_finished_unit_is_shown_with_all_its_gates(
 
     head, _, objects = ran.stdout.partition("\n\n")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert (document["unit"], document["found"], document["done"]) == ("default/first", True, True)
+    assert (document["unit"], document["found"], document["complete"]) == (
+        "default/first",
+        True,
+        True,
+    )
     assert [item["opened"] for item in document["objects"]] == [True] * 10
     unit, plan, begun, done = head.splitlines()
     columns, *rows = objects.splitlines()
@@ -82,7 +86,11 @@ def test_a_stopped_unit_is_shown_with_the_gates_that_opened(
 
     document = json.loads(ran.stdout)
     opened = {item["name"]: item["opened"] for item in document["objects"]}
-    assert (document["unit"], document["found"], document["done"]) == ("default/first", True, False)
+    assert (document["unit"], document["found"], document["complete"]) == (
+        "default/first",
+        True,
+        False,
+    )
     assert opened["db"]
     assert not opened["migrate"]
     assert not opened["shop"]

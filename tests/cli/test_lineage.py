@@ -200,7 +200,7 @@ def test_a_misspelt_name_is_reported_with_the_closest_one(tmp_path: Path) -> Non
     assert "`red-web`" in name.stderr
     assert "`deployment`" in kind.stderr
     assert "`teams`" in tree.stderr
-    assert "'application'" in noun.stderr
+    assert "'kustomization'" in noun.stderr
 
 
 async def a_failed_rollout(cluster: ServedCluster, root: Path) -> Ran:

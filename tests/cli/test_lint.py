@@ -110,7 +110,7 @@ def test_without_a_reason_nothing_is_ignored(late: Path) -> None:
 def test_the_configuration_ignores_paths_and_sets_severities(late: Path) -> None:
     (late / "tidegate.yaml").write_text(
         f"lint:\n  ignore: [{{rule: {CODE}, paths: [shop/], reason: known}}]\n"
-        "  severity: {units.home: error}\n"
+        "  severity: {units.repository-assumed: error}\n"
     )
 
     ran = tidegate_in(late, "lint", "-o", "json")
@@ -227,7 +227,7 @@ def test_an_empty_cluster_lacks_what_is_not_in_the_repository() -> None:
 
     lacking = tidegate("lint", certificate, "--empty-cluster", "-o", "json")
 
-    document = json.loads(lacking.stdout)["empty_cluster"]
+    document = json.loads(lacking.stdout)["emptyCluster"]
     assert (lacking.returncode, document["complete"]) == (3, False)
     messages = [item["what"] for item in document["assumed"]]
     assert any("cert-manager (Certificate, ClusterIssuer)" in message for message in messages)

@@ -74,7 +74,7 @@ def test_changes_of_others_are_reverted_with_growing_pauses(
 
     first, second, third, fourth = drifts(ending)
     pauses = [
-        (item["attempts"], round((int(str(item["healed"])) - int(str(item["at"]))) / 1000))
+        (item["attempts"], round((int(str(item["healedAt"])) - int(str(item["at"]))) / 1000))
         for item in (first, second, third, fourth)
     ]
     wording(str(item["message"]) for item in (first, fourth))
@@ -90,7 +90,7 @@ def test_an_edit_right_after_a_self_heal_waits_for_the_pause(tmp_path: Path) -> 
     ending = played(made, {"edits": edits})
 
     seconds = [
-        (round(int(str(drift["at"])) / 1000), round(int(str(drift["healed"])) / 1000))
+        (round(int(str(drift["at"])) / 1000), round(int(str(drift["healedAt"])) / 1000))
         for drift in drifts(ending)
     ]
     assert seconds == [(180, 180), (180, 182), (183, 188)], "0, 2 and 6 seconds"
@@ -113,7 +113,7 @@ def test_drift_without_self_heal_stays_out_of_sync(
     (drift,) = drifts(played(made, {"edits": [deleted("3m")]}, engine))
 
     assert "healed" not in drift
-    wording(str(drift["stays"]))
+    wording(str(drift["notHealedReason"]))
 
 
 def test_an_edit_of_a_missing_object_is_reported(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_pauses_of_self_heal_are_those_of_the_settings(tmp_path: Path) -> No
 
     (drift,) = drifts(played(made, {"edits": [scaled("25s", 2)]}))
 
-    assert int(str(drift["healed"])) - int(str(drift["at"])) > 5_000, "30 seconds after its sync"
+    assert int(str(drift["healedAt"])) - int(str(drift["at"])) > 5_000, "30 seconds after its sync"
 
 
 @pytest.mark.parametrize("refresh", [True, False])

@@ -88,7 +88,7 @@ spec: {selector: {matchLabels: {app: web}}, endpoints: [{port: http}]}
 
 def lacks(folder: Path) -> list[str]:
     ran = run(folder, "lint", "--offline", "--empty-cluster", "-o", "json", ".")
-    return [item["what"] for item in json.loads(ran.stdout)["empty_cluster"]["assumed"]]
+    return [item["what"] for item in json.loads(ran.stdout)["emptyCluster"]["assumed"]]
 
 
 def test_what_a_chart_that_cannot_be_fetched_may_contain_is_not_missing(tmp_path: Path) -> None:

@@ -102,5 +102,5 @@ def test_a_failure_is_explained_by_what_a_row_of_the_user_needs_and_makes(
 
     last = json.loads(ran.stdout.splitlines()[-1])
     assert ran.returncode == 4
-    assert last["event"] == "engine.ended"
+    assert last["event"] == "engine.finished"
     wording(str(line) for failure in last["failures"] for line in failure["why"])

@@ -28,7 +28,7 @@ def test_the_document_of_a_plan_holds_every_object_and_no_value_of_a_secret() ->
 
     plan = json.loads(ran.stdout)
     assert ran.returncode == 0
-    assert (plan["kind"], plan["version"], plan["refused"]) == ("Plan", 1, 0)
+    assert (plan["kind"], plan["version"], plan["refused"]) == ("Plan", 2, 0)
     assert plan["summary"] == {"create": 10}
     assert len(plan["objects"]) == 10
     assert PASSWORD not in ran.stdout + ran.stderr

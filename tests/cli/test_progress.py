@@ -55,7 +55,7 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.parametrize("args", SEARCHES, ids=lambda args: args[0])
+@pytest.mark.parametrize("args", SEARCHES, ids=" ".join)
 def test_a_search_has_a_progress_line_that_is_cleared(
     wording: RecordedWording, args: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ def test_a_record_is_a_head_and_the_events_as_they_are_printed(tmp_path: Path) -
     document = json.loads(head)
     assert (document["kind"], document["version"], document["simulated"]) == (
         "TidegateRun",
-        1,
+        2,
         True,
     )
     assert [step["id"] for step in document["steps"]] == [

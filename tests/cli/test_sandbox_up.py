@@ -311,7 +311,7 @@ async def test_programs_read_its_address_and_its_errors_as_json(shell: Shell) ->
 
     assert [code for code, _ in (up, again, down, nothing)] == [0, 5, 0, 5]
     assert [item.get("state", item.get("code")) for item in messages] == [
-        *("up", "cluster.sandbox", "ended", "cluster.sandbox")
+        *("up", "cluster.sandbox", "stopped", "cluster.sandbox")
     ]
     assert messages[0]["kubeconfig"] == str(shell.home / KUBECONFIG)
     assert messages[0]["address"].startswith("https://127.0.0.1:")

@@ -35,7 +35,7 @@ def test_events_of_several_engines_have_the_names_of_their_engines(
     # Flux tries it again until the simulation is over.
     assert ends == [("flux", "stopped"), ("argocd", "passed")]
     last = next(
-        item for item in messages if item["event"] == "engine.ended" and item["engine"] == "flux"
+        item for item in messages if item["event"] == "engine.finished" and item["engine"] == "flux"
     )
     wording(last["message"])
     assert "Service default/db" in last["failures"][0]["why"][-1]
@@ -49,10 +49,10 @@ def test_the_last_document_of_each_engine_says_how_it_ended_and_why() -> None:
 
     messages = [json.loads(line) for line in ran.stdout.splitlines()]
     last = {document["engine"]: document for document in messages}
-    assert [item for item in messages if item["event"] == "engine.ended"] == list(last.values())
+    assert [item for item in messages if item["event"] == "engine.finished"] == list(last.values())
     assert (last["argocd"]["outcome"], "failures" in last["argocd"]) == ("passed", False)
     failed = last["tidegate"]
-    assert (failed["outcome"], failed["lasted"] // 1000) == ("failed", 18)
+    assert (failed["outcome"], failed["duration"] // 1000) == ("failed", 18)
     assert failed["message"].startswith("Job default/migrate: ")
     (failure,) = failed["failures"]
     assert failure["name"] == "migrate"

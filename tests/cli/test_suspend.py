@@ -105,7 +105,7 @@ async def test_a_live_controller_is_not_asked_for_what_is_suspended(tmp_path: Pa
         live = await cluster.body(KUSTOMIZATION, "flux-system", "web")
 
     assert ran.code == 5, ran.stdout + ran.stderr
-    assert "`tidegate resume kustomization web`" in ran.stderr
+    assert "`tidegate resume --unit Kustomization/flux-system/web`" in ran.stderr
     assert get_value(live, "metadata", "annotations") is None
 
 
@@ -164,7 +164,11 @@ async def test_who_resumes_one_waits_until_its_controller_has_come_up_with_it(
     assert at_once.code == 0, at_once.stderr
     assert "◎ waiting" not in at_once.stderr
     assert ran.code == 0, ran.stderr
-    lines = [line for line in ran.stderr.splitlines() if not line.startswith("◎ it ")]
+    lines = [
+        line
+        for line in ran.stderr.splitlines()
+        if not line.startswith("◎ ") or line.endswith(" reconciliation")
+    ]
     assert lines == [
         "► resuming kustomization web in flux-system namespace",
         "✔ kustomization resumed",
@@ -220,6 +224,6 @@ async def test_resume_reports_that_no_controller_goes_on(tmp_path: Path) -> None
     assert any(
         "note: " in line
         and "`Kustomization/flux-system/web`" in line
-        and "`tidegate reconcile kustomization web`" in line
+        and "`tidegate flux reconcile kustomization web`" in line
         for line in ran.stderr.splitlines()
     )

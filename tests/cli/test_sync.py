@@ -32,7 +32,7 @@ def test_the_first_example_rolls_out_wave_by_wave(wording: RecordedWording) -> N
     assert deeds(ran.stdout, "applied") == WAVES
     assert deeds(ran.stdout, "passed") == [*WAVES, "rollout"]
     lines = [line[11:].split() for line in ran.stdout.splitlines()]
-    order = [words[2] for words in lines if words[0] == "wave" and words[2] != "waits"]
+    order = [words[2] for words in lines if words[0] == "wave" and words[2] != "waiting"]
     assert order == ["applied", "passed"] * len(WAVES)
     wording(line for line in ran.stdout.splitlines() if "  rollout  " in line)
 

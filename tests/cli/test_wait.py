@@ -167,12 +167,14 @@ def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
 def test_a_shell_completes_the_names_of_a_repository() -> None:
     request = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
 
-    ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate reconcile ks m", **request)
+    ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate flux reconcile ks m", **request)
 
     assert (ran.returncode, ran.stdout) == (0, "plain,metrics\n"), ran.stderr
 
 
-@pytest.mark.parametrize("verb", ["plan", "sync", "lint", "render", "app list -C", "plan -f"])
+@pytest.mark.parametrize(
+    "verb", ["plan", "sync", "lint", "render", "argocd app list -C", "plan -f"]
+)
 def test_a_shell_completes_paths_by_itself(verb: str) -> None:
     shell = ShellComplete(cli, {}, "tidegate", "_TIDEGATE_COMPLETE")
 
@@ -184,14 +186,14 @@ def test_a_shell_completes_paths_by_itself(verb: str) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("get ", ["kustomizations", "helmreleases", "sources", "gitrepositories", "all"]),
-        ("get ks m", ["metrics"]),
-        ("get sources ", ["flux-system"]),
+        ("flux get ", ["kustomizations", "helmreleases", "sources", "gitrepositories", "all"]),
+        ("flux get ks m", ["metrics"]),
+        ("flux get sources ", ["flux-system"]),
         ("approve s", ["shop"]),
-        ("logs d", ["database"]),
-        ("logs ks/me", ["ks/metrics"]),
+        ("logs --unit d", ["database"]),
+        ("logs --unit ks/me", ["ks/metrics"]),
         ("trace dep", ["deployment"]),
-        ("trace deploy ", ["collector", "shop"]),
+        ("trace deploy/", ["deploy/collector", "deploy/shop"]),
         ("jobs rerun ", ["migrate"]),
     ],
 )
@@ -211,7 +213,7 @@ async def test_a_shell_completes_the_names_of_a_cluster_whose_context_is_given(
     made = one_app(tmp_path / "platform")
     async with served_cluster(tmp_path, application("rose", "red")):
         context = click.Context(cli, info_name="tidegate")
-        context.params = {"place": str(made.root), "kubeconfig": str(tmp_path / KUBECONFIG)}
+        context.params = {"path": str(made.root), "kubeconfig": str(tmp_path / KUBECONFIG)}
         complete = partial(complete_names(("Application",)), context, click.Argument(["called"]))
         here = await asyncio.to_thread(complete, "r")
         context.params["context"] = CONTEXT

@@ -91,7 +91,7 @@ def test_a_damaged_journal_is_reported_with_what_is_lost(
 
     assert ran.returncode == 5
     assert "error[journal.unreadable]" in ran.stderr
-    assert "`tidegate journal rebuild PATH`" in ran.stderr
+    assert "`tidegate status PATH --rebuild-journal`" in ran.stderr
     wording(ran.stderr)
     assert len(server.asked) < 20
 
@@ -176,7 +176,7 @@ async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path
     ]
     assert result.plan == planned.plan
     assert UnitRecord(other.id.tracking_id, "").ref.name in str(finding.location)
-    assert "journal rebuild" in finding.fix
+    assert "--rebuild-journal" in finding.fix
 
 
 def _plain(name: str) -> Write:

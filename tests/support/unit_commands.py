@@ -22,7 +22,7 @@ SPOT = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?(?::\d+)?(?: \(.*\))?$")
 
 
 class Source(msgspec.Struct, frozen=True):
-    place: str | None = None
+    url: str | None = None
     path: str | None = None
 
 
@@ -39,8 +39,8 @@ class Shown(msgspec.Struct, frozen=True):
     namespace: str | None = None
     name: str | None = None
     parent: str | None = None
-    entry: bool | None = None
-    place: str | None = None
+    root: bool | None = None
+    location: str | None = None
     sources: list[Source] = []
     destination: Destination | None = None
     wave: int | None = None
@@ -48,18 +48,18 @@ class Shown(msgspec.Struct, frozen=True):
     objects: int | None = None
 
 
-class Told(msgspec.Struct, frozen=True):
+class ShownFinding(msgspec.Struct, frozen=True):
     """A finding as it shows it."""
 
     code: str
     severity: str
-    where: str | None = None
-    sentence: str = ""
+    location: str | None = None
+    message: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True):
     units: list[Shown]
-    findings: list[Told] = []
+    findings: list[ShownFinding] = []
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class Made(msgspec.Struct, frozen=True):
     objects: list[msgspec.Raw]
     errors: list[str]
     notes: list[str]
-    findings: list[Told]
+    findings: list[ShownFinding]
 
     @property
     def bodies(self) -> list[JsonObject]:
@@ -79,7 +79,7 @@ class Made(msgspec.Struct, frozen=True):
     def problems(self) -> list[str]:
         return [
             *self.errors,
-            *(finding.sentence for finding in self.findings if finding.severity == "error"),
+            *(finding.message for finding in self.findings if finding.severity == "error"),
         ]
 
 

@@ -27,18 +27,26 @@ class KindNames(msgspec.Struct, frozen=True):
     """Further names of a kind: short names, categories and the singular."""
 
     short: tuple[str, ...] = ()
+    """Short names, such as `po`."""
     categories: tuple[str, ...] = ()
+    """Categories, such as `all`."""
     singular: str = ""
+    """The singular, such as `pod`."""
 
 
 class PrinterColumn(NamedTuple):
     """An `additionalPrinterColumns` entry of a CRD."""
 
     name: str
+    """The title of the column."""
     type: str
+    """The OpenAPI type."""
     path: str
+    """The JSONPath of the value."""
     priority: int = 0
+    """0 for columns that are always shown."""
     format: str = ""
+    """The OpenAPI format."""
 
 
 NO_NAMES = KindNames()
@@ -55,7 +63,9 @@ class ServedKinds:
     """The kinds that a cluster serves now."""
 
     kinds: tuple[ServedKind, ...]
+    """The kinds, in the order of the server."""
     names: Mapping[str, KindNames] = field(default_factory=_builtin_names)
+    """Further names by kind."""
     columns: Mapping[Kind, tuple[PrinterColumn, ...]] = field(default_factory=dict)
     """Printer columns of custom kinds."""
 
@@ -95,7 +105,11 @@ class ServedKinds:
 def build_aggregated_discovery(
     served_kinds: ServedKinds, api_version_name: str, *, core: bool
 ) -> JsonObject:
-    """Return all kinds in one document (aggregated discovery), as kubectl requests since 1.27."""
+    """Return all kinds in one document (aggregated discovery), as kubectl requests since 1.27.
+
+    Like `calculateAPIGroupsLocked` in `pkg/endpoints/discovery/aggregated/handler.go` of
+    k8s.io/apiserver 0.36.4.
+    """
     items: list[Json] = []
     for group, versions in served_kinds.groups().items():
         if core is not bool(group):
@@ -153,7 +167,10 @@ def _subresource_verbs(subresource: str) -> tuple[str, ...]:
 
 
 def build_group_list(served_kinds: ServedKinds) -> JsonObject:
-    """Return the groups alone, as older clients request."""
+    """Return the groups alone, as older clients request.
+
+    Like `ServeHTTP` in `pkg/endpoints/discovery/root.go` of k8s.io/apiserver 0.36.4.
+    """
     groups: list[Json] = [
         _build_group_fields(group, [*versions])
         for group, versions in served_kinds.groups().items()
@@ -163,7 +180,10 @@ def build_group_list(served_kinds: ServedKinds) -> JsonObject:
 
 
 def build_group(served_kinds: ServedKinds, group: str) -> JsonObject | None:
-    """Return one group. Returns None if it is not served."""
+    """Return one group. Returns None if it is not served.
+
+    Like `ServeHTTP` in `pkg/endpoints/discovery/group.go` of k8s.io/apiserver 0.36.4.
+    """
     versions = served_kinds.groups().get(group)
     header: JsonObject = {"kind": "APIGroup", "apiVersion": "v1"}
     return {**header, **_build_group_fields(group, [*versions])} if versions else None
@@ -180,6 +200,8 @@ def build_resource_list(served_kinds: ServedKinds, group: str, version: str) -> 
     """Return the kinds of one group version, as older clients request.
 
     Returns None if it is not served.
+
+    Like `ServeHTTP` in `pkg/endpoints/discovery/version.go` of k8s.io/apiserver 0.36.4.
     """
     kinds = served_kinds.groups().get(group, {}).get(version)
     if kinds is None:

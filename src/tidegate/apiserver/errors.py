@@ -1,4 +1,8 @@
-"""Error responses: an HTTP status with a `Status` object."""
+"""Error responses: an HTTP status with a `Status` object.
+
+Like `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4 and `ErrorToAPIStatus` in
+`pkg/endpoints/handlers/responsewriters/status.go` of k8s.io/apiserver 0.36.4.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,9 @@ class ErrorResponse(NamedTuple):
     """An error response."""
 
     status: int
+    """HTTP status."""
     body: JsonObject
+    """The `Status` object."""
     retry_after: int = 0
     """Seconds; 0 for none."""
 
@@ -71,7 +77,7 @@ def build_error_response(outcome: messages.ErrorOutcome, **details: Json) -> Err
         case _:
             code, reason = STATUS_CODES[type(outcome)]
     if isinstance(outcome, messages.NotServed):
-        details = {}  # details tell a client a missing object from a kind that is not served
+        details = {}  # with details, a client would take it for a missing object
     elif isinstance(outcome, messages.NotFound) and (
         match := _NOT_FOUND_MESSAGE.fullmatch(outcome.message)
     ):
@@ -87,7 +93,7 @@ def build_error_response(outcome: messages.ErrorOutcome, **details: Json) -> Err
 
 
 def _invalid_code(outcome: messages.Invalid) -> tuple[int, str]:
-    """Return code and reason. The message alone tells errors of decoders and typed merges."""
+    """Return code and reason. Only the message identifies errors of decoders and typed merges."""
     if TYPED_PATCH_ERROR in outcome.message:
         return INTERNAL_ERROR, ""
     return (UNPROCESSABLE, "Invalid") if _is_validation_error(outcome) else (400, "BadRequest")

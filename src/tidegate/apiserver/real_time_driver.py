@@ -33,7 +33,7 @@ def current_time() -> Ms:
 
 
 class RealTimeDriver:
-    """Submits calls to a World and delivers the messages to the callers."""
+    """A driver that submits calls to a World and delivers the messages to the callers."""
 
     def __init__(self, world: World, *, pace: float = 1.0) -> None:
         self.now = world.now

@@ -28,7 +28,10 @@ YAML_CONTENT_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 UNKNOWN_MANAGER = "unknown"
 STRICT = "Strict"
 DEFAULT_WATCH_SECONDS = 1800
-"""Duration of a watch if the client sets none."""
+"""Duration of a watch if the client sets none.
+
+Like `MinRequestTimeout` in `pkg/server/config.go` of k8s.io/apiserver 0.36.4.
+"""
 Query = Mapping[str, str]
 
 
@@ -36,22 +39,34 @@ class ResourcePath(NamedTuple):
     """A parsed API path: group, version, plural, namespace, name and subresource."""
 
     group: str
+    """The API group; empty for the core group."""
     version: str
+    """The API version."""
     plural: str = ""
+    """The resource; empty for a discovery path."""
     namespace: str = ""
+    """The namespace; empty for none."""
     name: str = ""
+    """The name of the object; empty for a collection."""
     subresource: str = ""
+    """The subresource; empty for none."""
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
     """An API request: the kind, the path, the query and the body."""
 
     served: ServedKind
+    """The kind."""
     path: ResourcePath
+    """The parsed path."""
     query: Query
+    """The query parameters."""
     body: bytes = b""
+    """The body."""
     content_type: str = ""
+    """The `Content-Type` header."""
     user_agent: str = ""
+    """The `User-Agent` header."""
 
     @property
     def ref(self) -> Ref:
@@ -72,7 +87,10 @@ class BadRequestError(Exception):
 
 
 def parse_path(path: str) -> ResourcePath | None:
-    """Parse a path below `/api` or `/apis`. Returns None for other paths."""
+    """Parse a path below `/api` or `/apis`. Returns None for other paths.
+
+    Like `NewRequestInfo` in `pkg/endpoints/request/requestinfo.go` of k8s.io/apiserver 0.36.4.
+    """
     match path.strip("/").split("/"):
         case ["api", version, *segments]:
             group = ""
@@ -94,6 +112,7 @@ def parse_path(path: str) -> ResourcePath | None:
 
 
 def build_selection(request: ApiRequest) -> requests.Selection:
+    """Return the selection of a list or watch."""
     fields = request.query.get("fieldSelector", "")
     if request.path.name:
         fields = ",".join(filter(None, (fields, f"metadata.name={request.path.name}")))
@@ -103,6 +122,7 @@ def build_selection(request: ApiRequest) -> requests.Selection:
 
 
 def build_list(request: ApiRequest) -> requests.List:
+    """Return the list request for an HTTP request."""
     limit = request.query.get("limit", "")
     return requests.List(
         build_selection(request),
@@ -112,6 +132,7 @@ def build_list(request: ApiRequest) -> requests.List:
 
 
 def build_logs(request: ApiRequest) -> requests.Logs:
+    """Return the log request for an HTTP request."""
     tail = request.query.get("tailLines", "")
     return requests.Logs(
         ref=request.ref,
@@ -187,6 +208,9 @@ def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> 
     """Return a deletion with the DeleteOptions of the query or the body.
 
     `name` and `namespace` select one object of a collection.
+
+    Like `DeleteResource` and `DeleteCollection` in `pkg/endpoints/handlers/delete.go` of
+    k8s.io/apiserver 0.36.4.
     """
     options = _delete_options(request)
     preconditions = get_mapping(options, "preconditions")

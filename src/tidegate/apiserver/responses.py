@@ -18,7 +18,10 @@ from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject
 from tidegate.model.times import Ms
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""Annotation of the bookmark after the initial objects of a watch."""
+"""Annotation of the bookmark after the initial objects of a watch.
+
+Like `InitialEventsAnnotationKey` in `pkg/apis/meta/v1/types.go` of k8s.io/apimachinery 0.36.4.
+"""
 
 
 class ObjectForm(StrEnum):
@@ -33,12 +36,17 @@ class OutputFormat(NamedTuple):
     """The form that a client requests."""
 
     form: ObjectForm
+    """The form of objects."""
     include_object: str = "Metadata"
-    """What a table contains beside the cells: `Object`, `Metadata` or `None`."""
+    """What a table contains besides the cells: `Object`, `Metadata` or `None`."""
 
 
 def parse_accept(accept: str, include_object: str) -> OutputFormat:
-    """Return the first supported form of an `Accept` header."""
+    """Return the first supported form of an `Accept` header.
+
+    Like `NegotiateMediaTypeOptions` in `pkg/endpoints/handlers/negotiation/negotiate.go` of
+    k8s.io/apiserver 0.36.4.
+    """
     for media_type in accept.split(","):
         parameters = {
             key.strip(): value.strip()
@@ -94,7 +102,10 @@ class ObjectEncoder:
         return msgspec.json.encode({**header, "metadata": metadata, "items": raw})
 
     def encode_event(self, event_type: str, live: LiveObject, now: Ms) -> bytes:
-        """Encode an event of a watch, as one line."""
+        """Encode an event of a watch, as one line.
+
+        Like `HandleHTTP` in `pkg/endpoints/handlers/watch.go` of k8s.io/apiserver 0.36.4.
+        """
         return _encode_event(event_type, self.encode(live, now))
 
     def encode_bookmark(self, resource_version: str, *, ends_initial_events: bool = False) -> bytes:
@@ -133,6 +144,7 @@ def _bookmark_object(kind: Kind, metadata: JsonObject) -> JsonObject:
 
 
 def encode_error_event(status: JsonObject) -> bytes:
+    """Encode an error as the last event of a watch."""
     return _encode_event("ERROR", msgspec.json.encode(status))
 
 

@@ -21,7 +21,12 @@ METADATA_KEYS = ("name", "namespace", "uid", "resourceVersion", "creationTimesta
 
 
 def build_scale(live: LiveObject) -> bytes:
-    """Return the Scale of an object."""
+    """Return the Scale of an object.
+
+    Like `scaleFromDeployment` in `pkg/registry/apps/deployment/storage/storage.go` of Kubernetes
+    1.36.4 and `scaleFromCustomResource` in `pkg/registry/customresource/etcd.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     body: JsonObject = msgspec.json.decode(live.body)
     metadata = get_mapping(body, "metadata")
     spec = get_int(body, "spec", "replicas") if "replicas" in get_mapping(body, "spec") else 1

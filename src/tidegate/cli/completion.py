@@ -92,6 +92,29 @@ def complete_kinds(ctx: click.Context, _argument: click.Parameter, prefix: str) 
     return _matching_names(ctx, prefix, list_kind_names)
 
 
+def complete_traced(ctx: click.Context, argument: click.Parameter, prefix: str) -> list[str]:
+    """Return kinds, and after `KIND/` the objects of the kind."""
+    from tidegate.inspection.completion import list_live_object_names, list_object_names  # noqa: PLC0415
+
+    kind, separator, name = prefix.partition("/")
+    if not separator:
+        return complete_kinds(ctx, argument, prefix)
+    names = _matching_names(
+        ctx,
+        name,
+        lambda path: list_object_names(path, kind),
+        lambda target: list_live_object_names(target, kind),
+    )
+    return [f"{kind}/{object_name}" for object_name in names]
+
+
+def complete_unit(ctx: click.Context, argument: click.Parameter, prefix: str) -> list[str]:
+    """Return the names of all units, also with a noun before the name, as in `ks/apps`."""
+    from tidegate.cli.unit_arguments import NOUN_ALIASES, UNIT_KINDS_BY_NOUN  # noqa: PLC0415
+
+    return complete_units(UNIT_KINDS_BY_NOUN, NOUN_ALIASES)(ctx, argument, prefix)
+
+
 def complete_objects(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
     """Return objects of the preceding kind, in the repository and in the given context."""
     from tidegate.inspection.completion import list_live_object_names, list_object_names  # noqa: PLC0415

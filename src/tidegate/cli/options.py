@@ -10,7 +10,7 @@ import click
 from click.decorators import FC
 
 from tidegate.cli.command import TidegateCommand
-from tidegate.cli.completion import complete_context, complete_path
+from tidegate.cli.completion import complete_context, complete_path, complete_unit
 from tidegate.cli.output import has_json_errors, print_document, print_error_document, print_line
 from tidegate.model.text.lazy_regex import lazy_regex
 
@@ -340,6 +340,7 @@ UNITS = click.option(
     "units",
     multiple=True,
     metavar="UNIT",
+    shell_complete=complete_unit,
     help="Select this unit, for example shop, ks/apps or Application/argocd/shop. Repeatable.",
 )
 EVENTS = (

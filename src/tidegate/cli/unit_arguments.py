@@ -126,6 +126,7 @@ PATH_PARAMETERS = frozenset(
     [
         *(
             "path",
+            "paths",
             "units",
             "root_unit",
             "generator_data",

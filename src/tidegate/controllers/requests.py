@@ -146,7 +146,7 @@ async def get_live_resources(
 
 def suspended_error(unit_id: UnitId) -> ClusterError:
     problem = f"`{unit_id}` is suspended"
-    hint = f"resume it with `tidegate resume {unit_id.kind.lower()} {unit_id.name}`"
+    hint = f"resume it with `tidegate resume --unit {unit_id}`"
     return ClusterError("cluster.suspended", problem, hint=hint)
 
 

@@ -41,19 +41,28 @@ class ParsedDocument(msgspec.Struct, frozen=True, gc=False):
     """The value of a document, its location, and whether it may contain duplicate keys."""
 
     value: Json
+    """The value."""
     location: Location
+    """Where the value starts."""
     may_have_duplicates: bool
+    """Whether a mapping may have duplicate keys."""
 
 
 class _Anchor(msgspec.Struct, gc=False):
     """The value of an anchor; `size` (in nodes) is 0 until the end of the value was read."""
 
     value: Json = None
+    """The value."""
     size: int = 0
+    """The number of nodes; 0 until the end of the value was read."""
     height: int = 0
+    """The nesting depth of the value."""
     scalar: ScalarEvent | None = None
+    """The event of a scalar; None for other values."""
     nodes_before: int = 0
+    """The number of nodes before the value."""
     peak_before: int = 0
+    """The greatest nesting depth before the value."""
 
 
 def parse_document(part: DocumentText) -> ParsedDocument | None:
@@ -172,6 +181,8 @@ class _Parser:
         """Merge the mappings of a `<<` key.
 
         Later keys win, whether merged or written: a `<<` overrides the keys before it.
+
+        Like `merge` in `decode.go` of go.yaml.in/yaml 2.4.3.
         """
         event = self._next()
         value = self._node(event)
@@ -209,8 +220,9 @@ class _Parser:
     def _is_bomb(self) -> bool:
         """Return whether the share of aliased nodes exceeds Kubernetes' limit.
 
-        The more nodes, the smaller the allowed share. Like `allowedAliasRatio` in `decode.go` of
-        go-yaml.
+        The more nodes, the smaller the allowed share.
+
+        Like `allowedAliasRatio` in `decode.go` of go.yaml.in/yaml 2.4.3.
         """
         if self._aliased <= _FEW_ALIASED or self._nodes <= _FEW_NODES:
             return False

@@ -39,8 +39,11 @@ class _TypeDescription(NamedTuple):
     """The Python types, the noun and the hint for values of a type."""
 
     python: tuple[type, ...]
+    """The Python types of a value."""
     noun: str
+    """How messages call such a value."""
     hint: str
+    """Hint for a value of another type."""
 
 
 _MAPPING = _TypeDescription((dict,), "a mapping", "write keys and values below it")
@@ -157,7 +160,9 @@ class _Decoder(msgspec.Struct):
     """Decoder that walks a value and its type side by side."""
 
     noun: str
+    """How messages call the file."""
     problems: list[FileProblem] = msgspec.field(default_factory=list)
+    """The mistakes found so far."""
 
     def read(self, kind: inspect.Type, value: Json, path: FieldPath, owner: str = "") -> Json:
         """Return a value in the form that its type requires.

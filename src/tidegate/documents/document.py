@@ -12,8 +12,11 @@ class DuplicateKey(msgspec.Struct, frozen=True, order=True, gc=False):
     """A key that occurs twice in one mapping. The last one wins."""
 
     path: FieldPath
+    """The path of the key."""
     first: Location
+    """The location of the first occurrence."""
     last: Location
+    """The location of the last occurrence."""
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
@@ -23,15 +26,18 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     """
 
     body: dict[str, Json]
+    """The object."""
     location: Location
+    """Where the object starts."""
     document_index: int = 0
     """The index of the YAML document in its file."""
     list_path: FieldPath = ()
     """The path to the object, if it is an item of a List."""
     duplicates: tuple[DuplicateKey, ...] = ()
+    """Duplicate keys of the object."""
 
     def __repr__(self) -> str:
-        # A body may be a Secret, and what is printed ends in logs.
+        # A body may be a Secret, and printed values end up in logs.
         return f"Document({self.location})"
 
 

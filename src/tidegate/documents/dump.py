@@ -106,7 +106,7 @@ def _entry_lines(
     lines = block_lines(value, write, write_key)
     if isinstance(value, dict | list) and value:
         yield f"{name}:"
-        # The items of a list stand below their key, as kubectl prints them.
+        # The items of a list have the indentation of their key, as kubectl prints them.
         yield from lines if isinstance(value, list) else _indent(lines)
     else:
         yield f"{name}: {next(lines)}"

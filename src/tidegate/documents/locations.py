@@ -24,8 +24,11 @@ class OutlineNode(msgspec.Struct, gc=False):
     """
 
     start: tuple[int, int]
+    """Line and column of the start of the value."""
     keys: dict[str | int, tuple[int, int]]
+    """Line and column of each key or item."""
     values: dict[str | int, OutlineNode]
+    """The values by key or index."""
 
 
 _NO_KEYS: dict[str | int, tuple[int, int]] = {}
@@ -36,8 +39,11 @@ class Outline(msgspec.Struct, frozen=True, gc=False):
     """Locations in a document, and its duplicate keys."""
 
     part: DocumentText
+    """The text of the document."""
     root: OutlineNode
+    """The outline of the whole document."""
     duplicates: tuple[DuplicateKey, ...]
+    """The duplicate keys of the document."""
 
     def find_location(self, path: FieldPath) -> Location:
         """Return the location of a key or an item, or of its closest existing parent."""

@@ -35,6 +35,8 @@ def parse_number(text: str) -> int | float | None:
     """Parse a plain scalar as a number. Returns None if it is a string.
 
     An integer of 2^63 or more is unsigned in Go.
+
+    Like `resolve` in `resolve.go` of go.yaml.in/yaml 2.4.3.
     """
     if text.startswith("."):
         return _parse_float(text) if _POINT_FIRST.fullmatch(text) else None
@@ -48,14 +50,14 @@ def parse_number(text: str) -> int | float | None:
 def _parse_integer(bare: str) -> int | None:
     match = _INTEGER.fullmatch(bare)
     if match is None:
-        # A sign behind the prefix is an accident of Go's library, and so it counts.
+        # The library of Go accepts a sign after the prefix, by accident.
         match = _SIGN_INSIDE.fullmatch(bare)
         fits = match is not None and len(match[1]) <= _MAX_DIGITS
         return _if_64_bits(int(match[1], 2), signed=True) if match and fits else None
     base = match.lastgroup or "d"
     digits = match[base].lstrip("0") or "0"
     if len(digits) > _MAX_DIGITS:
-        return None  # it would not fit, and takes long to count
+        return None  # does not fit, and is slow to parse
     number = int(digits, _BASES[base])
     return _if_64_bits(-number if match[1] == "-" else number, signed=bool(match[1]))
 
@@ -98,6 +100,8 @@ def format_key(number: float) -> str | None:
     """Format a number that is used as a key. Returns None if Kubernetes rejects it as a key.
 
     Float keys are printed with 32 bits: `123456789.0:` becomes the key `1.2345679e+08`.
+
+    Like `convertToJSONableObject` in `yaml.go` of sigs.k8s.io/yaml 1.6.0.
     """
     if isinstance(number, int):
         return str(number) if number < _INT64 else None

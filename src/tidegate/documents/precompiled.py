@@ -17,6 +17,7 @@ Value = TypeVar("Value")
 
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
+    """Return a digest of texts and their names."""
     return blake2b(b"\0".join(texts.values()), digest_size=16).hexdigest()
 
 

@@ -22,7 +22,11 @@ DocumentReader: TypeAlias = Callable[[bytes, str], tuple[Document, ...]]
 
 
 def read_documents(source: str | bytes, name: str) -> tuple[Document, ...]:
-    """Read all objects of a file as Kubernetes reads them. `name` names the file in errors."""
+    """Read all objects of a file as Kubernetes reads them. `name` names the file in errors.
+
+    Like `NewYAMLOrJSONDecoder` in `pkg/util/yaml/decoder.go` and `decodeToList` in
+    `pkg/apis/meta/v1/unstructured/helpers.go` of k8s.io/apimachinery 0.36.4.
+    """
     return tuple(
         document for part in split_documents(source, name) for document in _read_part(part)
     )
@@ -136,7 +140,10 @@ def _flatten(value: Json, list_path: FieldPath, document_outline: Outline) -> It
 
 
 def _with_kind(item: Json, parent: dict[str, Json]) -> Json:
-    """Return a list item with the kind of its typed list (`ConfigMapList`) if the item has none."""
+    """Return a list item with the kind of its typed list (`ConfigMapList`) if the item has none.
+
+    Like `decodeToList` in `pkg/apis/meta/v1/unstructured/helpers.go` of k8s.io/apimachinery 0.36.4.
+    """
     kind = str(parent["kind"]).removesuffix("List")
     if not kind or not isinstance(item, dict) or item.get("kind") or item.get("apiVersion"):
         return item

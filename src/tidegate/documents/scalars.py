@@ -70,7 +70,10 @@ def read_scalar(event: ScalarEvent) -> Scalar:
 
 
 def read_key(event: ScalarEvent) -> str:
-    """Return the JSON key of a scalar: numbers and booleans become text. Raises ScalarError."""
+    """Return the JSON key of a scalar: numbers and booleans become text. Raises ScalarError.
+
+    Like `convertToJSONableObject` in `yaml.go` of sigs.k8s.io/yaml 1.6.0.
+    """
     text = event.value
     if event.tag is None and (not event.implicit[0] or text[:1] not in _NON_STRING_STARTS):
         return text
@@ -94,7 +97,10 @@ def is_merge(event: object) -> bool:
 
 
 def resolve(text: str) -> Scalar:
-    """Resolve a plain scalar to a YAML keyword, a number as Go holds it, or a string."""
+    """Resolve a plain scalar to a YAML keyword, a number as Go holds it, or a string.
+
+    Like `resolve` in `resolve.go` of go.yaml.in/yaml 2.4.3.
+    """
     if text[:1] not in _NON_STRING_STARTS:
         return text
     if text in _KEYWORDS:

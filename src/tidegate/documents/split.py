@@ -32,9 +32,13 @@ class DocumentText(msgspec.Struct, frozen=True, gc=False):
     """The text of one document, and the number of lines before it in the file."""
 
     name: str
+    """The name of the file, for errors."""
     number: int
+    """The index of the document in its file."""
     lines_before: int
+    """Number of lines before the document in its file."""
     text: str
+    """The text."""
 
     def location(self, line: int, column: int) -> Location:
         """Return the location of a line and column of this document, both counted from 0."""
@@ -49,7 +53,11 @@ class DocumentText(msgspec.Struct, frozen=True, gc=False):
 
 
 def split_documents(source: str | bytes, name: str) -> tuple[DocumentText, ...]:
-    """Split a file into documents. Empty documents are kept, so that indexes are stable."""
+    """Split a file into documents. Empty documents are kept, so that indexes are stable.
+
+    Like `splitYAMLDocument` and `NewYAMLOrJSONDecoder` in `pkg/util/yaml/decoder.go` of
+    k8s.io/apimachinery 0.36.4.
+    """
     if len(source) > SIZE_LIMIT:
         problem = f"the file is larger than {SIZE_LIMIT // 1024**2} MiB"
         raise DocumentError(

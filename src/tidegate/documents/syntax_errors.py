@@ -23,10 +23,13 @@ class _Message(msgspec.Struct, frozen=True, gc=False):
     """The message for one problem of libyaml."""
 
     problem: str
+    """The message for people."""
     hint: str
+    """Hint for the user."""
     opening: bool = False
     """Whether the location is where the enclosing construct starts."""
     code: str = "documents.syntax"
+    """Error code."""
 
 
 @cache

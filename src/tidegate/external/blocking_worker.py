@@ -72,7 +72,7 @@ class BlockingWorker:
                 pass_fds=(descriptor,),
                 start_new_session=True,
             )
-        self._resources.enter_context(supervisor)  # it is waited for once its lifeline is cut
+        self._resources.enter_context(supervisor)  # waited for after its lifeline is closed
         self._resources.enter_context(lifeline)
         self._resources.enter_context(channel)
         channel.settimeout(START_LIMIT / SECOND)

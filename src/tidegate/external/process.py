@@ -1,4 +1,4 @@
-"""Run an external program within limits and return its output.
+"""External programs: runs one within limits and returns its output.
 
 A small `supervisor` process starts and kills each program (see there for the reasons). Output is
 bytes; the caller interprets it.
@@ -32,9 +32,9 @@ INHERITED_VARIABLES = frozenset(
     {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
     | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
 )
-"""Environment variables that every program inherits, beside LC_*. Others are passed explicitly."""
+"""Environment variables that every program inherits, besides LC_*. Others are passed explicitly."""
 
-# How runtimes say that an allocation was refused: Go and the shell, C, Python, C++.
+# Messages of runtimes about a failed allocation: Go and the shell, C, Python, C++.
 OUT_OF_MEMORY_MESSAGES = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
 
 
@@ -42,6 +42,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Resource limits of a program."""
 
     time: Ms = MINUTE
+    """Maximum duration."""
     memory: int = 2048 * MIB
     """Bytes that each process may write to (RLIMIT_DATA).
 
@@ -55,9 +56,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A program to run."""
 
     argv: tuple[str, ...]
+    """Program and arguments."""
     env: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Variables added to the inherited ones."""
     cwd: Path | None = None
+    """Working directory; None for the current one."""
     stdin: bytes = b""
     """Input of the program, unless it shares the terminal."""
     shares_terminal: bool = False
@@ -70,6 +73,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
+        """The program, as it is given."""
         return self.argv[0]
 
 
@@ -77,8 +81,11 @@ class ProcessResult(msgspec.Struct, frozen=True):
     """Result of a program: exit code, complete stdout, and the end of stderr."""
 
     exit_code: int
+    """Exit code."""
     stdout: bytes
+    """Complete standard output."""
     stderr: bytes
+    """The end of standard error."""
 
     def __repr__(self) -> str:
         return f"Ran({self.exit_code})"
@@ -110,7 +117,7 @@ async def run(command: Command, *, limits: Limits | None = None) -> ProcessResul
 
 
 class SupervisedProcess(asyncio.SubprocessProtocol):
-    """A program behind its supervisor, which kills it when the lifeline is closed."""
+    """A program with its supervisor, which kills it when the lifeline is closed."""
 
     def __init__(self) -> None:
         self._lifeline, self._supervisor_end = socket.socketpair()
@@ -140,6 +147,7 @@ class SupervisedProcess(asyncio.SubprocessProtocol):
             await asyncio.get_running_loop().sock_sendall(self._lifeline, request)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport of the supervisor."""
         if isinstance(transport, asyncio.SubprocessTransport):
             self._transport = transport
 

@@ -34,7 +34,7 @@ ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 DISCONNECTED = b"cut"
 CHILDREN_FILE = f"/proc/self/task/{os.getpid()}/children"
 
-# A terminal sends these to everyone in the foreground; the warden listens to its lifeline alone.
+# A terminal sends these to all foreground processes; the supervisor obeys only its lifeline.
 IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
 RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -64,6 +64,7 @@ class StartRequest:
 
 
 def main(lifeline: int) -> None:
+    """Run one program and clean up after it."""
     os.set_inheritable(lifeline, False)
     for signal_number in IGNORED_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
@@ -139,6 +140,7 @@ def exec_program(request: StartRequest, error_writer: int) -> NoReturn:
 
 
 def set_limit(limit_type: int, size: int) -> None:
+    """Set a resource limit of this process."""
     _, hard = resource.getrlimit(limit_type)
     size = size if hard == resource.RLIM_INFINITY else min(size, hard)
     resource.setrlimit(limit_type, (size, size))
@@ -160,7 +162,7 @@ def wait_for_exit(pid: int, lifeline: int, wakeup_reader: int) -> bytes:
         if lifeline in ready:
             return DISCONNECTED
         os.read(wakeup_reader, select.PIPE_BUF)
-        # It stays a zombie for now: as long as it does, nobody else gets the number of its group.
+        # The program stays a zombie for now, so that no other process gets its group ID.
         status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if status is not None:
             kind = b"exit" if status.si_code == os.CLD_EXITED else b"signal"
@@ -185,6 +187,7 @@ def kill_descendants(pid: int, *, has_own_group: bool) -> None:
 
 
 def list_children() -> list[int]:
+    """Return the process ids of all children."""
     if not os.access(CHILDREN_FILE, os.R_OK):
         return []
     with open(CHILDREN_FILE, "rb") as file:  # noqa: PTH123  (pathlib is slow to import)

@@ -33,7 +33,7 @@ from tidegate.model.times import MINUTE, SECOND
 START_LIMIT = MINUTE
 STDERR_LIMIT = 16 * 1024
 
-# How runtimes begin their last words; what follows in Go is pages of stack.
+# How fatal errors of runtimes begin; in Go, a long stack trace follows.
 _FATAL_ERROR = lazy_regex(
     rb"^(?:fatal error|panic|runtime|Fatal Python error|\w*Error): .+$", re.MULTILINE
 )
@@ -188,10 +188,12 @@ class _Worker(SupervisedProcess):
 
 
 def timeout_error(limits: Limits) -> ProcessError:
+    """Return the error for a worker that was too slow."""
     problem = f"the worker timed out after {limits.time / SECOND:g}s"
     return ProcessError("external.worker.timeout", problem)
 
 
 def output_error(limits: Limits) -> ProcessError:
+    """Return the error for a response that was too large."""
     problem = f"the response of the worker is larger than {limits.output} bytes"
     return ProcessError("external.worker.output", problem)

@@ -22,7 +22,7 @@ def serve(handler: Callable[[bytes], bytes]) -> None:
     channel = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)  # a library that prints must not break the line
     with os.fdopen(STDIN, "rb", closefd=False) as requests, os.fdopen(channel, "wb") as responses:
-        response = b""  # the first says no more than that it is ready
+        response = b""  # the first frame only signals readiness
         while True:
             responses.write(frame(response))
             responses.flush()

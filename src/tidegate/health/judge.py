@@ -21,7 +21,7 @@ KSTATUS = "kstatus"
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """Judges objects by the rules of a dialect and by operator knowledge."""
+    """The rules that judge objects: those of a dialect, and operator knowledge."""
 
     catalog: KindCatalog
     """Operator knowledge by kind."""

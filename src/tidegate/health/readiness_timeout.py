@@ -3,7 +3,7 @@
 The deadline of a gate is never shorter. Only the spec and the defaults of the API count: pulling
 an image, an init container and the work of a Job may take any time.
 
-The probes of a pod say how long it may take to become ready. Sidecars start one after the other,
+The probes of a pod define how long it may take to become ready. Sidecars start one after the other,
 before the containers, which start together.
 """
 
@@ -85,7 +85,7 @@ def _job(body: JsonObject) -> Ms | None:
     grace = get_int(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
     if deadline > 0:
         return Ms((deadline + grace) * SECOND)
-    # Where each index has a limit of its own, the one for the whole Job counts no attempts.
+    # With a backoff limit per index, the limit of the Job counts no attempts.
     total_limit = get_int(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
     limit = max(0, get_int(body, "spec", "backoffLimitPerIndex", default=total_limit))
     attempt = max(0, get_int(pod, "activeDeadlineSeconds"))
@@ -115,7 +115,11 @@ def _action_timeout(body: JsonObject, action: str) -> int:
 
 
 def _kustomization(body: JsonObject) -> Ms | None:
-    """Grant the timeout, else the interval minus 30 seconds, which is the default of Flux."""
+    """Grant the timeout, else the interval minus 30 seconds, which is the default of Flux.
+
+    Like `GetTimeout` in `internal/controller/kustomization_controller.go` of kustomize-controller
+    1.9.6.
+    """
     interval = _read_duration(body, "spec", "interval") or Ms(0)
     timeout = _read_duration(body, "spec", "timeout") or Ms(interval - MIN_FLUX_TIMEOUT)
     return max(MIN_FLUX_TIMEOUT, timeout)
@@ -151,7 +155,11 @@ def _batch_count(replicas: int, batch_size: int) -> int:
 
 
 def _resolve_percentage(amount: Json, replicas: int, *, round_up: bool) -> int:
-    """Return a number of pods from a number or a percentage."""
+    """Return a number of pods from a number or a percentage.
+
+    Like `GetScaledValueFromIntOrPercent` in `pkg/util/intstr/intstr.go` of k8s.io/apimachinery
+    0.36.4.
+    """
     if isinstance(amount, str) and amount[:-1].isdecimal() and amount[-1] == "%":
         hundredths = int(amount.removesuffix("%")) * replicas
         return -(-hundredths // 100) if round_up else hundredths // 100
@@ -194,7 +202,10 @@ def _startup_seconds(container: JsonObject) -> int:
 
 
 def _positive_or(probe: JsonObject, field: str, default: int) -> int:
-    """Return a field of a probe. The API server replaces 0 by the default."""
+    """Return a field of a probe. The API server replaces 0 by the default.
+
+    Like `SetDefaults_Probe` in `pkg/apis/core/v1/defaults.go` of Kubernetes 1.36.4.
+    """
     value = get_int(probe, field)
     return value if value > 0 else default
 

@@ -31,6 +31,7 @@ class RecordedTime(NamedTuple):
     """A time that the cluster has recorded."""
 
     at: Ms
+    """The time."""
     is_final: bool
     """Whether the time cannot change any more."""
     recorded_by: str

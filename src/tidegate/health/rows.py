@@ -42,11 +42,17 @@ class HealthRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The health rule of some kinds of a group."""
 
     group: str
+    """The API group, which may be a pattern."""
     kinds: tuple[str, ...]
+    """The kinds of the group."""
     source: str
+    """The source of the facts."""
     cases: tuple[HealthCase, ...]
+    """The cases; the first that applies decides."""
     otherwise: HealthCase = HealthCase(health=Health.PROGRESSING)
+    """The verdict if no case applies."""
     observed: str = ""
+    """The path of the observed generation; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,9 @@ class HealthRowIndex:
     """Rows by group and kind: by name, else the first matching pattern."""
 
     named: dict[tuple[str, str], HealthRow]
+    """Rows by group and kind."""
     patterns: tuple[HealthRow, ...]
+    """Rows whose group or kind is a pattern."""
     pattern_matches: dict[tuple[str, str], HealthRow | None] = field(
         default_factory=dict, compare=False
     )
@@ -197,7 +205,10 @@ def _default_message(body: JsonObject, case: HealthCase) -> str:
 
 
 class _HealthRowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of a row file."""
+
     rows: tuple[HealthRow, ...] = ()
+    """The rows."""
 
 
 def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:

@@ -26,7 +26,7 @@ class FieldPattern(NamedTuple):
     parts: tuple[tuple[PathStep, ...], ...]
     """Paths between the `[*]` of the pattern."""
     deep: str = ""
-    """The pattern of the key behind `**`, or empty."""
+    """The pattern of the key after `**`, or empty."""
 
 
 FieldValue: TypeAlias = tuple[FieldPath, Json]
@@ -70,7 +70,7 @@ def _walk(
 
 
 def _follow_steps(body: Json, steps: Iterable[PathStep], path: FieldPath) -> Iterator[FieldValue]:
-    """Yield the fields at the end of some steps. `*` stands for all keys."""
+    """Yield the fields at the end of some steps. `*` matches all keys."""
     steps = tuple(steps)
     for position, step in enumerate(steps):
         if step == ANY_KEY:

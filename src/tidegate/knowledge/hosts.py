@@ -43,7 +43,7 @@ _SILENT = lazy_regex(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)
 """Lines of a script that call no server: comments, printed text and YAML."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
 IGNORED_HOSTS = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
-"""Hosts that are not Services of the plan. `simulated` stands for a value of an operator."""
+"""Hosts that are not Services of the plan. `simulated` replaces a value of an operator."""
 MAX_TEXT_LENGTH = 100_000
 """Longer texts are not searched."""
 
@@ -52,6 +52,7 @@ class Host(NamedTuple):
     """A host name in a text."""
 
     name: str
+    """The host name."""
     is_certain: bool
     """Whether the host is a Service even if the Service does not exist."""
 
@@ -149,7 +150,7 @@ def resolve_service(host: Host, namespace: str, lookup: ServiceLookup) -> tuple[
 
 
 def find_port(host: Host, text: str) -> str:
-    """Return the port behind a host in a text. Returns "" if there is none or more than one."""
+    """Return the port after a host in a text. Returns "" if there is none or more than one."""
     if f"{host.name}:" not in text:
         return ""
     ports = {port for name, port in WITH_PORT.findall(text) if name == host.name}

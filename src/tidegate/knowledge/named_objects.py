@@ -1,6 +1,6 @@
 """References of an object to other objects, with the field of each.
 
-Reference rows and the needs of operator rows say which fields refer to objects.
+Reference rows and the needs of operator rows define which fields refer to objects.
 """
 
 from __future__ import annotations
@@ -41,14 +41,21 @@ class Reference(NamedTuple):
     """A reference to an object."""
 
     group: str
+    """API group of the object."""
     kind: str
+    """Kind of the object."""
     namespace: str
+    """Namespace of the object; empty for none."""
     name: str
+    """Name of the object."""
     field: FieldPath
     """The field that holds the reference."""
     effect: Effect
+    """What happens while the object does not exist."""
     until: RequiredState
+    """The state that the object must have."""
     optional: bool = False
+    """Whether the object may be missing."""
     keys: tuple[str, ...] = ()
     """The keys that the object must have."""
 
@@ -57,14 +64,17 @@ class PodTemplate(NamedTuple):
     """The pod spec of an object."""
 
     row: PodsRow
+    """The row about the place of the pod spec."""
     path: FieldPath
     """Where the spec is in the object."""
     spec: JsonObject
+    """The pod spec."""
     labels: JsonObject
+    """The labels of the pods."""
 
 
 class ReferenceFinder(msgspec.Struct, frozen=True):
-    """Finds references by the rows about them."""
+    """A finder of references, with the rows about them."""
 
     rows: KindCatalog
     """Operator knowledge by kind."""
@@ -131,7 +141,7 @@ class ReferenceFinder(msgspec.Struct, frozen=True):
             for needed in list_needs(kind_row, body, kind):
                 target = (needed.group, needed.kind, needed.name)
                 if not needed.need.unmet and target in named:
-                    continue  # a row about references says what comes of it
+                    continue  # a reference row defines the effect
                 yield Reference(
                     needed.group,
                     needed.kind,
@@ -143,7 +153,7 @@ class ReferenceFinder(msgspec.Struct, frozen=True):
                 )
 
     def list_products(self, body: JsonObject, kind: Kind) -> Iterator[ProducedObject]:
-        """Yield all objects that an operator, or another producer, makes of an object."""
+        """Yield all objects that an operator, or another producer, creates from an object."""
         row = self.rows.find_row(kind)
         producers = self.producers.get((kind.group, kind.name), ())
         if row is None and not producers:

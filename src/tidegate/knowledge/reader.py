@@ -1,4 +1,4 @@
-"""Reads row files: the built-in ones and those of users, with a location for each mistake."""
+"""Reader of row files: the built-in ones and those of users, with a location for each mistake."""
 
 from __future__ import annotations
 

@@ -74,10 +74,15 @@ class NeededObject(NamedTuple):
     """An object that another object needs."""
 
     need: Need
+    """The need of the row."""
     group: str
+    """API group of the needed object."""
     kind: str
+    """Kind of the needed object."""
     namespace: str
+    """Namespace of the needed object; empty for none."""
     name: str
+    """Name of the needed object."""
     at: Json = None
     """The key of the item that needs it, if the need has `each`."""
 
@@ -95,6 +100,7 @@ class ProducedObject(NamedTuple):
     """An object that an operator produces."""
 
     body: JsonObject
+    """The produced object."""
     is_owned: bool
     """Whether the object is deleted with its owner."""
     answers_when_ready: bool = False
@@ -111,7 +117,7 @@ def list_needs(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[NeededObj
             parts = (need.group, need.kind, need.namespace, need.name)
             needed = NeededObject(need, *(render_text(part, scope) for part in parts))
             needed = needed._replace(at=scope.get("key")) if need.each else needed
-            # A host without a namespace means nothing to an object that is in none.
+            # A host without a namespace is meaningless for a cluster-scoped object.
             has_no_namespace = need.until is RequiredState.SERVING and not needed.namespace
             if needed.name and not has_no_namespace:
                 yield needed
@@ -166,7 +172,11 @@ def _with_namespace(body: JsonObject, scope: JsonObject) -> JsonObject:
 
 
 def _with_encoded_data(body: JsonObject) -> JsonObject:
-    """Return a Secret with `stringData` moved to `data`, as the server stores it."""
+    """Return a Secret with `stringData` moved to `data`, as the server stores it.
+
+    Like `Convert_v1_Secret_To_core_Secret` in `pkg/apis/core/v1/conversion.go` of Kubernetes
+    1.36.4.
+    """
     texts = body.get("stringData")
     if body.get("kind") != "Secret" or not isinstance(texts, dict):
         return body

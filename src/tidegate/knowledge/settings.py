@@ -11,7 +11,7 @@ from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text, 
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 OPEN_KEYS_ANNOTATION = "sandbox.tidegate.dev/open-keys"
-"""Marks a Secret that stands for one with unknown keys: it has every key."""
+"""Marks a Secret with unknown keys: every key is assumed to exist."""
 SIMULATED_ANNOTATION = "sandbox.tidegate.dev/simulated"
 """Marks an object that a simulated operator has produced."""
 SIMULATED_VALUE = "simulated"
@@ -21,7 +21,7 @@ FindObject = Callable[[Kind, str], JsonObject | None]
 
 
 def has_open_keys(body: JsonObject) -> bool:
-    """Return whether a Secret stands for one with unknown keys."""
+    """Return whether the keys of a Secret are unknown."""
     return get_mapping(body, "metadata", "annotations").get(OPEN_KEYS_ANNOTATION) == "true"
 
 

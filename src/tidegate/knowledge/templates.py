@@ -15,8 +15,8 @@
 
 A missing value leaves out its key, its item, or the object whose name needs it.
 
-`status_matches` tells which stage a status shows. A CRD may have pruned fields of a status. So a
-missing field says nothing, and a different value means another stage.
+`status_matches` finds the stage that a status shows. A CRD may have pruned fields of a status. So a
+missing field is ignored, and a different value means another stage.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tidegate.model.operators.amounts import evaluate_amount
 from tidegate.model.text.lazy_regex import lazy_regex
 
 NOW = "\x00now"
-"""Stands for the current time until a status is written."""
+"""Placeholder for the current time until a status is written."""
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 _PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")
@@ -47,9 +47,13 @@ class TemplateOption(NamedTuple):
     """One way to get a value: a fixed text or number, or a path with an optional function."""
 
     fixed: str | int | None
+    """A fixed text or number; None for a path."""
     path: tuple[PathStep, ...] = ()
+    """The path of the value."""
     function: str = ""
+    """The function to apply to the value; empty for none."""
     argument: str = ""
+    """The second argument of the function."""
 
 
 TemplatePart: TypeAlias = str | tuple[TemplateOption, ...]

@@ -39,7 +39,10 @@ LONG_OPTIONS = {
 }
 DEFAULT_TIMEOUT = Ms(30 * SECOND)
 WEEK = Ms(7 * 24 * 3600 * SECOND)
-"""The timeout of `kubectl wait` if the given one is negative."""
+"""The timeout of `kubectl wait` if the given one is negative.
+
+Like `ToOptions` in `pkg/cmd/wait/wait.go` of k8s.io/kubectl 0.36.4.
+"""
 PATH = re.compile(r"\{?\.?([\w-]+(?:\.[\w-]+)*)\}?")
 
 
@@ -54,7 +57,7 @@ class WaitCondition(Enum):
 
 
 class OnWaitTimeout(Enum):
-    """What a script does when a wait times out: it fails, continues, or waits again."""
+    """The reaction of a script to a timeout of a wait: it fails, continues, or waits again."""
 
     FAILS = "fails"
     GOES_ON = "goes on"
@@ -67,15 +70,21 @@ class KubectlWait(NamedTuple):
     resource: str
     """The kind, in any spelling that kubectl accepts."""
     name: str
+    """The name of the object; empty for all objects that the selector matches."""
     namespace: str
     """The namespace; empty for that of the script, `*` for all."""
     selector: str
+    """Label selector; empty for none."""
     condition: WaitCondition
+    """The condition that the wait is for."""
     key: str
+    """The condition type or the JSONPath."""
     value: str
+    """The expected value."""
     timeout: Ms | None
     """The timeout, or None without one."""
     on_timeout: OnWaitTimeout
+    """What the script does when the wait times out."""
 
     @property
     def target(self) -> str:
@@ -155,7 +164,7 @@ def _substitute_variables(line: str, variables: Mapping[str, str]) -> str:
 
 
 def _split_commands(line: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of a line, each with the separator behind it."""
+    """Yield the commands of a line, each with the separator after it."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -252,7 +261,10 @@ def _parse_targets(arguments: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _parse_condition(text: str) -> tuple[WaitCondition, str, str] | None:
-    """Return the condition of `--for`, or None if it is not understood."""
+    """Return the condition of `--for`, or None if it is not understood.
+
+    Like `conditionFuncsFor` in `pkg/cmd/wait/wait.go` of k8s.io/kubectl 0.36.4.
+    """
     word, _, rest = text.partition("=")
     match word:
         case "condition" if rest:

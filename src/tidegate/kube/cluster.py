@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 UNKNOWN_KIND_AGE = Ms(1 * SECOND)
 """Age of a discovery that is believed about a kind that it does not have.
 
-A command asks for the objects of several kinds that the cluster may not serve. Without this, each
+A command requests the objects of several kinds that the cluster may not serve. Without this, each
 request would run discovery again.
 """
 DISCOVERED_KINDS = frozenset({"CustomResourceDefinition", "APIService"})
@@ -164,8 +164,9 @@ class KubeCluster:
         return age * SECOND <= max_age
 
     async def _discover(self) -> messages.ApiResources | messages.ErrorOutcome:
-        """Discover all kinds. A caller that waits shares only a discovery that started after it
-        came.
+        """Discover all kinds.
+
+        A caller that waits shares only a discovery that started after the caller asked for it.
         """
         started_before = self._discoveries_started
         async with self._discovery_lock:

@@ -2,8 +2,9 @@
 
 A path given by flag is read alone. Otherwise the files of KUBECONFIG are merged, otherwise
 ~/.kube/config is read, otherwise the service account of the pod is used. The first file that
-names a cluster, user or context defines it completely; later files are not mixed in. Like
-`loader.go` of client-go (`tools/clientcmd`).
+names a cluster, user or context defines it completely; later files are not mixed in.
+
+Like `ClientConfigLoadingRules` in `tools/clientcmd/loader.go` of k8s.io/client-go 0.36.4.
 """
 
 from __future__ import annotations
@@ -213,7 +214,10 @@ def _is_in_cluster(environ: Mapping[str, str], directory: Path) -> bool:
 
 
 def _load_in_cluster(environ: Mapping[str, str], directory: Path) -> KubeTarget:
-    """Return the API server of the pod's own cluster, with the service account of the pod."""
+    """Return the API server of the pod's own cluster, with the service account of the pod.
+
+    Like `InClusterConfig` in `rest/config.go` of k8s.io/client-go 0.36.4.
+    """
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     ca, namespace = directory / "ca.crt", directory / "namespace"

@@ -35,24 +35,32 @@ class HttpRequest(NamedTuple):
     """An HTTP request. Path and query are already encoded."""
 
     method: str
+    """The method."""
     path: str
+    """Path and query."""
     accept: str = JSON
+    """The `Accept` header."""
     content_type: str = ""
+    """The `Content-Type` header; empty without a body."""
     body: bytes = b""
+    """The body."""
 
 
 def build_get(request: requests.Get, served: ServedKind) -> HttpRequest:
+    """Return the HTTP request that reads one object."""
     accept = METADATA_OBJECT if request.view is requests.View.METADATA else JSON
     path = object_path(served, request.ref.namespace, request.ref.name)
     return HttpRequest("GET", path, accept)
 
 
 def build_list(request: requests.List, served: ServedKind) -> HttpRequest:
+    """Return the HTTP request for one page of a list."""
     query: Query = (("limit", request.limit), ("continue", request.continue_token))
     return _build_collection_request(request.selection, served, query, METADATA_LIST)
 
 
 def build_watch(request: requests.Watch, served: ServedKind, *, seconds: int) -> HttpRequest:
+    """Return the HTTP request of a watch that lasts this many seconds at most."""
     query: Query = (
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
@@ -63,6 +71,7 @@ def build_watch(request: requests.Watch, served: ServedKind, *, seconds: int) ->
 
 
 def build_logs(request: requests.Logs, served: ServedKind) -> HttpRequest:
+    """Return the HTTP request for logs."""
     query: Query = (
         ("container", request.container),
         ("tailLines", request.tail),
@@ -73,6 +82,7 @@ def build_logs(request: requests.Logs, served: ServedKind) -> HttpRequest:
 
 
 def build_write(write: requests.Write, served: ServedKind) -> HttpRequest:
+    """Return the HTTP request of a write."""
     name = "" if write.verb is requests.Verb.CREATE and not write.subresource else write.ref.name
     path = object_path(served, write.ref.namespace, name, write.subresource)
     if write.verb is requests.Verb.DELETE:

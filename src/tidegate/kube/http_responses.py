@@ -35,9 +35,13 @@ class HttpResponse(NamedTuple):
     """An HTTP response."""
 
     status: int
+    """HTTP status."""
     body: bytes
+    """The body."""
     retry_after: str = ""
+    """The `Retry-After` header; empty for none."""
     warnings: tuple[str, ...] = ()
+    """Texts of the `Warning` headers."""
 
     @property
     def is_success(self) -> bool:
@@ -46,34 +50,56 @@ class HttpResponse(NamedTuple):
 
 
 class _Cause(msgspec.Struct):
+    """A cause in the details of a `Status`."""
+
     reason: str = ""
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
     field: str = ""
+    """The path of the field."""
 
 
 class _Details(msgspec.Struct, rename="camel"):
+    """The details of a `Status`."""
+
     name: str = ""
+    """The name of the object."""
     causes: list[_Cause] = msgspec.field(default_factory=list)
+    """Problems by field."""
     retry_after_seconds: int = 0
+    """Delay before a retry."""
 
 
 class Status(msgspec.Struct):
     """A Kubernetes `Status` object."""
 
     reason: str = ""
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
     code: int = 0
+    """HTTP status; 0 if missing."""
     details: _Details | None = None
+    """The object, and problems by field; None if missing."""
 
 
 class _ListMeta(msgspec.Struct, rename={"version": "resourceVersion", "resume": "continue"}):
+    """The metadata of a list."""
+
     version: str = ""
+    """The resource version."""
     resume: str = ""
+    """The continue token."""
 
 
 class _Page(msgspec.Struct):
+    """A page of a list."""
+
     metadata: _ListMeta
+    """The metadata of the list."""
     items: list[msgspec.Raw] | None = None
+    """The objects, not decoded."""
 
 
 _decode_status = msgspec.json.Decoder(Status).decode
@@ -149,6 +175,9 @@ def outcome_from_status(status: Status, *, retry_after: str = "") -> messages.Er
 def _not_found_outcome(status: Status) -> messages.NotFound | messages.NotServed:
     """Return whether the object or the kind is missing: only a missing object is named in the
     details.
+
+    Like `NewNotFound` and `NewGenericServerResponse` in `pkg/api/errors/errors.go` of
+    k8s.io/apimachinery 0.36.4.
     """
     if status.details and status.details.name:
         return messages.NotFound(status.message)
@@ -200,8 +229,12 @@ def _retry_after(status: Status, retry_after: str) -> Ms | None:
 
 
 class _Event(msgspec.Struct):
+    """An event of a watch."""
+
     type: str
+    """The type of the event."""
     object: msgspec.Raw
+    """The object, not decoded."""
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
@@ -252,44 +285,75 @@ def read_event(
 
 
 class _ResponseKind(msgspec.Struct):
+    """The kind of the objects of a resource."""
+
     kind: str = ""
+    """The kind."""
 
 
 class _Subresource(msgspec.Struct):
+    """A subresource in discovery."""
+
     subresource: str = ""
+    """The name of the subresource."""
 
 
 class _Resource(msgspec.Struct, rename="camel"):
+    """A resource in discovery."""
+
     resource: str
+    """The plural of the kind."""
     scope: str = ""
+    """`Namespaced` or `Cluster`."""
     response_kind: _ResponseKind | None = None
+    """The kind of the objects."""
     verbs: tuple[str, ...] = ()
+    """The supported verbs."""
     subresources: tuple[_Subresource, ...] = ()
+    """The subresources."""
 
 
 class _GroupVersion(msgspec.Struct):
+    """A version of a group in discovery."""
+
     version: str
+    """The version."""
     resources: tuple[_Resource, ...] = ()
+    """The resources of the version."""
 
 
 class _GroupMeta(msgspec.Struct):
+    """The metadata of a group."""
+
     name: str = ""
+    """The name of the group; empty for the core group."""
 
 
 class _Group(msgspec.Struct):
+    """An API group in discovery."""
+
     metadata: _GroupMeta
+    """The metadata of the group."""
     versions: tuple[_GroupVersion, ...] = ()
+    """The versions, the preferred one first."""
 
 
 class _Groups(msgspec.Struct):
+    """The response of aggregated discovery."""
+
     items: tuple[_Group, ...]
+    """The groups."""
 
 
 _decode_groups = msgspec.json.Decoder(_Groups).decode
 
 
 def read_served_kinds(response: HttpResponse) -> tuple[ServedKind, ...]:
-    """Return the kinds of one discovery root in the server's order: the preferred version first."""
+    """Return the kinds of one discovery root in the server's order: the preferred version first.
+
+    Like `SplitGroupsAndResources` in `discovery/aggregated_discovery.go` of k8s.io/client-go
+    0.36.4.
+    """
     return tuple(
         ServedKind(
             kind=Kind(group.metadata.name, version.version, resource.response_kind.kind),

@@ -29,7 +29,10 @@ FIELDS_BEFORE_VALIDITY = 3
 
 
 def make_context(target: KubeTarget, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    """Return the TLS context for a target. An exec plugin may provide the client certificate."""
+    """Return the TLS context for a target. An exec plugin may provide the client certificate.
+
+    Like `TLSConfigFor` in `transport/transport.go` of k8s.io/client-go 0.36.4.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False

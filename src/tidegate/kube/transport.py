@@ -1,6 +1,6 @@
 """HTTP to one API server: one session, each request sent once.
 
-Retries are made by the `RequestScheduler`. The only exception is an expired credential: it is
+The `RequestScheduler` retries. The only exception is an expired credential: it is
 renewed and the request is sent again, since a server does not process an unauthenticated request.
 """
 
@@ -42,10 +42,13 @@ LOSS_BY_ERROR: tuple[tuple[type[Exception], Delivery, LossReason], ...] = (
     (TimeoutError, Delivery.MAYBE_SENT, LossReason.TIMEOUT),
     (Exception, Delivery.MAYBE_SENT, LossReason.DISCONNECTED),
 )
-"""The first match counts. Only errors before the connection was made mean "certainly not sent"."""
+"""The first match counts. Only errors before the connection was open mean "certainly not sent"."""
 CONNECT_SECONDS = 10.0
 RESPONSE_SECONDS = 65.0
-"""An API server itself times out after 60 seconds, and reports that."""
+"""An API server itself times out after 60 seconds, and reports that.
+
+Like `RequestTimeout` in `pkg/server/config.go` of k8s.io/apiserver 0.36.4.
+"""
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=RESPONSE_SECONDS, sock_connect=CONNECT_SECONDS)
 LARGE_BODY = 2**20
 """Bytes that would block other requests if they were sent in one piece."""
@@ -215,7 +218,7 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         # aiohttp sends GET, PUT and DELETE a second time when a kept connection turns out dead.
-        # Whether that is safe is the courier's to know.
+        # Only the `RequestScheduler` knows whether that is safe.
         self._session._retry_connection = False  # noqa: SLF001
         self._certificate = certificate
         return self._session

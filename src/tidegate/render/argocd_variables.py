@@ -15,7 +15,10 @@ _REFERENCE = lazy_regex(r"\$(?:\{([^}]*)\}|(\w+)|([*#$@!?-])|\{)", re.ASCII)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Return the text with variables replaced. Unknown ones become empty; `$$` becomes `$`."""
+    """Return the text with variables replaced. Unknown ones become empty; `$$` becomes `$`.
+
+    Like `Envsubst` in `pkg/apis/application/v1alpha1/types.go` of Argo CD 3.5.6.
+    """
 
     def replacement(match: re.Match[str]) -> str:
         name = match[1] or match[2] or match[3] or ""

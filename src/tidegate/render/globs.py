@@ -1,7 +1,10 @@
 """Files that match a pattern, as Argo CD finds value files: `envs/*.yaml`, `envs/**/values.yaml`.
 
-`**` stands for any number of directories, and does not follow links. Files of a directory come
+`**` matches any number of directories, and does not follow links. Files of a directory come
 before those further down, and names are sorted.
+
+Like `getResolvedValueFiles` and `isGlobPath` in `reposerver/repository/repository.go` of Argo CD
+3.5.6, and `FilepathGlob` in `utils.go` of bmatcuk/doublestar 4.10.0.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ MAX_DIRECTORIES = 20_000
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text has a wildcard. Braces alone make no pattern."""
+    """Return whether a text has a wildcard. Braces alone make no pattern."""
     return not WILDCARDS.isdisjoint(text)
 
 

@@ -22,7 +22,7 @@ MAX_KEYS = 4096
 TIME_GRANULARITY = 2_000_000_000
 """Nanoseconds. A file that changed more recently may change again without a new time stamp."""
 StatFields: TypeAlias = tuple[int, ...] | None
-"""What the file system reports of a path; None if nothing is there."""
+"""What the file system reports of a path; None if it does not exist."""
 
 
 class StatLevel(Enum):
@@ -39,6 +39,7 @@ class CacheInputs(msgspec.Struct):
     """Paths that a cache key depends on, with their stat fields before reading."""
 
     stats: dict[tuple[str, StatLevel], StatFields] = msgspec.field(default_factory=dict)
+    """The stat fields by path and level."""
     is_complete: bool = True
     """False if something was read that is not recorded here."""
 
@@ -54,11 +55,11 @@ class CacheInputs(msgspec.Struct):
         return fields
 
     def is_unchanged(self) -> bool:
-        """Whether no recorded path has changed."""
+        """Return whether no recorded path has changed."""
         return all(_stat_fields(*key) == fields for key, fields in self.stats.items())
 
     def is_settled(self, now: int) -> bool:
-        """Whether any further change would be noticed."""
+        """Return whether any further change would be noticed."""
         known_fields = (fields for fields in self.stats.values() if fields is not None)
         return self.is_complete and all(
             max(fields[3:5], default=0) < now - TIME_GRANULARITY for fields in known_fields
@@ -82,7 +83,7 @@ class KeyCache:
         self._keys: OrderedDict[bytes, tuple[CacheInputs, str]] = OrderedDict()
 
     def find(self, request: bytes, make: Callable[[CacheInputs], str]) -> str:
-        """Return the key of a request: known, or made by `make` from the current files.
+        """Return the key of a request: known, or computed by `make` from the current files.
 
         A request may contain secret values, so only its digest is kept.
         """
@@ -102,7 +103,7 @@ class KeyCache:
 
 
 def is_link(fields: StatFields) -> bool:
-    """Whether stat fields of level `LINK` are those of a link."""
+    """Return whether stat fields of level `LINK` are those of a link."""
     return fields is not None and stat.S_ISLNK(fields[2])
 
 

@@ -22,7 +22,7 @@ _CALL = lazy_regex(r"(?:^|[\s(|=])lookup(?=[\s)])")
 
 
 def may_look_up(release: ChartRequest) -> bool:
-    """Whether a chart may use `lookup`; yes if that is uncertain."""
+    """Return whether a chart may use `lookup`; yes if that is uncertain."""
     try:
         return chart_may_contain(LOOKUP, release)
     except (RenderError, OSError):

@@ -43,6 +43,8 @@ def read_directory(
 
     `jsonnet_results` has the JSON of each Jsonnet file. `files` are those of `list_manifest_files`.
     `rooted_files` is the root of the directory, if it is open already.
+
+    Like `findManifests` in `reposerver/repository/repository.go` of Argo CD 3.5.6.
     """
     rooted_files = rooted_files or RootedFiles(directory.root)
     remaining = directory.size_limit
@@ -58,7 +60,11 @@ def read_directory(
 
 
 def list_manifest_files(directory: Directory, rooted_files: RootedFiles) -> tuple[str, ...]:
-    """Return the manifests of a directory, sorted; paths are relative to the root."""
+    """Return the manifests of a directory, sorted; paths are relative to the root.
+
+    Like `getPotentiallyValidManifests` and `getPotentiallyValidManifestFile` in
+    `reposerver/repository/repository.go` of Argo CD 3.5.6.
+    """
     return tuple(
         _matching_files(
             directory, _start_directory(directory, rooted_files), rooted_files.resolve_directory("")
@@ -67,7 +73,7 @@ def list_manifest_files(directory: Directory, rooted_files: RootedFiles) -> tupl
 
 
 def is_jsonnet(name: str) -> bool:
-    """Whether a file is Jsonnet, by its name."""
+    """Return whether a file is Jsonnet, by its name."""
     return posixpath.splitext(name)[1] == JSONNET
 
 
@@ -122,7 +128,7 @@ def _list_reversed(directory: str) -> list[os.DirEntry[str]]:
 
 
 def _is_manifest_file(entry: os.DirEntry[str], name: str, root: str) -> bool:
-    """Whether an entry is a file, or a link to one in the tree.
+    """Return whether an entry is a file, or a link to one in the tree.
 
     Raises RenderError for a link that points outside the tree.
     """
@@ -191,7 +197,11 @@ def _read_jsonnet(directory: Directory, name: str, evaluated: str | None) -> tup
 def _read_manifest(
     content: bytes, name: str, read: DocumentReader, *, is_required: bool
 ) -> tuple[Document, ...]:
-    """Return the objects of a file; none if it is no manifest, unless `must` is set."""
+    """Return the objects of a file; none if it is no manifest, unless `must` is set.
+
+    Like `getObjsFromYAMLOrJSON` and `splitYAMLOrJSON` in `reposerver/repository/repository.go` of
+    Argo CD 3.5.6.
+    """
     if SKIP_COMMENT in content:
         return ()
     if name.endswith(".json"):
@@ -221,7 +231,10 @@ def _read_manifest(
 
 
 def _read_json(content: bytes, name: str) -> tuple[Document, ...]:
-    """Return the one object of a JSON file, as Argo CD reads it."""
+    """Return the one object of a JSON file, as Argo CD reads it.
+
+    Like `getObjsFromYAMLOrJSON` in `reposerver/repository/repository.go` of Argo CD 3.5.6.
+    """
     documents = read_documents(content, name)
     parts = {document.document_index for document in documents}
     if len(parts) > 1:
@@ -244,7 +257,7 @@ def _looks_like_a_manifest(content: bytes) -> bool:
 
 
 def _has_object_before(content: bytes, error: DocumentError) -> bool:
-    """Whether an object precedes the document that cannot be read."""
+    """Return whether an object precedes the document that cannot be read."""
     line = error.location.line if error.location else 0
     lines = content.splitlines(keepends=True)[: max(line - 1, 0)]
     while lines and not lines[-1].startswith(b"---"):

@@ -24,17 +24,17 @@ MAX_FILE_SIZE = 16 * 1024 * 1024
 
 
 class _UncertainError(Exception):
-    """The render reads something that is not searched."""
+    """An input of the render that is not searched."""
 
 
 def overlay_may_contain(pattern: SearchPattern, inputs: OverlayInputs) -> bool:
-    """Whether the objects of an overlay may contain the pattern."""
+    """Return whether the objects of an overlay may contain the pattern."""
     is_certain = not inputs.missing_remotes and not inputs.uses_charts
     return not is_certain or any(pattern.search(text) for text in inputs.copy.files.values())
 
 
 def chart_may_contain(pattern: SearchPattern, release: ChartRequest) -> bool:
-    """Whether the objects of a chart may contain the pattern.
+    """Return whether the objects of a chart may contain the pattern.
 
     Raises RenderError for a chart that cannot be rendered.
     """

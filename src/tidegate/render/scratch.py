@@ -22,7 +22,7 @@ PREFIX = "tidegate-scratch-"
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """Make a directory that only this user can enter; it is removed at the end of the block."""
+    """Create a directory that only this user can enter; it is removed at the end of the block."""
     base = _base_directory()
     _remove_leftovers_once(base)
     path, lock = _make_locked(base)
@@ -54,7 +54,7 @@ _remove_leftovers_once = cache(remove_leftovers)
 
 
 def _make_locked(base: Path) -> tuple[Path, int]:
-    """Make a directory and lock it; try again if another process removed it before the lock."""
+    """Create a directory and lock it; try again if another process removed it before the lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
         try:

@@ -31,6 +31,7 @@ class Variables(msgspec.Struct, frozen=True):
     """Names and values. The values may be secret, so the representation has none."""
 
     values: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The values by name."""
 
     def __repr__(self) -> str:
         return "Variables()"
@@ -40,10 +41,13 @@ class VariableSource(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `substituteFrom`."""
 
     kind: str
+    """`ConfigMap` or `Secret`."""
     name: str
+    """The name of the object."""
     values: Mapping[str, str] | None
     """Data of the object; None if the object does not exist."""
     optional: bool = False
+    """Whether the object may be missing."""
 
     def __repr__(self) -> str:
         return f"VariableSource({self.kind}, {self.name})"
@@ -58,6 +62,8 @@ def collect_variables(
     """Return the variables of all sources and the inline values.
 
     Later sources override earlier ones, inline values override all. Line breaks are dropped.
+
+    Like `LoadVariables` in `kustomize_varsub.go` of fluxcd/pkg/kustomize 1.35.6.
     """
     collected: dict[str, str] = {}
     for source in sources:
@@ -87,6 +93,9 @@ def substitute(
     Without variables nothing is replaced, not even `${name:-default}`, unless
     `even_without_variables` is set (`substituteStrategy: Always`). With `strict` a variable must be
     set or have a default.
+
+    Like `SubstituteVariables` and `varSubstitution` in `kustomize_varsub.go` of
+    fluxcd/pkg/kustomize 1.35.6.
     """
     if not (variables.values or even_without_variables) or opts_out(document):
         return document
@@ -98,7 +107,7 @@ def substitute(
 
 
 def opts_out(document: Document) -> bool:
-    """Whether a label or an annotation is `disabled`, in exactly this spelling."""
+    """Return whether a label or an annotation is `disabled`, in exactly this spelling."""
     values = (
         get_text(document.body, "metadata", field, OPT_OUT) for field in ("labels", "annotations")
     )

@@ -12,7 +12,10 @@ CHART_SUFFIX = "Chart.yaml"
 
 
 def detect_tool(names: Iterable[str], *, enabled: frozenset[Tool] = ALL_TOOLS) -> Tool:
-    """Return the tool of a directory. Argo CD walks the files by name; the last match wins."""
+    """Return the tool of a directory. Argo CD walks the files by name; the last match wins.
+
+    Like `Discover` in `util/app/discovery/discovery.go` of Argo CD 3.5.6.
+    """
     tool = Tool.DIRECTORY
     for name in sorted(names, key=lambda name: name.encode(errors="surrogateescape")):
         if name.endswith(CHART_SUFFIX) and Tool.HELM in enabled:

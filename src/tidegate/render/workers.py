@@ -32,9 +32,13 @@ class WorkerError(msgspec.Struct, frozen=True, tag="refused", gc=False):
     """Error reply of a worker."""
 
     code: str
+    """Error code."""
     problem: str
+    """Message for people."""
     location: Location | None = None
+    """Where the error is; None if unknown."""
     hint: str = ""
+    """Hint for the user."""
     missing_charts: tuple[ChartDependency, ...] = ()
     """Charts that must be fetched first."""
     missing_lookups: tuple[str, ...] = ()

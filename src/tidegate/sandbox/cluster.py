@@ -67,17 +67,25 @@ class ServerTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Assumed latencies of a simulated API server, small compared to what waits for them."""
 
     read_latency: Ms = Ms(2)
+    """Latency of a read."""
     write_latency: Ms = Ms(4)
+    """Latency of a write."""
     event_latency: Ms = Ms(1)
     """Delay of a watch event."""
     bookmark_interval: Ms = MINUTE
-    """Time between two bookmarks of a watch."""
+    """Time between two bookmarks of a watch.
+
+    Like `bookmarkFrequency` in `pkg/storage/cacher/cacher.go` of k8s.io/apiserver 0.36.4.
+    """
     watch_timeout: Ms = Ms(300 * SECOND)
     """Duration of a watch that sets none."""
 
 
 FINAL_BOOKMARK_LEAD = Ms(2 * SECOND)
-"""How long before its regular end a watch gets its last bookmark."""
+"""How long before its regular end a watch gets its last bookmark.
+
+Like `nextBookmarkTime` in `pkg/storage/cacher/cache_watcher.go` of k8s.io/apiserver 0.36.4.
+"""
 
 
 class Cluster:
@@ -154,6 +162,7 @@ class Cluster:
             self._schedule(duration, partial(self._resume_stream, request_id))
 
     def list_streams(self) -> list[WatchStream]:
+        """Return the open streams."""
         return self._streams.list_streams()
 
     def _resume_stream(self, request_id: RequestId) -> None:

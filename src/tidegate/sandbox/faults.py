@@ -54,31 +54,38 @@ def too_many_requests(retry_after: Ms = SECOND) -> TooManyRequests:
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """The server does not perform the call and returns this outcome; a watch ends with it."""
+    """A rejection of a call: the server does not perform it and returns this outcome.
+
+    A watch ends with the outcome.
+    """
 
     outcome: ErrorOutcome
+    """The outcome."""
 
 
 class Delay(msgspec.Struct, frozen=True):
-    """The response arrives later by this duration; a watch opens later."""
+    """A delay of the response by this duration; a watch opens later."""
 
     duration: Ms
+    """The duration of the delay."""
 
 
 class ResponseLoss(msgspec.Struct, frozen=True):
-    """The connection breaks with `DISCONNECTED`, before or after the call is performed."""
+    """A loss of the connection (`DISCONNECTED`), before or after the call is performed."""
 
     is_performed: bool
+    """Whether the call is performed."""
 
 
 class StreamDrop(msgspec.Struct, frozen=True):
-    """A stream breaks with `DISCONNECTED`, some time after it was opened."""
+    """A loss of a stream (`DISCONNECTED`), some time after it was opened."""
 
     after: Ms = Ms(0)
+    """Time from the opening of the stream to the loss."""
 
 
 class StreamSilence(msgspec.Struct, frozen=True):
-    """A stream stays open without messages, some time after it was opened.
+    """A stream that stays open without messages, some time after it was opened.
 
     Messages and bookmarks are held back, and sent when the silence ends.
     """
@@ -86,26 +93,32 @@ class StreamSilence(msgspec.Struct, frozen=True):
     duration: Ms | None = None
     """Duration of the silence; None for ever."""
     after: Ms = Ms(0)
+    """Time from the opening of the stream to the silence."""
 
 
 class Outage(msgspec.Struct, frozen=True):
-    """The cluster is unreachable: streams break, and pending calls get no response."""
+    """An outage of the cluster: streams break, and pending calls get no response."""
 
     until: Ms | None = None
+    """The end of the outage; None for never."""
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """An outage is over. Another outage can still be active: see `FaultInjector.is_down`."""
+    """The end of an outage. Another outage can still be active: see `FaultInjector.is_down`."""
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """All resource versions and continue tokens up to now expire; open streams continue."""
+    """A compaction: all resource versions and continue tokens up to now expire.
+
+    Open streams continue.
+    """
 
 
 class Edit(msgspec.Struct, frozen=True):
     """A write of another client to an object."""
 
     write: requests.Write
+    """The write."""
 
 
 CallEffect: TypeAlias = Rejection | Delay | ResponseLoss | StreamDrop | StreamSilence
@@ -116,12 +129,19 @@ class FaultSelector(msgspec.Struct, frozen=True, kw_only=True):
     """A selector of calls, watches or clusters. None, and an empty list of verbs, match any."""
 
     cluster: str | None = None
+    """The name of the cluster."""
     verbs: tuple[str, ...] = ()
+    """The verbs of calls."""
     group: str | None = None
+    """The API group of the object."""
     kind: str | None = None
+    """The kind of the object."""
     namespace: str | None = None
+    """The namespace of the object."""
     name: str | None = None
+    """The name of the object."""
     manager: str | None = None
+    """The field manager of a write."""
 
     def matches(self, call: requests.Call) -> bool:
         """Return whether a call is selected."""
@@ -161,7 +181,9 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     """The frequency of a fault: every nth matching call of a time window, or a random share."""
 
     every: int = 1
+    """Every how many matching calls the fault occurs."""
     probability: float | None = None
+    """The share of matching calls; None if `every` decides."""
     times: int | None = None
     """Maximum number of hits."""
     start: Ms = Ms(0)
@@ -181,16 +203,22 @@ class CallFault(msgspec.Struct, frozen=True):
     """A fault that affects matching calls."""
 
     effect: CallEffect
+    """The effect."""
     when: FaultSelector = MATCH_ALL
+    """The affected calls."""
     frequency: Frequency = ALWAYS
+    """How often the fault occurs."""
 
 
 class TimedFault(msgspec.Struct, frozen=True):
     """A fault that occurs at a time."""
 
     at: Ms
+    """The time."""
     effect: TimedEffect
+    """The effect."""
     when: FaultSelector = MATCH_ALL
+    """The affected clusters or streams."""
 
 
 Fault: TypeAlias = CallFault | TimedFault
@@ -325,7 +353,7 @@ def _request_ref(request: requests.Request) -> Ref | None:
 def _selection_ref(selection: requests.Selection) -> Ref:
     """Return the reference of a selection, with a name if its field selector requires one.
 
-    Kubernetes derives the name of a request in the same way.
+    Like `NewRequestInfo` in `pkg/endpoints/request/requestinfo.go` of k8s.io/apiserver 0.36.4.
     """
     try:
         name_requirements = [

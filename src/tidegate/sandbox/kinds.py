@@ -39,17 +39,29 @@ KINDS_FILE = Path(__file__).with_suffix(".yaml")
 
 
 class _ResetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Fields that a write cannot change."""
+
     kind: str
+    """Group and kind."""
     fields: tuple[str, ...]
+    """Fields that a write cannot change."""
     through: str = ""
+    """The subresource of the write; empty for the object itself."""
 
 
 class _KindsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `kinds.yaml`."""
+
     counted: dict[str, tuple[str, ...]]
+    """Resources with a `metadata.generation`, by group."""
     selectable: dict[str, frozenset[str]]
+    """Fields for field selectors, by kind."""
     first_statuses: dict[str, dict[str, object]]
+    """Statuses of new objects, by kind."""
     status_alone: tuple[str, ...]
+    """Kinds whose `status` subresource cannot change metadata."""
     resets: tuple[_ResetRule, ...]
+    """Unusual fields that a write cannot change."""
 
 
 def _parse_kind(text: str) -> Kind:
@@ -83,5 +95,5 @@ RESET_FIELDS = {
 }
 """Fields that a write cannot change, by group, kind and subresource, where that is unusual.
 
-Kubernetes calls them reset fields (`ResetFieldsStrategy`).
+Like `ResetFieldsStrategy` in `pkg/registry/rest/rest.go` of k8s.io/apiserver 0.36.4.
 """

@@ -1,8 +1,8 @@
-"""Runs sandbox controllers against a cluster behind the `World` protocol, mainly a real one.
+"""Sandbox controllers that run against a cluster behind the `World` protocol, mainly a real one.
 
-Watches the kinds of the controllers and the kinds of CRDs, keeps a cache of their objects, runs
-a reconciliation for each change that concerns a controller, submits its writes, and passes it
-the outcomes. Nothing is simulated here: clock and responses are those of the world.
+It watches the kinds of the controllers and the kinds of CRDs, keeps a cache of their objects, runs
+a reconciliation for each change that concerns a controller, submits its writes, and passes it the
+outcomes. Nothing is simulated here: clock and responses are those of the world.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class InformerCache:
 
     @property
     def kinds(self) -> list[Kind]:
+        """The kinds with objects in the cache."""
         return sorted(self._objects)
 
     def get(self, ref: Ref) -> StoredObject | None:

@@ -24,9 +24,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """The events and conditions of a simulation."""
 
     seed: int = 0
+    """The seed of generated names and random faults."""
     start: Ms = Ms(0)
     """Start of the simulated clock; 0 for the default start."""
     faults: tuple[Fault, ...] = ()
+    """The faults."""
     edits: tuple[TimedFault, ...] = ()
     """Writes of other clients to objects."""
     commits: tuple[Commit, ...] = ()
@@ -34,14 +36,22 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     behaviours: tuple[ContainerRule, ...] = ()
     """Behavior of containers; these rules come after those of a profile."""
     given: GivenCluster = GivenCluster()
+    """Objects and operators that exist from the start."""
 
 
 class _GivenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The section `given` of a scenario file."""
+
     objects: tuple[dict[str, object], ...] = ()
+    """Manifests of existing objects."""
     operators: tuple[str | GivenOperator, ...] = ()
+    """Installed operators."""
     kinds: tuple[str | GivenKind, ...] = ()
+    """Served custom kinds."""
     namespaces: tuple[str, ...] = ()
+    """Existing namespaces."""
     names: dict[str, tuple[str, ...]] = {}
+    """Names of existing objects, by kind."""
 
     @property
     def given_operators(self) -> tuple[GivenOperator, ...]:
@@ -66,12 +76,19 @@ class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The keys of a scenario file."""
 
     seed: int = 0
+    """The seed of generated names and random faults."""
     start: str = ""
+    """Start of the simulated clock; empty for the default start."""
     faults: tuple[FaultSpec, ...] = ()
+    """The faults."""
     edits: tuple[EditSpec, ...] = ()
+    """Writes of other clients to objects."""
     commits: tuple[CommitSpec, ...] = ()
+    """Commits to the repository."""
     behaviours: tuple[BehaviourSpec, ...] = ()
+    """Behavior of containers."""
     given: _GivenSection = _GivenSection()
+    """Objects and operators that exist from the start."""
 
 
 def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> Scenario:

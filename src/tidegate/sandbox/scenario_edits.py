@@ -25,9 +25,13 @@ class _ObjectReference(
     """The object of an edit."""
 
     api_version: str
+    """The API version of the object."""
     kind: str
+    """The kind of the object."""
     name: str
+    """The name of the object."""
     namespace: str = ""
+    """The namespace; empty for a cluster-scoped object."""
 
     @property
     def ref(self) -> Ref:
@@ -40,8 +44,11 @@ class _EditSpecBase(
     """An edit in a scenario; without a cluster it applies to all of them."""
 
     at: Duration
+    """The time of the edit."""
     object: _ObjectReference
+    """The edited object."""
     cluster: str | None = None
+    """The cluster; None for all."""
 
     def to_write(self) -> Write:
         """Return the write that performs the edit."""
@@ -57,7 +64,10 @@ class _EditSpecBase(
 
 
 class _ChangeEdit(_EditSpecBase, frozen=True, kw_only=True, tag="change"):
+    """An edit that patches an object."""
+
     fields: dict[str, object] = msgspec.field(name="with")
+    """The merge patch."""
 
     def to_write(self) -> Write:
         body = msgspec.json.encode(self.fields)
@@ -70,6 +80,8 @@ class _ChangeEdit(_EditSpecBase, frozen=True, kw_only=True, tag="change"):
 
 
 class _DeleteEdit(_EditSpecBase, frozen=True, kw_only=True, tag="delete"):
+    """An edit that deletes an object."""
+
     def to_write(self) -> Write:
         ref = self.object.ref
         return Write(verb=Verb.DELETE, ref=ref, propagation=Propagation.BACKGROUND)
@@ -82,8 +94,11 @@ class CommitSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A commit in a scenario: files to copy into the repository, and paths to remove."""
 
     at: Duration
+    """The time of the commit."""
     files: str = ""
+    """The directory with the files; empty for none."""
     removes: tuple[str, ...] = ()
+    """The paths to remove."""
 
     def to_commit(self, scenario: str) -> Commit:
         """Return the commit; its directory is relative to the scenario file."""
@@ -93,6 +108,7 @@ class CommitSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
     def find_problems(self) -> Iterator[FileProblem]:
+        """Yield problems that types cannot express."""
         if not self.files and not self.removes:
             hint = "write `files`, `removes`, or both"
             yield (), FileError("file.missing", "a commit changes nothing", hint=hint)

@@ -28,6 +28,7 @@ class _ClusterSelector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """A selector of clusters."""
 
     cluster: str | None = None
+    """The name of the cluster; None for all."""
 
     def to_selector(self, verbs: tuple[str, ...] = ()) -> faults.FaultSelector:
         """Return the FaultSelector; `verbs` are the verbs that the fault can affect."""
@@ -39,16 +40,22 @@ class _ObjectSelector(_ClusterSelector, frozen=True, kw_only=True):
     """A selector of objects."""
 
     kind: str | None = None
+    """The kind of the object."""
     group: str | None = None
+    """The API group of the object."""
     namespace: str | None = None
+    """The namespace of the object."""
     name: str | None = None
+    """The name of the object."""
 
 
 class _CallSelector(_ObjectSelector, frozen=True, kw_only=True):
     """A selector of calls."""
 
     verb: str | tuple[str, ...] = ()
+    """One or more verbs; empty for all."""
     manager: str | None = None
+    """The field manager of a write."""
 
     @property
     def verbs(self) -> tuple[str, ...]:
@@ -95,7 +102,9 @@ class _WindowSpec(_FaultSpecBase, frozen=True, kw_only=True):
     """A fault with a time window."""
 
     start: Duration | None = msgspec.field(default=None, name="from")
+    """Start of the time window."""
     until: Duration | None = None
+    """End of the time window; None for no end."""
 
     def find_problems(self) -> Iterator[FileProblem]:
         if self.until is not None and self.until <= (self.start or 0):
@@ -108,8 +117,11 @@ class _RecurringSpec(_WindowSpec, frozen=True, kw_only=True):
     """A fault that hits some of the matching calls."""
 
     every: Count | None = None
+    """Every how many matching calls the fault occurs."""
     probability: Probability | None = None
+    """The share of matching calls."""
     times: Count | None = None
+    """Maximum number of hits."""
 
     @property
     def frequency(self) -> faults.Frequency:
@@ -131,7 +143,9 @@ class _CallFaultSpec(_RecurringSpec, frozen=True, kw_only=True):
     """A fault that affects single calls."""
 
     when: _CallSelector = _CallSelector()
+    """The affected calls."""
     verbs: ClassVar[tuple[str, ...]] = ()
+    """The verbs that the fault can affect; empty for all."""
     fixed_effect: ClassVar[faults.CallEffect]
     """The effect, if it has no options."""
 
@@ -148,11 +162,15 @@ class _CallFaultSpec(_RecurringSpec, frozen=True, kw_only=True):
 
 
 class _Conflict(_CallFaultSpec, frozen=True, kw_only=True, tag="conflict"):
+    """A write that fails with a conflict."""
+
     verbs = faults.WRITES
     fixed_effect: ClassVar[faults.CallEffect] = faults.Rejection(faults.CONFLICT)
 
 
 class _Throttle(_CallFaultSpec, frozen=True, kw_only=True, tag="throttle"):
+    """A call that the server rejects because of its load."""
+
     after: PositiveSeconds | None = None
     """Whole seconds only, because servers send it in `Retry-After`."""
 
@@ -161,21 +179,30 @@ class _Throttle(_CallFaultSpec, frozen=True, kw_only=True, tag="throttle"):
 
 
 class _Error(_CallFaultSpec, frozen=True, kw_only=True, tag="error"):
+    """A call that fails with a server error."""
+
     fixed_effect: ClassVar[faults.CallEffect] = faults.Rejection(faults.ERROR)
 
 
 class _Slow(_CallFaultSpec, frozen=True, kw_only=True, tag="slow"):
+    """A call with a slow response."""
+
     by: Duration
+    """The delay of the response."""
 
     def effect(self) -> faults.CallEffect:
         return faults.Delay(self.by)
 
 
 class _LoseBefore(_CallFaultSpec, frozen=True, kw_only=True, tag="lose-before"):
+    """A call that is lost before the server performs it."""
+
     fixed_effect: ClassVar[faults.CallEffect] = faults.ResponseLoss(is_performed=False)
 
 
 class _LoseAfter(_CallFaultSpec, frozen=True, kw_only=True, tag="lose-after"):
+    """A call that the server performs, and whose response is lost."""
+
     fixed_effect: ClassVar[faults.CallEffect] = faults.ResponseLoss(is_performed=True)
 
 
@@ -183,8 +210,11 @@ class _WatchFaultSpec(_RecurringSpec, frozen=True, kw_only=True):
     """A fault of watches: at a time for all open ones, or for each when it is opened."""
 
     when: _ObjectSelector = _ObjectSelector()
+    """The affected watches."""
     at: Duration | None = None
+    """The time of the fault, for all open watches."""
     after: Duration | None = None
+    """Time from the opening of a watch to the fault."""
 
     def effect(self) -> faults.StreamDrop | faults.StreamSilence:
         raise NotImplementedError
@@ -206,20 +236,29 @@ class _WatchFaultSpec(_RecurringSpec, frozen=True, kw_only=True):
 
 
 class _Drop(_WatchFaultSpec, frozen=True, kw_only=True, tag="drop-watches"):
+    """A watch whose stream breaks."""
+
     def effect(self) -> faults.StreamDrop:
         return faults.StreamDrop(self.after or Ms(0))
 
 
 class _Silence(_WatchFaultSpec, frozen=True, kw_only=True, tag="silence-watches"):
+    """A watch whose stream is silent."""
+
     duration: Duration | None = msgspec.field(default=None, name="for")
+    """The duration of the silence; None for ever."""
 
     def effect(self) -> faults.StreamSilence:
         return faults.StreamSilence(self.duration, self.after or Ms(0))
 
 
 class _Compact(_FaultSpecBase, frozen=True, kw_only=True, tag="compact"):
+    """A compaction of the history."""
+
     at: Duration
+    """The time of the compaction."""
     when: _ClusterSelector = _ClusterSelector()
+    """The affected clusters."""
 
     @property
     def fault(self) -> faults.Fault:
@@ -227,7 +266,10 @@ class _Compact(_FaultSpecBase, frozen=True, kw_only=True, tag="compact"):
 
 
 class _Down(_WindowSpec, frozen=True, kw_only=True, tag="down"):
+    """An outage of a cluster."""
+
     when: _ClusterSelector = _ClusterSelector()
+    """The affected clusters."""
 
     @property
     def fault(self) -> faults.Fault:
@@ -263,6 +305,7 @@ class _BehaviourSpecBase(
     """Behavior of containers: fields of their ContainerProfile, under the keys of a scenario."""
 
     when: ContainerSelector = ContainerSelector()
+    """The containers."""
 
     def changes(self) -> ProfileChanges:
         return {key: getattr(self, key) for key in self.__struct_fields__ if key != "when"}
@@ -273,44 +316,69 @@ class _BehaviourSpecBase(
 
 
 class _Fails(_BehaviourSpecBase, frozen=True, kw_only=True, tag="fails"):
+    """A container that exits with an error."""
+
     times: Count | None = None
+    """Number of attempts that fail; None for all."""
     after: WholeSeconds | None = None
+    """Time from start to exit; None: when the work would have been done."""
     code: ExitCode = msgspec.field(default=1, name="exit")
+    """The exit code."""
 
     def changes(self) -> ProfileChanges:
         return {"failure": ContainerFailure(after=self.after, times=self.times, code=self.code)}
 
 
 class _Crashes(_Fails, frozen=True, kw_only=True, tag="crashes"):
+    """A container that crashes again and again."""
+
     after: WholeSeconds
+    """Time from start to exit."""
 
 
 class _NeverReady(_BehaviourSpecBase, frozen=True, kw_only=True, tag="never-ready"):
+    """A container that never becomes ready."""
+
     def changes(self) -> ProfileChanges:
         return {"never_ready": True}
 
 
 class _Flaps(_BehaviourSpecBase, frozen=True, kw_only=True, tag="flaps"):
+    """A container that alternates between ready and not ready."""
+
     flaps: WholeSeconds = msgspec.field(name="every")
+    """The period."""
 
 
 class _SlowContainer(_BehaviourSpecBase, frozen=True, kw_only=True, tag="slow"):
+    """A container that takes longer."""
+
     slow: WholeSeconds = msgspec.field(name="by")
+    """The additional duration."""
 
 
 class _Unpullable(_BehaviourSpecBase, frozen=True, kw_only=True, tag="unpullable"):
+    """A container whose image cannot be pulled."""
+
     pullable_after: WholeSeconds | None = msgspec.field(default=None, name="for")
+    """Time until the image can be pulled; None for never."""
 
     def changes(self) -> ProfileChanges:
         return {"unpullable": True, **super().changes()}
 
 
 class _Unschedulable(_BehaviourSpecBase, frozen=True, kw_only=True, tag="unschedulable"):
+    """A pod that no node accepts."""
+
     unschedulable: str = msgspec.field(default="1 Insufficient memory", name="message")
+    """The reason of the scheduler."""
 
 
 class _Prints(_BehaviourSpecBase, frozen=True, kw_only=True, tag="prints"):
+    """A container that prints log lines when it starts."""
+
     lines: str | tuple[str, ...]
+    """The lines."""
 
     def changes(self) -> ProfileChanges:
         return {"lines": (self.lines,) if isinstance(self.lines, str) else self.lines}

@@ -1,6 +1,6 @@
 """Simulated clusters with a common clock, behind the `World` protocol.
 
-The clock stands still until a client waits, and then jumps to the next event. It does not move
+The clock does not move until a client waits, and then jumps to the next event. It does not move
 while local work is running, because the duration of that work is unknown.
 """
 
@@ -50,9 +50,13 @@ class EditRecord(NamedTuple):
     """An edit of an object by the scenario, and its outcome."""
 
     at: Ms
+    """The time of the edit."""
     cluster: str
+    """The cluster."""
     write: Write
+    """The write."""
     outcome: messages.Outcome
+    """The outcome of the write."""
 
 
 class Sandbox:
@@ -81,7 +85,7 @@ class Sandbox:
         self._is_waiting = False
         self._is_woken = False
         self.edits: list[EditRecord] = []
-        """What others have done to objects until now."""
+        """Edits by the scenario so far."""
         self._seed = seed
         self.clusters: dict[str, Cluster] = {}
         for name in clusters:
@@ -159,7 +163,7 @@ class Sandbox:
             raise RuntimeError("a world has one waiter")
         self._is_waiting, self._is_woken = True, False
         try:
-            # Others on this event loop, a signal's handler among them, get their turn.
+            # Other tasks of this event loop, such as signal handlers, run now.
             await asyncio.sleep(0)  # noqa: TID251
             while not self._messages and not self._is_woken:
                 if self._local_work:

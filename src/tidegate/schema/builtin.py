@@ -1,9 +1,9 @@
 """The built-in kinds of Kubernetes and their shapes.
 
 Read on first use from a file that `make schemas` writes (`plane.schemas` describes its format). A
-shape is made when it is first needed.
+shape is built when it is first needed.
 
-Where only the names of fields are known, `find_merge_strategy` tells how lists and mappings merge,
+Where only the names of fields are known, `find_merge_strategy` finds how lists and mappings merge,
 by the name of a field and of its parent. A name that merges differently in two kinds is unknown.
 """
 
@@ -30,17 +30,24 @@ class _Definition(msgspec.Struct, frozen=True):
     """A definition of the file."""
 
     fields: dict[str, object]
+    """The fields by name."""
     required: frozenset[str] = frozenset()
+    """Names of required fields."""
     always: frozenset[str] = frozenset()
+    """Names of fields that are always present."""
     atomic: bool = False
+    """Whether values are replaced as a whole."""
 
 
 class _SchemaFile(msgspec.Struct, frozen=True):
     """The content of the file."""
 
     release: str
+    """The Kubernetes release."""
     kinds: tuple[tuple[str, str, str, str, bool, str, str, str], ...]
+    """The kinds; `plane.schemas` describes the format."""
     definitions: dict[str, _Definition]
+    """The definitions by name."""
 
 
 def _scalar(type_: Type, format_: str = "") -> Shape:

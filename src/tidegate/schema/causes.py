@@ -1,7 +1,10 @@
 """Validation errors of fields, in the wording of an API server.
 
-The reasons and messages are those of `k8s.io/apimachinery/pkg/util/validation/field`, because
-people search for them. Values are formatted as Go does.
+The reasons and messages are those of the API server, because people search for them. Values are
+formatted as Go does.
+
+Like `ErrorBody`, `Required` and `NotSupported` in `pkg/util/validation/field/errors.go` of
+k8s.io/apimachinery 0.36.4.
 """
 
 from __future__ import annotations

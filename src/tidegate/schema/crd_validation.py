@@ -52,7 +52,12 @@ _is_timestamp = re.compile(
 
 
 def find_crd_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
-    """Return all problems of an object, sorted."""
+    """Return all problems of an object, sorted.
+
+    Like `ValidateCustomResource` in `pkg/apiserver/validation/validation.go` and
+    `ValidateListSetsAndMaps` in `pkg/apiserver/schema/listtype/validation.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     return tuple(sorted(set(_problems(body, shape, ""))))
 
 
@@ -152,7 +157,7 @@ def _int_or_string_problems(path: str, actual: str) -> Iterator[Cause]:
 
 def _is_equal(value: Json, other: Json) -> bool:
     if isinstance(value, float) and isinstance(other, int):
-        value = int(value)  # So does Go, and 1.5 is then among 1 and 2.
+        value = int(value)  # as Go does: 1.5 is then equal to 1
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 

@@ -37,6 +37,7 @@ class SchemaProblem(NamedTuple):
     """A problem of a field: it is rejected, or it is unknown and dropped silently."""
 
     path: FieldPath
+    """The path of the field."""
     problem: str
     """The message of an API server."""
     source: str = ""
@@ -53,8 +54,11 @@ class _SchemaFile(msgspec.Struct, frozen=True):
     """The content of the file."""
 
     modules: tuple[str, ...]
+    """Go modules with CRDs, with their versions."""
     kinds: tuple[tuple[str, str, str, int, int], ...]
+    """The kinds; `plane.dialect_schemas` describes the format."""
     schemas: tuple[msgspec.Raw, ...]
+    """The schemas, to which kinds and other schemas refer by index."""
 
 
 def check_custom_resource(body: dict[str, Json]) -> tuple[SchemaProblem, ...]:

@@ -23,7 +23,11 @@ def list_unknown_fields(body: Json, shape: Shape) -> tuple[str, ...]:
 
 
 def prune(body: Json, shape: Shape) -> Json:
-    """Return the object without its unknown fields, or the same object if there are none."""
+    """Return the object without its unknown fields, or the same object if there are none.
+
+    Like `PruneWithOptions` in `pkg/apiserver/schema/pruning/algorithm.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     if shape is ANY:
         return body
     match body:
@@ -82,12 +86,20 @@ def _prune_object(value: dict[str, Json], shape: Shape) -> Json:
 
 
 def fill_defaults(body: Json, shape: Shape) -> Json:
-    """Return the object with its defaults, or the same object if none is missing."""
+    """Return the object with its defaults, or the same object if none is missing.
+
+    Like `Default` in `pkg/apiserver/schema/defaulting/algorithm.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     return _walk(body, shape, _with_missing_defaults, _fill_part)
 
 
 def drop_nulls(body: Json, shape: Shape) -> Json:
-    """Return the object without nulls, except where its CRD allows null or has a default."""
+    """Return the object without nulls, except where its CRD allows null or has a default.
+
+    Like `PruneNonNullableNullsWithoutDefaults` in `pkg/apiserver/schema/defaulting/prunenulls.go`
+    of k8s.io/apiextensions-apiserver 0.36.4.
+    """
     return _walk(body, shape, _without_nulls, drop_nulls)
 
 

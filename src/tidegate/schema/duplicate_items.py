@@ -31,7 +31,10 @@ KINDS = frozenset(
 
 
 def find_duplicate_items(kind: Kind, body: bytes) -> list[str]:
-    """Return the lists with duplicate keys, as `spec.containers[0].env: A`."""
+    """Return the lists with duplicate keys, as `spec.containers[0].env: A`.
+
+    Like `listItemToPathElement` in `typed/helpers.go` of structured-merge-diff 6.3.3.
+    """
     shape = find_shape(kind) if (kind.group, kind.name) in KINDS else None
     if shape is None:
         return []

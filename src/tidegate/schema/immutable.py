@@ -2,6 +2,11 @@
 
 `immutable.yaml` has the rows; this module has their conditions, and decides whether a server
 rejects a change. Custom kinds have CEL rules instead, which only a server evaluates.
+
+Like `ValidatePodUpdate` and `ValidateServiceUpdate` in `pkg/apis/core/validation/validation.go`,
+`ValidateStatefulSetUpdate` and `ValidateDeploymentUpdate` in
+`pkg/apis/apps/validation/validation.go` and `ValidateJobSpecUpdate` in
+`pkg/apis/batch/validation/validation.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations
@@ -32,15 +37,19 @@ class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
     """A field that cannot change while `when(live, desired)` is true."""
 
     path: FieldNames
+    """The path of the field."""
     mutable: tuple[FieldNames, ...]
     """Fields below it that can change."""
     when: Condition
+    """When the field is immutable."""
     message: str
+    """The message of the server."""
     field: str
     """The name of the field in messages of the server."""
     default: Json
     """The value of a missing field, if the `alternative` is missing as well."""
     alternative: FieldNames
+    """A field that may be set instead."""
 
     def cause(self) -> Cause:
         """Return the error of the server for a change."""
@@ -50,13 +59,22 @@ class ImmutableField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of `immutable.yaml`."""
+
     places: tuple[str, ...]
+    """Paths of the immutable fields."""
     free: tuple[str, ...] = ()
+    """Paths of fields below them that can change."""
     when: str = "always"
+    """The name of the condition."""
     message: str = IMMUTABLE
+    """The message of the server."""
     field: str = ""
+    """The name of the field in the message; empty for its path."""
     unsaid: object = None
+    """The value of a missing field."""
     beside: str = ""
+    """A field that may be set instead; empty for none."""
 
 
 @cache
@@ -93,7 +111,11 @@ def _is_set(path: FieldNames) -> Condition:
 
 
 def _keeps_cluster_ip(live: JsonObject, desired: JsonObject) -> bool:
-    """Return whether a Service keeps its cluster IP: neither version is an ExternalName."""
+    """Return whether a Service keeps its cluster IP: neither version is an ExternalName.
+
+    Like `validateUpgradeDowngradeClusterIPs` in `pkg/apis/core/validation/validation.go` of
+    Kubernetes 1.36.4.
+    """
     types = {get_text(body, "spec", "type") for body in (live, desired)}
     return "ExternalName" not in types and bool(get_text(live, "spec", "clusterIP"))
 
@@ -109,7 +131,10 @@ def _stays_load_balancer(live: JsonObject, desired: JsonObject) -> bool:
 
 
 def _differs_from_parallelism(live: JsonObject, desired: JsonObject) -> bool:
-    """Return whether an indexed Job changes its completions without its parallelism."""
+    """Return whether an indexed Job changes its completions without its parallelism.
+
+    Like `validateCompletions` in `pkg/apis/batch/validation/validation.go` of Kubernetes 1.36.4.
+    """
     spec = {**get_mapping(live, "spec"), **get_mapping(desired, "spec")}
     return _is_indexed(live, desired) and spec.get("completions") != spec.get("parallelism", 1)
 
@@ -126,7 +151,11 @@ def _shrinks(live: JsonObject, desired: JsonObject) -> bool:
 
 
 def is_established(definition: JsonObject) -> bool:
-    """Return whether the kinds of a CRD are served."""
+    """Return whether the kinds of a CRD are served.
+
+    Like `IsCRDConditionTrue` in `pkg/apis/apiextensions/helpers.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
         for condition in get_mappings(definition, "status", "conditions")
@@ -137,6 +166,8 @@ def _extends_deadline(live: JsonObject, desired: JsonObject) -> bool:
     """Return whether the deadline of a Pod moves later.
 
     It can be set once and then only shortened.
+
+    Like `ValidatePodUpdate` in `pkg/apis/core/validation/validation.go` of Kubernetes 1.36.4.
     """
     before, after = (get_value(body, "spec", "activeDeadlineSeconds") for body in (live, desired))
     if not isinstance(before, int):

@@ -29,7 +29,11 @@ VALID = "\0"
 MAX_NAME_LENGTH = 50
 """A name of this length is valid for every kind; some controllers append to it."""
 MAX_ANNOTATION_BYTES = 200 * 1024
-"""A safe size of annotations; the limit of a server is 256 KiB."""
+"""A safe size of annotations; the limit of a server is 256 KiB.
+
+Like `TotalAnnotationSizeLimitB` in `pkg/api/validation/objectmeta.go` of k8s.io/apimachinery
+0.36.4.
+"""
 MAX_REPLICAS = 10_000
 _is_plain = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _is_host = re.compile(
@@ -52,9 +56,10 @@ class _ReductionRules(msgspec.Struct):
     reduce: Reduce | None = None
     """How to reduce the value."""
     fields: dict[str, _ReductionRules] = msgspec.field(default_factory=dict)
+    """The rules of the fields, by name."""
 
     def enter(self, path: str, reduce: Reduce) -> None:
-        """Add a rule for a path, in which `[]` stands for the items of a list."""
+        """Add a rule for a path, in which `[]` matches the items of a list."""
         rules = self
         for name in path.replace("[]", ".[]").split("."):
             rules = rules.fields.setdefault(name, _ReductionRules())

@@ -44,17 +44,29 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Validation rules of a CRD beyond the type. None means no rule."""
 
     enum: tuple[Json, ...] = ()
+    """Allowed values; empty for all."""
     pattern: str = ""
+    """Regular expression in the syntax of Go; empty for none."""
     minimum: float | None = None
+    """Smallest number."""
     maximum: float | None = None
+    """Largest number."""
     is_above_minimum: bool = False
+    """Whether the minimum itself is not allowed."""
     is_below_maximum: bool = False
+    """Whether the maximum itself is not allowed."""
     min_length: int | None = None
+    """Minimum length of a string."""
     max_length: int | None = None
+    """Maximum length of a string."""
     min_items: int | None = None
+    """Minimum number of list items."""
     max_items: int | None = None
+    """Maximum number of list items."""
     min_properties: int | None = None
+    """Minimum number of fields."""
     max_properties: int | None = None
+    """Maximum number of fields."""
     is_spelled_out: bool = False
     """Whether integer-or-string is repeated as `anyOf`, as CRD generators do."""
 
@@ -63,7 +75,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The schema of a field. Shapes can be recursive, so children are functions."""
 
     type: Type
+    """The type of the value."""
     merge: Merge
+    """How two values are merged."""
     fields: Mapping[str, Callable[[], Shape]] = msgspec.field(default_factory=dict)
     """Named fields of an object."""
     values: Callable[[], Shape] | None = None
@@ -75,6 +89,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     key_defaults: Mapping[str, Json] = msgspec.field(default_factory=dict)
     """Defaults of key fields: the protocol of a port is TCP."""
     required: frozenset[str] = frozenset()
+    """Names of required fields."""
     always: frozenset[str] = frozenset()
     """Fields of a built-in kind that are always present, because they are Go structs."""
     default: Json = None
@@ -84,11 +99,13 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     format: str = ""
     """The format of a scalar: `int32`, `int64`, `byte`, `date-time`, `quantity` and others."""
     is_nullable: bool = False
+    """Whether null is allowed."""
     is_open: bool = False
     """Whether unknown fields are kept (`x-kubernetes-preserve-unknown-fields`)."""
     is_lenient: bool = False
     """Whether unknown fields can be applied, though they are rejected or dropped later."""
     rules: Rules | None = None
+    """Validation rules of a CRD; None for none."""
     name: str = ""
     """The name of a built-in definition: `core.v1.Container`."""
 

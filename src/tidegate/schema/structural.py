@@ -2,6 +2,8 @@
 
 `apiVersion`, `kind` and `metadata` are added to every schema. `validation.definitions` checks
 whether a server accepts a schema.
+
+Like `NewStructural` in `pkg/apiserver/schema/convert.go` of k8s.io/apiextensions-apiserver 0.36.4.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ def _object(
     additional = schema.get("additionalProperties")
     is_open = schema.get(PRESERVE) is True
     is_embedded = schema.get(EMBEDDED) is True
-    # What stands below an open place may be applied whatever it is called, and is dropped later.
+    # Unknown fields below an open field may be applied, and are dropped later.
     is_lenient_below = is_lenient or is_open
     fields = {
         name: _shape_factory(part, is_lenient=is_lenient_below) for name, part in properties.items()

@@ -51,17 +51,24 @@ class _DecodeProblem(NamedTuple):
     """An error of the JSON decoder."""
 
     message: str
+    """The message of the server."""
     is_final: bool = False
     """Whether a custom unmarshaller reports it, which discards earlier errors."""
 
 
 def find_typed_problems(body: Json, shape: Shape) -> tuple[Cause, ...]:
-    """Return why an object cannot be applied, by field, sorted. Empty if it can."""
+    """Return why an object cannot be applied, by field, sorted. Empty if it can.
+
+    Like `validatingObjectWalker` in `typed/validate.go` of structured-merge-diff 6.3.3.
+    """
     return tuple(sorted(set(_iterate_typed_problems(body, shape, ""))))
 
 
 def find_decode_problem(body: Json, shape: Shape) -> str:
-    """Return why an object cannot be decoded as a built-in kind or metadata. Empty if it can."""
+    """Return why an object cannot be decoded as a built-in kind or metadata. Empty if it can.
+
+    Like `Decode` in `pkg/runtime/serializer/json/json.go` of k8s.io/apimachinery 0.36.4.
+    """
     problems = [*_iterate_decode_problems(body, shape, (), "")]
     final = (problem.message for problem in problems if problem.is_final)
     return next(final, problems[0].message if problems else "")
@@ -168,7 +175,7 @@ def _key_text(value: Json) -> str:
 
 
 def _go_text(value: Json) -> str:
-    """Return a value as Go prints it with `%v`."""
+    """Return a value as the Go format `%v` prints it."""
     match value:
         case None:
             return "<nil>"
@@ -187,7 +194,7 @@ def _go_text(value: Json) -> str:
 
 
 def _go_syntax(value: Json) -> str:
-    """Return a value as Go prints it with `%#v`."""
+    """Return a value as the Go format `%#v` prints it."""
     match value:
         case None:
             return "interface {}(nil)"

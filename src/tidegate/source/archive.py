@@ -48,7 +48,7 @@ class Unpacker:
         self._written_bytes = 0
 
     def target_path(self, entry: str) -> PurePosixPath | None:
-        """Return where an entry goes; None for a directory that `strip` removes."""
+        """Return the target path of an entry; None for a directory that `strip` removes."""
         self._entries += 1
         if self._entries > self._limits.files:
             raise self.entry_error(entry, f"exceeds the limit of {self._limits.files} entries")
@@ -72,13 +72,13 @@ class Unpacker:
         path.chmod(0o755 if executable else 0o644)
 
     def add_directory(self, entry: str) -> None:
-        """Make the directory of an entry."""
+        """Create the directory of an entry."""
         target = self.target_path(entry)
         if target is not None:
             self._make_directory(entry, target)
 
     def add_link(self, entry: str, link_target: str) -> None:
-        """Remember a link. Links are made last, so that nothing is written through them."""
+        """Remember a link. Links are created last, so that nothing is written through them."""
         target = self.target_path(entry)
         if target is not None:
             self._prepare_path(entry, target)
@@ -94,7 +94,7 @@ class Unpacker:
             self.add_file(entry, content, executable=os.access(original_path, os.X_OK))
 
     def finish(self) -> None:
-        """Make the links, and raise if one leads out of the directory."""
+        """Create the links, and raise if one leads out of the directory."""
         for target, link_target in self._links.items():
             path = self._target / target
             if path.is_dir():

@@ -19,9 +19,12 @@ NAME = lazy_regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 def find_artifact_directory(
     discovery: ArtifactDiscovery, files: Iterable[str], artifact_name: str
 ) -> Mapping[str, str] | None:
-    """Return the value of each placeholder for the directory that makes an artifact.
+    """Return the value of each placeholder for the directory of an artifact.
 
-    None if the generator makes other artifacts. Raises SourceError if it makes nothing at all.
+    None if the generator creates other artifacts. Raises SourceError if it creates none at all.
+
+    Like `buildArtifactRequests` in `internal/controller/artifactgenerator_pathpattern.go` of
+    source-watcher 2.2.2.
     """
     directory_by_name: dict[str, tuple[str, Mapping[str, str]]] = {}
     for directory in sorted(list_parent_directories(files)):

@@ -1,4 +1,4 @@
-"""Trees made of parts of other trees, also as a Flux ArtifactGenerator makes them.
+"""Trees of parts of other trees, also as a Flux ArtifactGenerator creates them.
 
 Patterns work as in the ArtifactGenerator: `*` matches no slash, and `dir/**` matches what is in
 `dir`. In excludes, `**` matches any depth.
@@ -64,6 +64,8 @@ async def compose_artifact(
     """Return one tree: the files of `base`, and over them the copies, in their order.
 
     The revision is the one of `base`; without one, the digest of the content.
+
+    Like `Build` and `applyCopyOperations` in `internal/builder/builder.go` of source-watcher 2.2.2.
     """
     if base is not None:
         base = await with_digest(base)
@@ -141,7 +143,10 @@ def _copy_to(artifact_copy: ArtifactCopy, file: Path, directory: Path, path: str
 
 
 def _extract(artifact_copy: ArtifactCopy, archive: Path, directory: Path) -> None:
-    """Unpack an archive over the existing files; its links become copies of their targets."""
+    """Unpack an archive over the existing files; its links become copies of their targets.
+
+    Like `extractTarball` in `internal/builder/extract.go` of source-watcher 2.2.2.
+    """
     from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
 
     with tempfile.TemporaryDirectory(prefix="tidegate-") as scratch:
@@ -195,7 +200,10 @@ def _merge(file: Path, target: Path) -> None:
 
 
 def _merged(lower: Json, upper: Json) -> Json:
-    """Return merged mappings; anything else of `upper` replaces the value of `lower`."""
+    """Return merged mappings; anything else of `upper` replaces the value of `lower`.
+
+    Like `mergeMap` in `internal/builder/merge.go` of source-watcher 2.2.2.
+    """
     if not isinstance(lower, dict) or not isinstance(upper, dict):
         return upper
     merged = {name: _merged(lower[name], value) for name, value in upper.items() if name in lower}
@@ -236,6 +244,8 @@ def _select_path(
 
     As with `cp -r`, a directory is copied into the target under its own name; so is a file if the
     target is a directory.
+
+    Like `applySingleSourceCopy` in `internal/builder/builder.go` of source-watcher 2.2.2.
     """
     _require_path(artifact_copy, path, entries)
     if path in entries.directories:
@@ -261,7 +271,11 @@ def _select_path(
 
 
 def _select_pattern(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator[tuple[str, str]]:
-    """Yield the files that match a pattern."""
+    """Yield the files that match a pattern.
+
+    Like `getGlobMatchingEntries` and `calculateGlobDestination` in `internal/builder/builder.go` of
+    source-watcher 2.2.2.
+    """
     segments = [compile_segment(name) for name in artifact_copy.pattern.split("/")]
     depth = len(segments)
     if None in segments:
@@ -293,9 +307,11 @@ def _select_pattern(artifact_copy: ArtifactCopy, entries: TreeIndex) -> Iterator
 
 
 def _exclude_filter(artifact_copy: ArtifactCopy, base: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a path, or a directory above it, is excluded.
+    """Return a function that returns whether a path, or a directory above it, is excluded.
 
     Patterns match from the root or from `base`.
+
+    Like `shouldExcludePath` in `internal/builder/builder.go` of source-watcher 2.2.2.
     """
     patterns = [
         (pattern.split("/"), "/" not in exclude)
@@ -329,7 +345,7 @@ def _expand_braces(pattern: str) -> list[str]:
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether a path matches; `**` stands for any number of directories, also none."""
+    """Return whether a path matches; `**` matches any number of directories, also none."""
     positions = {0}
     for part in [*path, None]:
         for position in range(len(pattern)):

@@ -49,6 +49,7 @@ class EnvironmentCredentials(msgspec.Struct, frozen=True):
     """Credentials from `TIDEGATE_TOKEN_<HOST>` and `TIDEGATE_USER_<HOST>`; never for plain HTTP."""
 
     variables: Mapping[str, str]
+    """The environment variables."""
 
     def __repr__(self) -> str:
         return "EnvironmentCredentials()"
@@ -68,6 +69,7 @@ class DockerLogins(msgspec.Struct, frozen=True):
     """Credentials from the `auths` of a Docker configuration."""
 
     logins: Mapping[str, Credentials]
+    """Credentials by registry."""
 
     def find(self, origin: str) -> Credentials:
         """Return the credentials of an address; `NO_CREDENTIALS` without any."""
@@ -78,6 +80,7 @@ class DockerConfigFile(msgspec.Struct, frozen=True):
     """Docker configuration in a file, read when credentials are needed; it may be missing."""
 
     path: Path
+    """The path of the file."""
 
     def find(self, origin: str) -> Credentials:
         """Return the credentials of an address; `NO_CREDENTIALS` without any."""
@@ -95,6 +98,7 @@ class CredentialChain(msgspec.Struct, frozen=True):
     """Several providers; the first that has credentials counts."""
 
     providers: tuple[CredentialProvider, ...] = ()
+    """The providers, in order of precedence."""
 
     def find(self, origin: str) -> Credentials:
         """Return the credentials of an address; `NO_CREDENTIALS` without any."""
@@ -109,7 +113,9 @@ class OriginCredentials(msgspec.Struct, frozen=True):
     """Credentials for one address, such as those of a Secret that a source refers to."""
 
     origin: str
+    """Scheme, host and port."""
     credentials: Credentials
+    """The credentials."""
 
     def find(self, origin: str) -> Credentials:
         """Return the credentials if the address is theirs."""
@@ -118,12 +124,16 @@ class OriginCredentials(msgspec.Struct, frozen=True):
 
 class _DockerLogin(msgspec.Struct):
     auth: str = ""
+    """User and password in base64."""
     username: str = ""
+    """The user."""
     password: str = ""
+    """The password."""
 
 
 class _DockerConfig(msgspec.Struct):
     auths: dict[str, _DockerLogin] = {}
+    """The logins by registry."""
 
 
 def host_variable_suffix(host: str) -> str:
@@ -195,6 +205,9 @@ def credentials_from_secret(
 
     They are bound to `origin` (`https://host`, `ssh://host`), except a Docker configuration, which
     names its hosts itself. `name` names the Secret in errors.
+
+    Like `secretToRepository` in `util/db/repository_secrets.go` of Argo CD 3.5.6 and `getAuthOpts`
+    in `internal/controller/gitrepository_controller.go` of source-controller 1.9.6.
     """
     if DOCKER_CONFIG_ENTRY in entries:
         return read_docker_logins(entries[DOCKER_CONFIG_ENTRY], name)

@@ -100,7 +100,7 @@ async def with_digest(snapshot: Snapshot) -> Snapshot:
 
 
 def _replaces(checkout: Checkout, source: SourceRef) -> bool:
-    """Whether the user mapped this Helm repository, chart, artifact or bucket to the directory."""
+    """Return whether the user mapped this repository, chart, artifact or bucket to a directory."""
     url, chart = checkout.url.rstrip("/"), checkout.chart
     match source:
         case BucketSource():
@@ -182,10 +182,11 @@ async def _fetch_git(source: GitSource, options: FetchOptions) -> Snapshot:
 
 
 def uses_working_tree(source: GitSource, checkout: Checkout) -> bool:
-    """Whether the directory is used as it is: for HEAD, its own branch and the default branch.
+    """Return whether the directory is used as it is.
 
-    A detached checkout, as in CI, does not know the default branch: then it is used for any branch.
-    Commits, tags and ranges are never read from the working tree.
+    That is so for HEAD, its own branch and the default branch. A detached checkout, as in CI, does
+    not know the default branch: then it is used for any branch. Commits, tags and ranges are never
+    read from the working tree.
     """
     if checkout.is_override:
         return True

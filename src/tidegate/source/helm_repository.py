@@ -34,8 +34,11 @@ class ChartEntry(msgspec.Struct, frozen=True):
     """One version of a chart in an index."""
 
     version: str
+    """The version."""
     urls: tuple[str, ...] = ()
+    """The addresses of the archive."""
     digest: str = ""
+    """The SHA-256 digest of the archive; empty if unknown."""
 
 
 Index = dict[str, tuple[ChartEntry, ...]]
@@ -55,7 +58,11 @@ async def fetch_chart(source: ChartSource, options: FetchOptions) -> Snapshot:
 
 
 def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEntry:
-    """Return the entry of exactly the version, else of the highest version in the range."""
+    """Return the entry of exactly the version, else of the highest version in the range.
+
+    Like `Get` in `pkg/repo/v1/index.go` of Helm 4.2.4 and `GetChartVersion` in
+    `internal/helm/repository/chart_repository.go` of source-controller 1.9.6.
+    """
     location = Location(redact_url(source.repository))
     if not entries:
         problem = f"chart `{sanitize(source.chart)}` not found"
@@ -74,7 +81,10 @@ def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEnt
 
 
 def read_index(text: bytes, name: str) -> Index:
-    """Read an index, which is YAML or JSON; invalid entries are dropped."""
+    """Read an index, which is YAML or JSON; invalid entries are dropped.
+
+    Like `loadIndex` in `pkg/repo/v1/index.go` of Helm 4.2.4.
+    """
     try:
         entries = _index_entries(text, name)
     except DocumentError as error:

@@ -41,6 +41,7 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
     is_negated: bool = False
     """Whether the rule re-includes paths (`!pattern`)."""
     directories_only: bool = False
+    """Whether the rule matches only directories."""
 
     @cached_property
     def _regexes(self) -> tuple[re.Pattern[str] | None, ...]:
@@ -52,7 +53,7 @@ class IgnoreRule(msgspec.Struct, frozen=True, dict=True):
         return None not in self._regexes
 
     def matches(self, path: Sequence[str], *, is_directory: bool) -> bool:
-        """Whether the rule applies to a path."""
+        """Return whether the rule applies to a path."""
         depth = len(self.directory)
         if len(path) <= depth or tuple(path[:depth]) != self.directory:
             return False
@@ -97,13 +98,16 @@ def read_rules(text: str, directory: tuple[str, ...] = ()) -> tuple[IgnoreRule, 
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is one valid rule."""
+    """Return whether a line is one valid rule."""
     rules = read_rules(line)
     return len(rules) == 1 and rules[0].is_valid
 
 
 def load_rules(root: Path, files: Iterable[str]) -> tuple[IgnoreRule, ...]:
-    """Return the rules of every `.sourceignore` among the files, the outermost first."""
+    """Return the rules of every `.sourceignore` among the files, the outermost first.
+
+    Like `LoadIgnorePatterns` in `sourceignore.go` of fluxcd/pkg/sourceignore 0.18.0.
+    """
     paths = (tuple(file.split("/")) for file in files)
     rules: list[IgnoreRule] = []
     for path in sorted(path for path in paths if path[-1] == FILE_NAME):
@@ -113,13 +117,16 @@ def load_rules(root: Path, files: Iterable[str]) -> tuple[IgnoreRule, ...]:
 
 
 def with_defaults(rules: Sequence[IgnoreRule]) -> tuple[IgnoreRule, ...]:
-    """Add the default rules before the rules; most apply only without rules."""
+    """Add the default rules before the rules; most apply only without rules.
+
+    Like `DefaultPatterns` and `VCSPatterns` in `sourceignore.go` of fluxcd/pkg/sourceignore 0.18.0.
+    """
     defaults = ALWAYS_IGNORED if rules else (*ALWAYS_IGNORED, *IGNORED_WITHOUT_RULES)
     return (*read_rules("\n".join(defaults)), *rules)
 
 
 def ignores_manifests_by_default(files: Iterable[str]) -> bool:
-    """Whether the default rules ignore a manifest among the files."""
+    """Return whether the default rules ignore a manifest among the files."""
     rules = with_defaults(())
     candidates = (
         file
@@ -130,7 +137,7 @@ def ignores_manifests_by_default(files: Iterable[str]) -> bool:
 
 
 def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = False) -> bool:
-    """Whether a path is ignored: the last rule that matches decides."""
+    """Return whether a path is ignored: the last rule that matches decides."""
     parts = path.split("/")
     for rule in reversed(rules):
         if rule.matches(parts, is_directory=is_directory):
@@ -139,7 +146,10 @@ def is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_directory: bool = F
 
 
 def filter_files(root: Path, files: Sequence[str], extra: str = "") -> tuple[str, ...]:
-    """Return the files that are not ignored. `extra` rules come last. Links are always ignored."""
+    """Return the files that are not ignored. `extra` rules come last. Links are always ignored.
+
+    Like `NewDefaultMatcher` in `sourceignore.go` of fluxcd/pkg/sourceignore 0.18.0.
+    """
     rules = with_defaults((*load_rules(root, files), *read_rules(extra)))
     return tuple(
         file

@@ -130,7 +130,7 @@ def read_repository_map(text: str) -> Checkout:
 
 
 def _is_checkout(path: Path) -> bool:
-    """Whether a directory is in a Git working tree."""
+    """Return whether a directory is in a Git working tree."""
     resolved = path.resolve()
     return any((directory / ".git").exists() for directory in (resolved, *resolved.parents))
 

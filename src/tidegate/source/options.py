@@ -21,7 +21,9 @@ class Checkout(msgspec.Struct, frozen=True):
     """A directory that replaces a repository."""
 
     url: str
+    """The address of the repository."""
     path: Path
+    """The directory."""
     is_override: bool = False
     """Whether the directory replaces every revision, as a user's `--repo-map` does."""
     branch: str = ""
@@ -37,14 +39,20 @@ class Checkout(msgspec.Struct, frozen=True):
 
 
 class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How sources may be fetched."""
+    """Options of fetching sources."""
 
     cache: Cache
+    """The cache."""
     credentials: CredentialProvider = CredentialChain()
+    """The credentials."""
     offline: bool = False
+    """Whether only cached sources are used."""
     limits: TreeLimits = TreeLimits()
+    """Limits of sizes."""
     timeout: Ms = Ms(2 * MINUTE)
+    """Maximum duration of a fetch."""
     schemes: frozenset[str] = SCHEMES
+    """Allowed URL schemes."""
     use_user_git_config: bool = True
     """Whether git reads the user's configuration and asks the user's credential helpers and ssh
     agent. Without it, git gets only what `credentials` has.

@@ -41,11 +41,16 @@ class Version(msgspec.Struct, frozen=True):
     release: tuple[int, int, int]
     """Major, minor and patch number."""
     prerelease: str
+    """The prerelease, such as `rc.1`; empty for none."""
     text: str
+    """The version as it is written."""
 
     @property
     def sort_key(self) -> tuple[tuple[int, int, int], bool, tuple[tuple[bool, int, str], ...]]:
-        """Return the key by which versions are sorted."""
+        """Return the key by which versions are sorted.
+
+        Like `Compare` in `version.go` of Masterminds/semver 3.5.0.
+        """
         identifiers = self.prerelease.split(".") if self.prerelease else ()
         labels = tuple(
             (
@@ -62,12 +67,14 @@ class Comparison(msgspec.Struct, frozen=True):
     """One comparison of a range, such as `>=1.2`."""
 
     operator: str
+    """The operator, such as `>=`."""
     bound: Version
+    """The version to compare with."""
     component_count: int
     """How many of the three numbers of the bound are written."""
 
     def matches(self, version: Version) -> bool:
-        """Whether the comparison holds for a version."""
+        """Return whether the comparison holds for a version."""
         match self.operator:
             case "<":
                 return version.sort_key < self.bound.sort_key
@@ -87,7 +94,11 @@ class Comparison(msgspec.Struct, frozen=True):
                 return self._is_compatible(version, self._tilde_components())
 
     def _is_compatible(self, version: Version, width: int) -> bool:
-        """Whether a version is at least the bound, and equal in the first `width` numbers."""
+        """Return whether a version is at least the bound, and equal in the first `width` numbers.
+
+        Like `constraintTilde` and `constraintCaret` in `constraints.go` of Masterminds/semver
+        3.5.0.
+        """
         has_same_prefix = version.release[:width] == self.bound.release[:width]
         return has_same_prefix and version.sort_key >= self.bound.sort_key
 
@@ -128,7 +139,9 @@ class Range(msgspec.Struct, frozen=True, dict=True):
     """A version range: one of the alternatives must hold, with all of its comparisons."""
 
     alternatives: tuple[tuple[Comparison, ...], ...]
+    """The comparisons of each alternative."""
     text: str
+    """The range as it is written."""
 
     @cached_property
     def allows_prereleases(self) -> tuple[bool, ...]:
@@ -148,7 +161,7 @@ class Range(msgspec.Struct, frozen=True, dict=True):
                 return False
 
     def matches(self, version: Version) -> bool:
-        """Whether the range contains a version."""
+        """Return whether the range contains a version."""
         return any(
             (allows_prerelease or not version.prerelease)
             and all(comparison.matches(version) for comparison in comparisons)
@@ -159,7 +172,10 @@ class Range(msgspec.Struct, frozen=True, dict=True):
 
 
 def read_version(text: str) -> Version | None:
-    """Read a version, with or without a leading `v`, with one to three numbers; None if invalid."""
+    """Read a version, with or without a leading `v`, with one to three numbers; None if invalid.
+
+    Like `NewVersion` in `version.go` of Masterminds/semver 3.5.0.
+    """
     match = _VERSION.fullmatch(text) if len(text) <= MAX_VERSION_LENGTH else None
     if match is None:
         return None
@@ -175,6 +191,8 @@ def read_range(text: str) -> Range | None:
 
 
     3.x` or `1.2 - 1.4`; None if invalid.
+
+    Like `NewConstraint` in `constraints.go` of Masterminds/semver 3.5.0.
     """
     if len(text) > MAX_RANGE_LENGTH:
         return None
@@ -200,7 +218,10 @@ def require_range(text: str) -> Range:
 
 
 def is_in_range(version: str, version_range: str) -> bool:
-    """Whether a version is in a range; an empty range contains all versions but prereleases."""
+    """Return whether a version is in a range.
+
+    An empty range contains all versions but prereleases.
+    """
     parsed, parsed_range = read_version(version), read_range(version_range or "*")
     return version == version_range or (
         parsed is not None and parsed_range is not None and parsed_range.matches(parsed)

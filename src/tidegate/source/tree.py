@@ -21,9 +21,13 @@ class TreeLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of the size of a tree, an archive or a download."""
 
     files: int = 100_000
+    """Maximum number of files."""
     file_size: int = 256 * MIB
+    """Maximum bytes of a file."""
     tree_size: int = 1024 * MIB
+    """Maximum bytes of all files."""
     download: int = 256 * MIB
+    """Maximum bytes of a download."""
     ratio: int = 200
     """How much larger than its archive a tree may be; applies above 16 MiB."""
 
@@ -32,13 +36,17 @@ class TreeEntry(msgspec.Struct, frozen=True, order=True):
     """One file or link of a tree."""
 
     path: str
+    """The path in the tree."""
     target: str = ""
     """Target of a link; empty for a file."""
     executable: bool = False
+    """Whether the file is executable."""
     size: int = 0
+    """The size in bytes."""
 
     @property
     def is_link(self) -> bool:
+        """Whether the entry is a link."""
         return bool(self.target)
 
 
@@ -134,7 +142,7 @@ def _read_error(path: Path, error: OSError) -> SourceError:
 
 
 def _entry(full_path: str, path: str) -> TreeEntry | None:
-    """Return the entry of a path; None for sockets, pipes, devices, and if nothing is there."""
+    """Return the entry of a path; None for sockets, pipes, devices, and if it does not exist."""
     try:
         status = os.lstat(full_path)
         if stat.S_ISLNK(status.st_mode):

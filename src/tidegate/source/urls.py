@@ -27,10 +27,15 @@ class GitUrl(msgspec.Struct, frozen=True, order=True):
     """A checked address."""
 
     scheme: str
+    """The scheme."""
     host: str
+    """The host."""
     port: int
+    """The port; the default one of the scheme if the address has none."""
     path: str
+    """The path."""
     user: str
+    """The user; empty for none."""
     text: str
     """The address as git gets it."""
 
@@ -74,10 +79,11 @@ def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
 
 
 def is_same_repository(url: str, other_url: str) -> bool:
-    """Whether two addresses are the same repository, over ssh or https, with `.git` or without.
+    """Return whether two addresses are the same repository.
 
-    Case is ignored, as the large hosts do. Ports are compared only between addresses of one scheme:
-    the ssh port of a server is independent of its https port.
+    They may use ssh or https, and end with `.git` or not. Case is ignored, as the large hosts do.
+    Ports are compared only between addresses of one scheme: the ssh port of a server is independent
+    of its https port.
     """
     try:
         first, second = read_git_url(url), read_git_url(other_url)

@@ -24,20 +24,27 @@ class VendoredChart(msgspec.Struct, frozen=True, order=True):
     """A chart in a repository: its directory, or its archive."""
 
     name: str
+    """The name of the chart."""
     version: str
+    """The version of the chart."""
     path: Path
+    """The directory or archive."""
 
 
 class _Dependency(msgspec.Struct, frozen=True):
     name: str
+    """The name of the chart."""
 
 
 class _ChartMetadata(msgspec.Struct, frozen=True):
     """The fields of Chart.yaml that are needed here."""
 
     name: str
+    """The name of the chart."""
     version: str
+    """The version of the chart."""
     dependencies: tuple[_Dependency, ...] | None = None
+    """The dependencies; None for none."""
 
     @property
     def is_wrapper(self) -> bool:
@@ -54,7 +61,9 @@ class VendoredCharts:
     """
 
     files: tuple[str, ...] = ()
+    """The paths of the files."""
     root: Path = Path()
+    """The root of the tree."""
 
     @cached_property
     def charts(self) -> tuple[VendoredChart, ...]:

@@ -38,7 +38,9 @@ class DownloadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP download."""
 
     url: str
+    """The address."""
     accept: str = "*/*"
+    """The `Accept` header."""
     authorization: str = ""
     """Value of the `Authorization` header; only for the host of `url`."""
     signed_headers: tuple[tuple[str, str], ...] = ()
@@ -60,15 +62,20 @@ class Download(msgspec.Struct, frozen=True):
     """A response, with the digest of its content."""
 
     status: int
+    """HTTP status."""
     headers: Mapping[str, str]
+    """The response headers."""
     body: bytes
+    """The body."""
     sha256: str
+    """The SHA-256 digest of the body."""
 
 
 class HttpClient(msgspec.Struct, frozen=True):
     """HTTP connections of one fetch."""
 
     session: ClientSession
+    """The session of aiohttp."""
 
     async def get(self, request: DownloadRequest) -> Download:
         """Follow redirects and return the response.

@@ -1,4 +1,4 @@
-"""Evaluates the jq path expressions of ignored differences in a worker process.
+"""Evaluation of the jq path expressions of ignored differences, in a worker process.
 
     with closing(Jq()) as jq:
         jq.check(expression)                               # raises for an invalid expression
@@ -29,14 +29,17 @@ from tidegate.workers import jq_worker
 from tidegate.workers.jq_worker import JqQuery, JqReply
 
 LIMITS = Limits(time=Ms(SECOND), memory=256 * MIB, output=16 * MIB)
-"""Limits of one request. The time is that of Argo CD's `ignore.normalizer.jq.timeout`."""
+"""Limits of one request, with the default jq timeout of Argo CD.
+
+Like `getJQExecutionTimeout` in `util/argo/normalizers/diff_normalizer.go` of Argo CD 3.5.6.
+"""
 CACHE_SIZE = 1024
 TIMEOUT_CODE, START_CODE = "external.worker.timeout", "external.worker.start"
 _decode_reply = msgspec.msgpack.Decoder(JqReply).decode
 
 
 class Jq:
-    """Evaluates jq within a second, as its callers cannot wait."""
+    """jq in a worker process, limited to a second, as its callers cannot wait."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         command = Command(argv=(sys.executable, "-I", "-m", jq_worker.__name__))
@@ -45,6 +48,7 @@ class Jq:
         self._replies: dict[bytes, JqReply | ProcessError] = {}
 
     def close(self) -> None:
+        """Kill the worker, if there is one."""
         self._worker.kill()
 
     def check(self, expression: str) -> None:

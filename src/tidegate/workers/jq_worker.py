@@ -23,17 +23,21 @@ from tidegate.model.units.ignore_differences import DifferencePath, DifferencePa
 
 CACHE_SIZE = 256
 MAX_DESCRIPTORS = 4
-"""The three standard streams and the channel that `serve` makes of one: none is left for a file."""
+"""The three standard streams and the channel of `serve`: none is left for a file."""
 NO_PATH_PREFIX = "Invalid path expression"
-"""How jq's message starts for an expression that makes values instead of naming paths."""
+"""How jq's message starts for an expression that computes values instead of paths."""
 NOT_A_PATH_MESSAGE = "it computes values instead of selecting fields"
 CONDITIONAL = lazy_regex(r"//|\b(?:if|catch)\b")
-"""Operators of expressions that make a value for one object and name a path in another."""
+"""Operators of expressions that compute a value for one object and a path in another."""
 
 
 class JqQuery(msgspec.Struct, frozen=True):
+    """A request: expressions, and the objects to evaluate them on."""
+
     expressions: tuple[str, ...]
+    """jq path expressions."""
     bodies: tuple[bytes, ...]
+    """Objects as JSON."""
 
     def __repr__(self) -> str:
         return f"Question({len(self.bodies)} bodies)"
@@ -43,6 +47,7 @@ class JqReply(msgspec.Struct, frozen=True):
     """The paths in each of the bodies. An expression that ends with an error has none."""
 
     paths: tuple[DifferencePaths, ...]
+    """The paths in each body."""
     error: str
     """What is wrong with an expression; empty if nothing is."""
 

@@ -37,6 +37,7 @@ async def lua_workers(
 
 
 def lua_missing_error() -> KnowledgeError:
+    """Return the error for a missing Lua library."""
     problem = "cannot use Lua health checks: Lua is not installed"
     return KnowledgeError("health.lua.missing", problem, hint="install `tidegate[lua]`")
 

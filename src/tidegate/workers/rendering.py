@@ -30,6 +30,7 @@ from tidegate.source import (
 
 
 def has_helm_sdk() -> bool:
+    """Return whether the Helm SDK is installed."""
     return find_spec("helm_python") is not None
 
 
@@ -67,6 +68,7 @@ class WorkerPool:
             return self._helm
 
     async def jsonnet(self) -> Workers:
+        """Return the workers for all Jsonnet files."""
         async with self._start_lock:
             if self._jsonnet is None:
                 workers = jsonnet_workers(count=self._cores)
@@ -78,7 +80,9 @@ class ClusterDataResult(NamedTuple):
     """The entries of a ConfigMap or Secret in a cluster, or why they are unknown."""
 
     entries: Mapping[str, bytes] | None
+    """Decoded entries by name; None if unknown."""
     reason: str = ""
+    """Why the entries are unknown; empty if they are known."""
 
 
 GetClusterData: TypeAlias = Callable[[str, str, str], Awaitable[ClusterDataResult]]
@@ -92,11 +96,14 @@ LookUp: TypeAlias = Callable[[Unit, str], Awaitable[LookupResult]]
 
 
 class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How sources are fetched, decrypted and rendered."""
+    """Settings for fetching, decrypting and rendering sources."""
 
     cache: Cache
+    """The cache of sources and renders."""
     keys: Keys = msgspec.field(default_factory=Keys)
+    """Keys of SOPS files."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Environment variables of the user."""
     checkouts: tuple[Checkout, ...] = ()
     """Directories in place of the URLs of repositories."""
     vendored: VendoredCharts = msgspec.field(default_factory=VendoredCharts)
@@ -108,11 +115,13 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     read: DocumentReader = read_documents
     """Reads files, some of which may be known."""
     offline: bool = False
+    """Whether nothing is fetched from the network."""
     skips_unavailable: bool = False
     """Whether parts that cannot be fetched are left out and reported, as they are if `offline`."""
     search_pattern: re.Pattern[bytes] | None = None
     """Text that is searched: charts and overlays that cannot contain it are not rendered."""
     cores: int = msgspec.field(default_factory=available_cores)
+    """How many cores the workers use."""
     worker_pool: WorkerPool | None = None
     """Shared workers; None to start workers of its own."""
     get_cluster_data: GetClusterData | None = None

@@ -1,4 +1,4 @@
-"""Runs untrusted Lua scripts and CEL expressions in worker processes.
+"""Untrusted Lua scripts and CEL expressions, evaluated in worker processes.
 
 A script that cannot be stopped otherwise costs its worker; the reply is an error, and the next
 request starts a new worker.
@@ -27,9 +27,9 @@ CLOSED_MESSAGE = "scripts are no longer run"
 
 
 class ScriptWorkers:
-    """Answers requests: on its event loop through `request`, from threads by being called.
+    """Workers that answer requests: in an event loop (`request`), or from threads (call it).
 
-    `on_failure` makes a reply of an error that killed a worker.
+    `on_failure` builds the reply for an error that killed a worker.
     """
 
     def __init__(

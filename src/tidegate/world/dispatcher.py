@@ -76,6 +76,7 @@ class Dispatcher:
                 self._notify(successor)
 
     def next_request_id(self) -> RequestId:
+        """Return a new request id."""
         self._last_id += 1
         return RequestId(self._last_id)
 
@@ -86,6 +87,7 @@ class Dispatcher:
         self._world.submit(call)
 
     def cancel(self, request_id: RequestId) -> bool:
+        """Cancel a call. Returns True if it was certainly not sent."""
         self._request_clients.pop(request_id, None)
         self._watch_clients.pop(request_id, None)
         return self._world.cancel(request_id)
@@ -93,7 +95,7 @@ class Dispatcher:
     async def wait_for_client(self, client: Client) -> None:
         """Return when a client has a message, a wake-up or a passed deadline."""
         self._waiting[client] = None
-        # Moments that are no longer waited for stay until they come up; each stands there once.
+        # Deadlines without a waiting client stay until they pass; each is stored once.
         if client.until is not None and client.until != client.timer:
             client.timer = client.until
             self._timer_count += 1
@@ -104,7 +106,7 @@ class Dispatcher:
                 if is_free and self._may_poll(client):
                     await self._poll(client)
                     continue
-                self._hand_over()  # it may have been called before somebody began to work
+                self._hand_over()  # a client may have started to work meanwhile
                 await self._sleep(client)
         finally:
             del self._waiting[client]

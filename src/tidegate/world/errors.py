@@ -25,7 +25,9 @@ class ErrorInfo(NamedTuple):
     """Code and hint of an error."""
 
     code: str
+    """Error code."""
     hint: str
+    """Hint for the user."""
 
 
 UNAUTHORIZED = 401

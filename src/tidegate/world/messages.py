@@ -19,17 +19,19 @@ from tidegate.world.requests import RequestId
 
 
 class Success(msgspec.Struct, frozen=True):
-    """The request succeeded."""
+    """The outcome of a successful read or write."""
 
     live: LiveObject | None = None
     """The object; None after a deletion that took effect at once."""
     warnings: tuple[str, ...] = ()
+    """Warnings of the server."""
 
 
 class ListPage(msgspec.Struct, frozen=True):
     """One page of a list."""
 
     items: tuple[LiveObject, ...]
+    """The objects of the page."""
     resource_version: str
     """Resource version of the list."""
     continue_token: str = ""
@@ -40,100 +42,125 @@ class ApiResources(msgspec.Struct, frozen=True):
     """The kinds that a cluster serves, the preferred version of each group first."""
 
     kinds: tuple[ServedKind, ...]
+    """The served kinds."""
 
 
 class RawResponse(msgspec.Struct, frozen=True):
     """Raw bytes: logs, an API path, or the result of a worker."""
 
     body: bytes
+    """The bytes."""
 
 
 class FieldOwner(msgspec.Struct, frozen=True, order=True):
     """A field that another field manager owns."""
 
     manager: str
+    """The field manager."""
     field: str
+    """The owned field, as the server names it."""
 
 
 class Cause(msgspec.Struct, frozen=True, order=True):
     """A problem with one field."""
 
     field: str
+    """The field, as the server names it."""
     reason: str
+    """Reason for programs."""
     message: str
+    """Message for people."""
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Another manager owns fields of the write, or a precondition does not match."""
+    """A conflict (409).
+
+    Another manager owns fields of the write, or a precondition does not match.
+    """
 
     message: str
+    """Message of the server."""
     owners: tuple[FieldOwner, ...] = ()
     """The owned fields; empty if a UID or a resource version did not match."""
 
 
 class Invalid(msgspec.Struct, frozen=True):
-    """The server rejects the object (422, or 400 for a body that cannot be decoded)."""
+    """A rejection of the object (422, or 400 for a body that cannot be decoded)."""
 
     message: str
+    """Message of the server."""
     causes: tuple[Cause, ...] = ()
+    """Problems by field."""
 
 
 class Forbidden(msgspec.Struct, frozen=True):
-    """The request is not allowed (403)."""
+    """A request that is not allowed (403)."""
 
     message: str
+    """Message of the server."""
     causes: tuple[Cause, ...] = ()
+    """Problems by field."""
 
 
 class NotFound(msgspec.Struct, frozen=True):
-    """The object does not exist (404)."""
+    """A request for an object that does not exist (404)."""
 
     message: str
+    """Message of the server."""
 
 
 class AlreadyExists(msgspec.Struct, frozen=True):
-    """The object already exists (409 AlreadyExists)."""
+    """A creation of an object that already exists (409 AlreadyExists)."""
 
     message: str
+    """Message of the server."""
 
 
 class NotServed(msgspec.Struct, frozen=True):
-    """The cluster does not serve the kind, or does not serve it yet."""
+    """A request for a kind that the cluster does not serve, or does not serve yet."""
 
     message: str
+    """Message of the server."""
 
 
 class TooManyRequests(msgspec.Struct, frozen=True):
-    """The server rejected the request without processing it (429), and says when to retry."""
+    """A request that the server rejected because of its load, without processing it (429)."""
 
     message: str
+    """Message of the server."""
     retry_after: Ms
+    """Delay that the server requests before a retry."""
 
 
 class Expired(msgspec.Struct, frozen=True):
-    """The resource version is no longer available (410): list again."""
+    """A request with a resource version that is no longer available (410): list again."""
 
     message: str
+    """Message of the server."""
 
 
 class ServerError(msgspec.Struct, frozen=True):
     """Any other error, with the status and reason of the server."""
 
     status: int
+    """HTTP status."""
     reason: str
+    """Reason of the server."""
     message: str
+    """Message of the server."""
     retry_after: Ms | None = None
+    """Delay that the server requests before a retry; None for none."""
 
 
 class Delivery(StrEnum):
-    """Whether a call without a response may have taken effect."""
+    """The possible effect of a call without a response."""
 
     NOT_SENT = "no"
     MAYBE_SENT = "maybe"
 
 
 class LossReason(StrEnum):
-    """Why there was no response."""
+    """The reason for a missing response."""
 
     CONNECTION_REFUSED = "refused"
     UNKNOWN_HOST = "unknown-host"
@@ -150,12 +177,16 @@ class LossReason(StrEnum):
 
 
 class NoResponse(msgspec.Struct, frozen=True):
-    """There was no response."""
+    """A call without a response."""
 
     delivery: Delivery
+    """Whether the call may have taken effect."""
     reason: LossReason
+    """Why there was no response."""
     message: str
+    """Message for people."""
     hint: str = ""
+    """Hint for the user."""
 
 
 ErrorOutcome = (
@@ -190,33 +221,42 @@ class Response(msgspec.Struct, frozen=True):
     """The outcome of a call. `ResilientWorld` answers a watch once its initial list is complete."""
 
     request_id: RequestId
+    """The id of the call."""
     outcome: Outcome
+    """The outcome of the call."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
     """A change of an object in a watch. A deleted object has its last state."""
 
     request_id: RequestId
+    """The id of the watch."""
     type: WatchEventType
+    """The type of the change."""
     live: LiveObject
+    """The object after the change."""
 
 
 class Bookmark(msgspec.Struct, frozen=True):
     """Mark in a watch: no event up to this resource version is missing."""
 
     request_id: RequestId
+    """The id of the watch."""
     resource_version: str
+    """The resource version up to which the events are complete."""
 
 
 class WatchEnded(msgspec.Struct, frozen=True):
     """The end of a watch: closed by the server (no outcome), rejected, or disconnected."""
 
     request_id: RequestId
+    """The id of the watch."""
     outcome: ErrorOutcome | None = None
+    """The error; None if the server closed the stream."""
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """The time of a wait has passed without any other message."""
+    """The end of a wait whose time has passed without any other message."""
 
 
 Message = Response | WatchEvent | Bookmark | WatchEnded | TimerFired

@@ -1,10 +1,12 @@
 """A reflector: lists a selection, then watches it, and lists again after a gap.
 
-Like `reflector.go` of client-go. It receives the results of its requests and returns a
-`ReflectorAction`: which request to send, whether to cancel the stream, and the events for the
-caller. After a gap it compares the new list with its store, so that the caller sees each change
-once and never sees expired resource versions, lost streams or idle connections. The store holds
-the objects of the selection as bytes, in the requested view.
+It receives the results of its requests and returns a `ReflectorAction`: which request to send,
+whether to cancel the stream, and the events for the caller. After a gap it compares the new list
+with its store, so that the caller sees each change once and never sees expired resource versions,
+lost streams or idle connections. The store holds the objects of the selection as bytes, in the
+requested view.
+
+Like `Reflector` in `tools/cache/reflector.go` of k8s.io/client-go 0.36.4.
 """
 
 from __future__ import annotations
@@ -40,8 +42,11 @@ class ReflectorAction(msgspec.Struct, frozen=True):
     """What follows from a message: a request to send, a stream to cancel, events for the caller."""
 
     request: List | Watch | None = None
+    """The request to send; None for none."""
     cancel_stream: bool = False
+    """Whether to cancel the open stream."""
     events: tuple[messages.WatchEvent, ...] = ()
+    """Events for the caller."""
     synced_at: str = ""
     """Resource version of the list that has just been completed; empty otherwise."""
     error: messages.ErrorOutcome | None = None

@@ -51,23 +51,31 @@ class Selection(msgspec.Struct, frozen=True):
     """Objects of one kind: in one namespace or in all, by label and field selectors."""
 
     kind: Kind
+    """The kind."""
     namespace: str = ""
+    """The namespace; empty for all."""
     label_selector: str = ""
+    """Label selector; empty for none."""
     field_selector: str = ""
+    """Field selector; empty for none."""
     view: View = View.FULL
+    """How much of each object is returned."""
 
 
 class Get(msgspec.Struct, frozen=True):
     """One object."""
 
     ref: Ref
+    """The object."""
     view: View = View.FULL
+    """How much of the object is returned."""
 
 
 class List(msgspec.Struct, frozen=True):
     """One page of a list."""
 
     selection: Selection
+    """The objects to list."""
     limit: int = 0
     """Maximum number of objects; 0 for no limit."""
     continue_token: str = ""
@@ -78,6 +86,7 @@ class Watch(msgspec.Struct, frozen=True):
     """All changes of a selection. Cancel the request id to end the watch."""
 
     selection: Selection
+    """The objects to watch."""
     resource_version: str = ""
     """Resource version to start from. If it is empty, a `ResilientWorld` lists first."""
     fallback_namespaces: tuple[str, ...] = ()
@@ -90,14 +99,21 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     """One change of one object."""
 
     verb: Verb
+    """The verb."""
     ref: Ref
+    """The object."""
     body: bytes = b""
+    """The object or the patch; empty for a deletion."""
     patch_type: PatchType = PatchType.MERGE
+    """The format of a patch."""
     subresource: str = ""
+    """The subresource to write; empty for the object itself."""
     manager: str = ""
     """Field manager."""
     force: bool = False
+    """Whether an apply takes fields over from other managers."""
     dry_run: bool = False
+    """Whether the server only checks the write."""
     strict: bool = False
     """Whether unknown and duplicate fields are errors (`fieldValidation=Strict`)."""
     uid: str = ""
@@ -105,6 +121,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str = ""
     """Precondition: the resource version of the live object. Empty for none."""
     propagation: Propagation | None = None
+    """Propagation policy of a deletion; None for the default of the kind."""
     grace_period_seconds: int | None = None
     """Seconds that a deletion gives a pod to terminate; None for the pod's own grace period."""
 
@@ -120,17 +137,22 @@ class Logs(msgspec.Struct, frozen=True, kw_only=True):
     """The last log lines of a container."""
 
     ref: Ref
+    """The pod."""
     container: str = ""
+    """The container; empty for the only one."""
     tail: int = 0
     """Number of lines; 0 for all."""
     previous: bool = False
+    """Whether to return the log of the previous run."""
 
 
 class RawGet(msgspec.Struct, frozen=True):
     """GET of an API path that is not an object: `/version`, `/readyz`, `/openapi/v3`."""
 
     path: str
+    """The API path."""
     accept: str = "application/json"
+    """The `Accept` header."""
 
 
 class RunWorker(msgspec.Struct, frozen=True):
@@ -139,6 +161,7 @@ class RunWorker(msgspec.Struct, frozen=True):
     name: str
     """Name of a worker that the World was created with."""
     argument: bytes = b""
+    """The encoded request to the worker."""
 
 
 Request = Get | List | Watch | Write | Discover | Logs | RawGet | RunWorker
@@ -148,8 +171,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A request with its id and cluster."""
 
     request_id: RequestId
+    """The id that the messages about the call carry."""
     request: Request
+    """The request."""
     cluster: str = ""
+    """The cluster; empty for the only one."""
     identity: ImpersonatedUser | None = None
     """User to impersonate."""
     urgent: bool = False

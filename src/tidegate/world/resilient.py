@@ -22,16 +22,22 @@ class _ActiveReflector(msgspec.Struct):
     """A running reflector, the call it serves, and the id of its current request."""
 
     reflector: Reflector
+    """The state of the watch."""
     call: Call
+    """The call of the caller."""
     fallback_namespaces: tuple[str, ...]
+    """Namespaces to watch instead if watching all namespaces is forbidden."""
     request_id: RequestId | None = None
+    """The id of the current list or watch; None if none is sent."""
     has_synced: bool = False
+    """Whether the initial list is complete."""
 
 
 class _CallerWatch(msgspec.Struct):
     """The watch of a caller: one reflector, or one for each permitted namespace."""
 
     reflectors: list[_ActiveReflector] = msgspec.field(default_factory=list)
+    """One reflector, or one for each permitted namespace."""
     answered: bool = False
     """Whether the caller has received the response."""
 
@@ -58,7 +64,7 @@ class ResilientWorld:
         self._reflectors: dict[RequestId, _ActiveReflector] = {}
         self._last_id = 0
         self._next_timer: Ms | None = None
-        """No mirror's alarm is earlier; once it has come, they are all looked at."""
+        """No reflector has an earlier timer; when it fires, all reflectors are checked."""
         self._messages: list[messages.Message] = []
         self._is_woken = False
 

@@ -1,11 +1,11 @@
 """Scheduling and retries of the calls of a World.
 
 The scheduler accepts calls, returns those to send now, receives their outcomes, and decides
-whether an outcome goes to the caller or the call is retried. It knows neither transport nor
+whether the caller gets an outcome or the call is retried. It knows neither transport nor
 clock: the time is an argument.
 
 Only calls that are safe to repeat are retried: those that were certainly not sent or not
-processed, and those that are idempotent. Every other failure goes to the caller.
+processed, and those that are idempotent. The caller gets every other failure.
 """
 
 from __future__ import annotations
@@ -48,21 +48,32 @@ class _PendingCall(msgspec.Struct):
     """A call that has no final outcome yet."""
 
     call: Call
+    """The call of the caller."""
     submitted_at: Ms
+    """When the caller submitted the call."""
     attempts: int = 0
+    """How often the call was sent."""
     server_errors: int = 0
+    """How many server errors (5xx) were returned."""
     sent_at: Ms = Ms(0)
+    """When the call was last sent."""
     in_flight: bool = False
+    """Whether the call is sent and has no outcome."""
     maybe_sent: bool = False
+    """Whether an attempt without a response may have reached the server."""
     is_cancelled: bool = False
+    """Whether the caller has cancelled the call."""
 
 
 class _ClusterQueue(msgspec.Struct):
     """The calls of one cluster."""
 
     window: ConcurrencyWindow = msgspec.field(default_factory=ConcurrencyWindow)
+    """The limit of concurrent calls."""
     urgent: deque[_PendingCall] = msgspec.field(default_factory=deque)
+    """Urgent calls that are not sent yet."""
     normal: deque[_PendingCall] = msgspec.field(default_factory=deque)
+    """Other calls that are not sent yet."""
     in_flight: int = 0
     """Number of calls that are sent and have no outcome."""
 
@@ -128,7 +139,7 @@ class RequestScheduler:
         if isinstance(outcome, TooManyRequests | NoResponse):
             queue.window.on_overload(now)
         elif isinstance(pending.call.request, Get | Write):
-            # A list takes as long as it is large: only single objects tell how the server feels.
+            # The latency of a list depends on its size: only single objects measure the load.
             queue.window.on_response(Ms(now - pending.sent_at), now, in_flight=queue.in_flight)
         queue.in_flight -= 1
         pending.in_flight = False

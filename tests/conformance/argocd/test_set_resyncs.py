@@ -26,7 +26,7 @@ spec:
 
 def resyncs(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what was synced again; each is named once."""
-    matches = [get_mapping(resync) for resync in get_list(events[-1], "resyncs")]
+    matches = [get_mapping(resync) for resync in get_list(events[-1], "doubleSyncs")]
     by_name = {get_text(item, "unit").rpartition("/")[2]: item for item in matches}
     assert len(by_name) == len(matches)
     return by_name
@@ -59,7 +59,7 @@ def test_hooks_run_again_beside_the_next_step_where_a_sync_began_in_the_second_o
 
     again = resyncs(events)
     assert [get_text(hook, "name") for hook in get_list(again["a"], "hooks")] == ["migrate"]
-    assert get_int(again["a"], "at") <= began(events, "b") < get_int(again["a"], "ended")
+    assert get_int(again["a"], "at") <= began(events, "b") < get_int(again["a"], "finishedAt")
     assert "hooks" not in again["b"], "what has no hooks is as wanted already"
 
 
@@ -99,7 +99,7 @@ def test_what_is_committed_is_synced_twice_as_well(ladder: Ladder) -> None:
 
     events = played(ladder, committed(ladder, file, newer))
 
-    matches = [get_mapping(resync) for resync in get_list(events[-1], "resyncs")]
-    taken = get_mapping(get_list(events[-1], "uptakes")[0])
-    assert [get_int(item, "turn") > 5 * 60_000 for item in matches] == [False, True]
-    assert matches[1]["at"] == taken["ended"]
+    matches = [get_mapping(resync) for resync in get_list(events[-1], "doubleSyncs")]
+    taken = get_mapping(get_list(events[-1], "revisionSyncs")[0])
+    assert [get_int(item, "stepAt") > 5 * 60_000 for item in matches] == [False, True]
+    assert matches[1]["at"] == taken["finishedAt"]

@@ -24,7 +24,7 @@ def committed(ladder: Ladder, path: str, text: str) -> Json:
 
 def uptakes(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what they did with what was committed."""
-    matches = (get_mapping(uptake) for uptake in get_list(events[-1], "uptakes"))
+    matches = (get_mapping(uptake) for uptake in get_list(events[-1], "revisionSyncs"))
     return {get_text(item, "unit").rpartition("/")[2]: item for item in matches}
 
 
@@ -48,11 +48,11 @@ def test_a_step_is_overtaken_by_a_later_one_that_sees_a_revision_first(
     overtaken = 0
     for item, other in permutations(taken.values(), 2):
         earlier = get_int(item, "step") < get_int(other, "step")
-        if earlier and get_int(item, "seen") <= get_int(other, "began"):
-            assert get_int(item, "ended") <= get_int(other, "began"), "it is waited for"
+        if earlier and get_int(item, "detectedAt") <= get_int(other, "startedAt"):
+            assert get_int(item, "finishedAt") <= get_int(other, "startedAt"), "it is waited for"
         elif earlier:
             overtaken += 1
-            assert get_text(item, "unit").rpartition("/")[2] in str(other["ahead"])
+            assert get_text(item, "unit").rpartition("/")[2] in str(other["outdatedPredecessors"])
     assert overtaken, "each Application looks again in its own rhythm"
 
 
@@ -70,6 +70,6 @@ def test_what_changes_the_set_itself_is_seen_by_all_at_once_and_goes_in_order(
 
     taken = uptakes(played(ladder, scenario))
 
-    assert taken["a"]["seen"] == taken["b"]["seen"]
-    assert get_int(taken["b"], "began") >= get_int(taken["a"], "ended")
-    assert "ahead" not in taken["b"]
+    assert taken["a"]["detectedAt"] == taken["b"]["detectedAt"]
+    assert get_int(taken["b"], "startedAt") >= get_int(taken["a"], "finishedAt")
+    assert "outdatedPredecessors" not in taken["b"]

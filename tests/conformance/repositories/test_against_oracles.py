@@ -23,7 +23,7 @@ from tests.support.expected_units import (
     shapes,
 )
 from tests.support.tidegate_command import Tidegate
-from tests.support.unit_commands import Checkout, Destination, Shown, Told, is_at, locked
+from tests.support.unit_commands import Checkout, Destination, Shown, ShownFinding, is_at, locked
 from tidegate.documents import read_documents
 from tidegate.model.k8s.objects import JsonObject
 
@@ -165,7 +165,7 @@ def apart(shape: str, expected: Expected, shown: list[Shown], checkout: Checkout
     """How a unit is not as expected, one sentence each."""
     same = [unit for unit in shown if unit.id == expected.id]
     if expected.of:
-        places = [(unit, checkout.spot(unit.place)) for unit in same]
+        places = [(unit, checkout.spot(unit.location)) for unit in same]
         same = [unit for unit, spot in places if is_at(spot, expected.place or "")]
     if not same:
         return [f"{expected.id} is not at {expected.place}"]
@@ -189,8 +189,8 @@ def apart(shape: str, expected: Expected, shown: list[Shown], checkout: Checkout
     ]
     if expected.sources is not None and not lead_to(unit, expected.sources):
         texts.append(f"{expected.id}: sources are {unit.sources}, not {expected.sources}")
-    if expected.place and not is_at(checkout.spot(unit.place), expected.place):
-        texts.append(f"{expected.id}: place is {unit.place}, not {expected.place}")
+    if expected.place and not is_at(checkout.spot(unit.location), expected.place):
+        texts.append(f"{expected.id}: location is {unit.location}, not {expected.place}")
     return texts + parents(expected, unit)
 
 
@@ -201,8 +201,8 @@ def parents(expected: Expected, unit: Shown) -> list[str]:
     text = []
     if unit.parent != expected.parent:
         text.append(f"{expected.id}: parent is {unit.parent}, not {expected.parent}")
-    if unit.entry is not None and unit.entry is not (expected.parent is None):
-        text.append(f"{expected.id}: entry is {unit.entry}")
+    if unit.root is not None and unit.root is not (expected.parent is None):
+        text.append(f"{expected.id}: root is {unit.root}")
     return text
 
 
@@ -213,11 +213,11 @@ def lead_to(unit: Shown, expected: list[str]) -> bool:
     return given in (shown, [path for path in expected if path])
 
 
-def tells(result: Told, expected: Wrong, checkout: Checkout) -> bool:
+def tells(result: ShownFinding, expected: Wrong, checkout: Checkout) -> bool:
     says = [expected.says] if isinstance(expected.says, str) else expected.says
     places = [expected.place] if isinstance(expected.place, str) else expected.place
-    text = f"{result.code} {result.sentence}".lower()
-    spot = checkout.spot(result.where)
+    text = f"{result.code} {result.message}".lower()
+    spot = checkout.spot(result.location)
     return any(word.lower() in text for word in says) and any(
         is_at(spot, place) for place in places
     )

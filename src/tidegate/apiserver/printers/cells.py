@@ -1,4 +1,8 @@
-"""Cells of a table, formatted like the printers of Kubernetes."""
+"""Cells of a table, formatted like those of the printers of Kubernetes.
+
+Like `AddHandlers`, `translateTimestampSince` and `formatEndpoints` in
+`pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,21 @@ class TableColumn(NamedTuple):
     """A column of a table."""
 
     title: str
+    """The title of the column."""
     cell: Cell
     """Returns the value of the cell for an object."""
     type: str = "string"
+    """The OpenAPI type."""
     is_wide: bool = False
     """Whether only `-o wide` shows the column."""
     format: str = ""
+    """The OpenAPI format."""
 
 
 def human_duration(seconds: int) -> str:
     """Format a duration with at most two units, coarser the longer it is.
 
-    Like `HumanDuration` in `k8s.io/apimachinery/pkg/util/duration`.
+    Like `HumanDuration` in `pkg/util/duration/duration.go` of k8s.io/apimachinery 0.36.4.
     """
     if seconds < -1:
         return "<invalid>"
@@ -65,18 +72,22 @@ def format_age(timestamp: Json, now: Ms, *, unknown: str = UNKNOWN) -> str:
 
 
 def parse_time(timestamp: Json) -> Ms:
+    """Return the time of a timestamp."""
     return parse_timestamp(str(timestamp))
 
 
 def age_cell(body: JsonObject, now: Ms) -> Json:
+    """Return the age of an object."""
     return format_age(get_value(body, "metadata", "creationTimestamp"), now)
 
 
 def created_cell(body: JsonObject, _now: Ms) -> Json:
+    """Return the creation time of an object."""
     return get_value(body, "metadata", "creationTimestamp")
 
 
 def name_cell(body: JsonObject, _now: Ms) -> Json:
+    """Return the name of an object."""
     return get_text(body, "metadata", "name")
 
 
@@ -160,6 +171,7 @@ def container_columns(*path: str) -> tuple[TableColumn, TableColumn]:
 
 
 def selector_column(*path: str) -> TableColumn:
+    """Return a column with the label selector at a path."""
     return TableColumn(
         "Selector", lambda body, _: format_selector(get_value(body, *path)), is_wide=True
     )

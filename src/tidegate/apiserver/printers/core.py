@@ -1,4 +1,8 @@
-"""Columns of Services, configuration, storage, Nodes and Events."""
+"""Columns of Services, configuration, storage, Nodes and Events.
+
+Like `printService`, `printSecret`, `printPersistentVolumeClaim`, `printNode` and `printEvent` in
+`pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
+"""
 
 from __future__ import annotations
 

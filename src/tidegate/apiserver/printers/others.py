@@ -1,4 +1,8 @@
-"""Columns of networking, RBAC, admission and other administrative kinds."""
+"""Columns of networking, RBAC, admission and other administrative kinds.
+
+Like `printIngress`, `printRoleBinding` and `printValidatingWebhook` in
+`pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
+"""
 
 from __future__ import annotations
 

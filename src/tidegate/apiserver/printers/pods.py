@@ -1,6 +1,6 @@
 """Columns of Pods: ready containers, state and restarts.
 
-Like `printPod` in `pkg/printers/internalversion/printers.go` of Kubernetes.
+Like `printPod` in `pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ class _PodSummary(msgspec.Struct):
     """Counts over the containers of a pod."""
 
     reason: str
+    """The text of the column STATUS."""
     ready: int = 0
+    """Number of ready containers."""
     restarts: int = 0
+    """Number of restarts."""
     restart_times: list[Ms] = msgspec.field(default_factory=list)
+    """Times of the last restart of each container."""
 
     def add_restarts(self, status: JsonObject) -> None:
         self.restarts += get_int(status, "restartCount")

@@ -24,7 +24,11 @@ BUILTIN_COLUMNS: dict[tuple[str, str], tuple[TableColumn, ...]] = {
     **OTHER_COLUMNS,
 }
 DEFAULT_CUSTOM_COLUMNS: tuple[TableColumn, ...] = (NAME, AGE)
-"""Columns of a custom kind that defines none."""
+"""Columns of a custom kind that defines none.
+
+Like `serveDefaultColumnsIfEmpty` in `pkg/apiserver/helpers.go` of k8s.io/apiextensions-apiserver
+0.36.4.
+"""
 _PATH_STEP = lazy_regex(
     r"""\.?(?P<key>(?:[^.\[\]\\]|\\.)+)
     |\[(?P<place>\d+|\*)\]
@@ -56,6 +60,8 @@ def build_table(
 
     `include_objects`: with the complete objects instead of their metadata.
     `include_columns`: with the column definitions.
+
+    Like `asTable` in `pkg/endpoints/handlers/response.go` of k8s.io/apiserver 0.36.4.
     """
     definitions: list[Json] = [
         {
@@ -79,7 +85,11 @@ def build_table(
 
 
 def partial_metadata(body: JsonObject) -> JsonObject:
-    """Return the metadata of an object as PartialObjectMetadata."""
+    """Return the metadata of an object as PartialObjectMetadata.
+
+    Like `asPartialObjectMetadata` in `pkg/endpoints/handlers/response.go` of k8s.io/apiserver
+    0.36.4.
+    """
     header: JsonObject = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     return {**header, "metadata": get_mapping(body, "metadata")}
 

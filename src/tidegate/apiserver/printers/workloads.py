@@ -1,4 +1,8 @@
-"""Columns of workloads, autoscalers and disruption budgets."""
+"""Columns of workloads, autoscalers and disruption budgets.
+
+Like `printDeployment`, `printStatefulSet`, `printJob`, `printHorizontalPodAutoscaler` and
+`printPodDisruptionBudget` in `pkg/printers/internalversion/printers.go` of Kubernetes 1.36.4.
+"""
 
 from __future__ import annotations
 

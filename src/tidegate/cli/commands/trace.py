@@ -7,13 +7,13 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completion import complete_kinds
+from tidegate.cli.completion import complete_traced
 from tidegate.cli.options import CLUSTER, Flags, with_options
 from tidegate.cli.progress import show_progress
 
 
 @options.command()
-@click.argument("traced", metavar="KIND/NAME", shell_complete=complete_kinds)
+@click.argument("traced", metavar="KIND/NAME", shell_complete=complete_traced)
 @options.PATH
 @with_options(CLUSTER, (options.OFFLINE, options.REPO_MAP))
 @click.option("-n", "--namespace", "namespace_filter", default="", help="Namespace of the object.")

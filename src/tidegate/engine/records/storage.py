@@ -107,7 +107,8 @@ def damaged_error(ref: Ref, cause: str) -> ClusterError:
         " and the open gates are unknown"
     )
     hint = (
-        "rebuild it from the tracking metadata of its objects with `tidegate journal rebuild PATH`;"
+        "rebuild it from the tracking metadata of its objects with"
+        " `tidegate status PATH --rebuild-journal`;"
         " the next rollout then runs hooks and evaluates gates again"
     )
     return ClusterError("journal.unreadable", problem, location=_location(ref), hint=hint)

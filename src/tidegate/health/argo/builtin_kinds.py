@@ -1,6 +1,7 @@
 """The health of built-in kinds without pods in Argo CD.
 
-The checks are those of gitops-engine (`pkg/health`) or of a Lua script that Argo CD ships.
+The checks are those of gitops-engine (`pkg/health`, Argo CD 3.5.6) or of a Lua script that Argo CD
+ships.
 
 An Ingress stays Progressing as long as its controller publishes no address.
 """
@@ -36,14 +37,22 @@ BAD_REASONS = {
 
 
 def judge_service(body: JsonObject) -> Verdict:
-    """Return the health of a Service: only a load balancer is waited for."""
+    """Return the health of a Service: only a load balancer is waited for.
+
+    Like `getCorev1ServiceHealth` in `pkg/health/health_service.go` of gitops-engine (Argo CD
+    3.5.6).
+    """
     if get_text(body, "spec", "type") != "LoadBalancer":
         return make_verdict(body, HEALTHY, "NothingToWaitFor", "the Service needs no load balancer")
     return judge_load_balancer(body)
 
 
 def judge_load_balancer(body: JsonObject) -> Verdict:
-    """Return the health of an Ingress or a load balancer: healthy when it has an address."""
+    """Return the health of an Ingress or a load balancer: healthy when it has an address.
+
+    Like `getIngressHealth` in `pkg/health/health_ingress.go` and `getCorev1ServiceHealth` in
+    `pkg/health/health_service.go` of gitops-engine (Argo CD 3.5.6).
+    """
     if not get_list(body, "status", "loadBalancer", "ingress"):
         return make_verdict(
             body, PROGRESSING, "AddressPending", "waiting for the address of the load balancer"
@@ -55,7 +64,10 @@ def judge_load_balancer(body: JsonObject) -> Verdict:
 
 
 def judge_pvc(body: JsonObject) -> Verdict:
-    """Return the health of a PersistentVolumeClaim."""
+    """Return the health of a PersistentVolumeClaim.
+
+    Like `getCorev1PVCHealth` in `pkg/health/health_pvc.go` of gitops-engine (Argo CD 3.5.6).
+    """
     match get_text(body, "status", "phase"):
         case "Bound":
             volume = get_text(body, "spec", "volumeName", default="a volume")
@@ -72,7 +84,11 @@ def judge_pvc(body: JsonObject) -> Verdict:
 
 
 def judge_api_service(body: JsonObject) -> Verdict:
-    """Return the health of an APIService."""
+    """Return the health of an APIService.
+
+    Like `getApiregistrationv1APIServiceHealth` in `pkg/health/health_apiservice.go` of
+    gitops-engine (Argo CD 3.5.6).
+    """
     available = find_condition(body, "Available")
     if not available:
         return make_verdict(body, PROGRESSING, "NoStatus", "Waiting to be processed")
@@ -84,7 +100,11 @@ def judge_api_service(body: JsonObject) -> Verdict:
 
 
 def judge_crd(body: JsonObject) -> Verdict:
-    """Return the health of a CRD. The first condition with a problem decides."""
+    """Return the health of a CRD. The first condition with a problem decides.
+
+    Like `resource_customizations/apiextensions.k8s.io/CustomResourceDefinition/health.lua` of Argo
+    CD 3.5.6.
+    """
     if get_value(body, "metadata", "deletionTimestamp") is not None:
         return make_verdict(body, PROGRESSING, "Terminating", "CRD is terminating")
     if get_value(body, "status") is None:
@@ -125,12 +145,18 @@ def _has_status(condition: JsonObject, type_: str, status: str) -> bool:
 
 
 def judge_autoscaler_v2(body: JsonObject) -> Verdict:
-    """Return the health of an HPA of `autoscaling/v2`."""
+    """Return the health of an HPA of `autoscaling/v2`.
+
+    Like `getAutoScalingV2HPAHealth` in `pkg/health/health_hpa.go` of gitops-engine (Argo CD 3.5.6).
+    """
     return _judge_conditions(body, list_conditions(body))
 
 
 def judge_autoscaler_v1(body: JsonObject) -> Verdict:
-    """Return the health of an HPA of `autoscaling/v1`, with its conditions in an annotation."""
+    """Return the health of an HPA of `autoscaling/v1`, with its conditions in an annotation.
+
+    Like `getAutoScalingV1HPAHealth` in `pkg/health/health_hpa.go` of gitops-engine (Argo CD 3.5.6).
+    """
     annotation = get_value(body, "metadata", "annotations", CONDITIONS_ANNOTATION)
     if not isinstance(annotation, str):
         return _judge_conditions(body, [])
@@ -164,6 +190,8 @@ def judge_disruption_budget(body: JsonObject) -> Verdict:
     """Return the health of a PodDisruptionBudget.
 
     It is Degraded if it cannot be computed, and healthy if it forbids every eviction.
+
+    Like `resource_customizations/policy/PodDisruptionBudget/health.lua` of Argo CD 3.5.6.
     """
     verdict = make_verdict(body, PROGRESSING, "NoStatus", "Waiting for status")
     for condition in list_conditions(body):

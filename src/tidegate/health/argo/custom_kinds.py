@@ -1,4 +1,4 @@
-"""The health of the Gateway API, Argo Workflows and Argo Rollouts, as the scripts of Argo CD judge.
+"""The health of the Gateway API, Argo Workflows and Argo Rollouts in Argo CD.
 
 The Gateway API nests its conditions: each listener, parent and ancestor has a list. A parent with
 conditions for another generation is skipped.
@@ -40,12 +40,19 @@ class _ConditionProblem(NamedTuple):
     """A condition that keeps an object from being healthy, and the resulting state."""
 
     health: Health
+    """The resulting state."""
     condition: JsonObject
+    """The condition."""
     message: str
+    """Message for people."""
 
 
 def judge_gateway_class(body: JsonObject) -> Verdict:
-    """Return the health of a GatewayClass."""
+    """Return the health of a GatewayClass.
+
+    Like `resource_customizations/gateway.networking.k8s.io/GatewayClass/health.lua` of Argo CD
+    3.5.6.
+    """
     for condition in list_conditions(body):
         if condition.get("type") != "Accepted" or not _is_current_condition(body, condition):
             continue
@@ -65,7 +72,10 @@ def judge_gateway_class(body: JsonObject) -> Verdict:
 
 
 def judge_gateway(body: JsonObject) -> Verdict:
-    """Return the health of a Gateway: its own conditions, then those of its listeners."""
+    """Return the health of a Gateway: its own conditions, then those of its listeners.
+
+    Like `resource_customizations/gateway.networking.k8s.io/Gateway/health.lua` of Argo CD 3.5.6.
+    """
     problem = _find_problem(list_conditions(body), "Gateway")
     if problem is not None:
         return _problem_verdict(body, problem)
@@ -84,7 +94,11 @@ def judge_gateway(body: JsonObject) -> Verdict:
 
 
 def judge_route(body: JsonObject) -> Verdict:
-    """Return the health of an HTTPRoute or GRPCRoute."""
+    """Return the health of an HTTPRoute or GRPCRoute.
+
+    Like `resource_customizations/gateway.networking.k8s.io/HTTPRoute/health.lua` and
+    `resource_customizations/gateway.networking.k8s.io/GRPCRoute/health.lua` of Argo CD 3.5.6.
+    """
     kind = get_text(body, "kind")
     current = [
         route_parent
@@ -106,7 +120,11 @@ def judge_route(body: JsonObject) -> Verdict:
 
 
 def judge_backend_policy(body: JsonObject) -> Verdict:
-    """Return the health of a BackendTLSPolicy."""
+    """Return the health of a BackendTLSPolicy.
+
+    Like `resource_customizations/gateway.networking.k8s.io/BackendTLSPolicy/health.lua` of Argo CD
+    3.5.6.
+    """
     verdict = make_verdict(body, PROGRESSING, "NoStatus", "Waiting for BackendTLSPolicy status")
     conditions = [
         (get_text(get_mapping(ancestor, "ancestorRef"), "name"), condition)
@@ -179,7 +197,10 @@ def _is_current_condition(body: JsonObject, condition: JsonObject) -> bool:
 
 
 def judge_workflow(body: JsonObject) -> Verdict:
-    """Return the health of an Argo Workflow."""
+    """Return the health of an Argo Workflow.
+
+    Like `getArgoWorkflowHealth` in `pkg/health/health_argo.go` of gitops-engine (Argo CD 3.5.6).
+    """
     phase = get_text(body, "status", "phase")
     status_message = get_text(body, "status", "message")
     match phase:
@@ -197,7 +218,10 @@ def judge_workflow(body: JsonObject) -> Verdict:
 
 
 def judge_rollout(body: JsonObject) -> Verdict:
-    """Return the health of an Argo Rollout."""
+    """Return the health of an Argo Rollout.
+
+    Like `resource_customizations/argoproj.io/Rollout/health.lua` of Argo CD 3.5.6.
+    """
     if not (_is_observed(body) and _is_workload_observed(body)):
         message = "Waiting for rollout spec update to be observed"
         return make_verdict(body, PROGRESSING, "GenerationNotObserved", message)

@@ -1,8 +1,8 @@
 """The health rules of Argo CD, by kind.
 
-The order is that of gitops-engine (`pkg/health/health.go`): an object that is being deleted, then
-the Lua scripts of Argo CD (rows, and functions for kinds that rows cannot express), then the
-checks that are built into gitops-engine.
+The order is that of gitops-engine (`pkg/health/health.go`, Argo CD 3.5.6): an object that is being
+deleted, then the Lua scripts of Argo CD (rows, and functions for kinds that rows cannot express),
+then the checks that are built into gitops-engine.
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ def judge(body: JsonObject, rows: HealthRowIndex | None = None) -> Verdict | Non
 
     Returns None for a kind without a health check, which Argo CD passes at once. `rows` replaces
     the built-in rows.
+
+    Like `GetResourceHealth` and `GetHealthCheckFunc` in `pkg/health/health.go` of gitops-engine
+    (Argo CD 3.5.6).
     """
     if get_value(body, "metadata", "deletionTimestamp") is not None and not has_hook_finalizer(
         body
@@ -91,7 +94,10 @@ def _unsupported_version(body: JsonObject, kind: Kind) -> Verdict:
 
 @cache
 def builtin_rows() -> HealthRowIndex:
-    """Return the rows that stand for the Lua scripts of Argo CD."""
+    """Return the rows that replace the Lua scripts of Argo CD.
+
+    The scripts are `resource_customizations/*/*/health.lua` of Argo CD 3.5.6.
+    """
     files = read_row_files()
     return HealthRowIndex.from_rows(
         read_precompiled(PRECOMPILED_FILE.read_bytes(), files, HealthRows) or parse_row_files(files)
@@ -104,5 +110,5 @@ def read_row_files() -> dict[str, bytes]:
 
 
 def parse_row_files(files: dict[str, bytes]) -> HealthRows:
-    """Parse row files, given by name."""
+    """Parse row files by name."""
     return tuple(row for name, content in files.items() for row in read_health_rows(content, name))

@@ -1,4 +1,4 @@
-"""The health of Pods in Argo CD (gitops-engine, `pkg/health/health_pod.go`).
+"""The health of Pods in Argo CD (gitops-engine, `pkg/health/health_pod.go`, Argo CD 3.5.6).
 
 A Pod that runs to completion (restart policy `Never` or `OnFailure`) is usually a hook. Argo CD
 does not call it Degraded while its image cannot be pulled: its sync would end before the hook.
@@ -24,7 +24,10 @@ IGNORE_RESTART_POLICY = "argocd.argoproj.io/ignore-restart-policy"
 
 
 def judge_pod(body: JsonObject) -> Verdict:
-    """Return the health of a Pod."""
+    """Return the health of a Pod.
+
+    Like `getCorev1PodHealth` in `pkg/health/health_pod.go` of gitops-engine (Argo CD 3.5.6).
+    """
     if is_long_running(body):
         stuck = [
             status

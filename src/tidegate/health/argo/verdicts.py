@@ -36,7 +36,7 @@ def make_verdict(
 
     `condition` is the condition that decided. The reason replaces an empty message.
     """
-    # The generation that the status speaks of; 0 where it does not tell.
+    # The generation that the status reports; 0 if it reports none.
     condition_generation = get_int(condition, "observedGeneration")
     observed = get_int(body, "status", "observedGeneration", default=condition_generation)
     return Verdict(health, sanitize(reason), sanitize(message) or sanitize(reason), final, observed)
@@ -76,6 +76,8 @@ def is_hook(body: JsonObject) -> bool:
     """Return whether Argo CD runs the object as a hook.
 
     Any value of its annotation counts but `Skip`.
+
+    Like `IsHook` and `Skip` in `pkg/sync/hook/hook.go` of gitops-engine (Argo CD 3.5.6).
     """
     annotations = get_mapping(body, "metadata", "annotations")
     hook_types = annotations.get(HOOK_ANNOTATION)
@@ -87,5 +89,8 @@ def is_hook(body: JsonObject) -> bool:
 
 
 def has_hook_finalizer(body: JsonObject) -> bool:
-    """Return whether the hook finalizer keeps the object until its sync has read its state."""
+    """Return whether the hook finalizer keeps the object until its sync has read its state.
+
+    Like `HasHookFinalizer` in `pkg/sync/hook/hook.go` of gitops-engine (Argo CD 3.5.6).
+    """
     return HOOK_FINALIZER in get_list(body, "metadata", "finalizers")

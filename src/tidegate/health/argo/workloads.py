@@ -1,6 +1,7 @@
 """The health of workloads in Argo CD.
 
-The checks are those of gitops-engine (`pkg/health`) or of a Lua script that Argo CD ships.
+The checks are those of gitops-engine (`pkg/health`, Argo CD 3.5.6) or of a Lua script that Argo CD
+ships.
 
 A StatefulSet and a DaemonSet are never Degraded. A Deployment is Degraded when its progress
 deadline has passed; it can still recover.
@@ -38,7 +39,11 @@ WAITING = "Waiting for rollout to finish"
 
 
 def judge_deployment(body: JsonObject) -> Verdict:
-    """Return the health of a Deployment."""
+    """Return the health of a Deployment.
+
+    Like `getAppsv1DeploymentHealth` in `pkg/health/health_deployment.go` of gitops-engine (Argo CD
+    3.5.6).
+    """
     if get_value(body, "spec", "paused") is True:
         return make_verdict(body, SUSPENDED, "Paused", "Deployment is paused")
     if is_unobserved(body):
@@ -71,7 +76,11 @@ def _judge_replicas(body: JsonObject) -> Verdict:
 
 
 def judge_replica_set(body: JsonObject) -> Verdict:
-    """Return the health of a ReplicaSet."""
+    """Return the health of a ReplicaSet.
+
+    Like `getAppsv1ReplicaSetHealth` in `pkg/health/health_replicaset.go` of gitops-engine (Argo CD
+    3.5.6).
+    """
     if is_unobserved(body):
         return _unobserved_verdict(body, "replica set")
     failure = find_condition(body, "ReplicaFailure")
@@ -88,7 +97,11 @@ def judge_replica_set(body: JsonObject) -> Verdict:
 
 
 def judge_stateful_set(body: JsonObject) -> Verdict:
-    """Return the health of a StatefulSet."""
+    """Return the health of a StatefulSet.
+
+    Like `getAppsv1StatefulSetHealth` in `pkg/health/health_statefulset.go` of gitops-engine (Argo
+    CD 3.5.6).
+    """
     if not get_int(body, "status", "observedGeneration") or is_unobserved(body):
         message = "Waiting for statefulset spec update to be observed..."
         return make_verdict(body, PROGRESSING, "GenerationNotObserved", message)
@@ -131,7 +144,11 @@ def _judge_partition(body: JsonObject, strategy: JsonObject) -> Verdict:
 
 
 def judge_daemon_set(body: JsonObject) -> Verdict:
-    """Return the health of a DaemonSet."""
+    """Return the health of a DaemonSet.
+
+    Like `getAppsv1DaemonSetHealth` in `pkg/health/health_daemonset.go` of gitops-engine (Argo CD
+    3.5.6).
+    """
     if is_unobserved(body):
         return _unobserved_verdict(body, "daemon set")
     status, name = get_mapping(body, "status"), get_text(body, "metadata", "name")
@@ -158,7 +175,10 @@ def _unobserved_verdict(body: JsonObject, noun: str) -> Verdict:
 
 
 def judge_job(body: JsonObject) -> Verdict:
-    """Return the health of a Job."""
+    """Return the health of a Job.
+
+    Like `getBatchv1JobHealth` in `pkg/health/health_job.go` of gitops-engine (Argo CD 3.5.6).
+    """
     by_type = {get_text(condition, "type"): condition for condition in list_conditions(body)}
     failed, complete = by_type.get("Failed", EMPTY_MAPPING), by_type.get("Complete", EMPTY_MAPPING)
     if failed:
@@ -199,7 +219,10 @@ def _pod_counts(body: JsonObject) -> str:
 
 
 def judge_cron_job(body: JsonObject) -> Verdict:
-    """Return the health of a CronJob."""
+    """Return the health of a CronJob.
+
+    Like `resource_customizations/batch/CronJob/health.lua` of Argo CD 3.5.6.
+    """
     if get_value(body, "spec", "suspend") is True:
         return make_verdict(body, HEALTHY, "CronJobSuspended", "CronJob is Suspended")
     if get_value(body, "status") is None:
@@ -217,7 +240,7 @@ def _judge_last_run(body: JsonObject) -> Verdict:
     if get_list(body, "status", "active"):
         message = "The job is running. Its last execution may not have been successful"
         return make_verdict(body, HEALTHY, "Running", message)
-    # Both are times of one form, so their texts are in the order of the times.
+    # Both timestamps have the same format, so they sort as texts.
     if str(last_success) < get_text(body, "status", "lastScheduleTime"):
         message = "CronJob has not completed its last execution successfully"
         return make_verdict(body, DEGRADED, "LastRunFailed", message)

@@ -46,7 +46,7 @@ class _Env(Protocol):
 
 
 class CelInterpreter:
-    """Evaluates expressions and caches the compiled ones."""
+    """An interpreter that evaluates expressions and caches the compiled ones."""
 
     def __init__(self) -> None:
         self._cel = import_module(f"{LIBRARY}.cel")
@@ -59,7 +59,10 @@ class CelInterpreter:
         return messages.encode_cel_response(self.evaluate(messages.decode_cel_request(request)))
 
     def evaluate(self, request: messages.CelRequest) -> messages.CelResponse:
-        """Return the first expression that is true, or the first error."""
+        """Return the first expression that is true, or the first error.
+
+        Like `Evaluate` in `cel/status_evaluator.go` of fluxcd/pkg/runtime 0.110.3.
+        """
         variables: dict[str, Json] = msgspec.json.decode(request.variables)
         names = tuple(sorted(variables)) if request.checked else ()
         for index, expression in enumerate(request.expressions):

@@ -23,6 +23,7 @@ class CelRequest(msgspec.Struct, frozen=True, gc=False):
     """Expressions and their variables. An empty expression is never true."""
 
     expressions: tuple[str, ...]
+    """The expressions, in the order of evaluation."""
     variables: bytes = b"{}"
     """The variables as JSON."""
     checked: bool = False
@@ -36,20 +37,25 @@ class CelMatch(msgspec.Struct, frozen=True, tag="chose", gc=False):
     """The index of the first expression that is true, or -1."""
 
     index: int
+    """The index of the expression; -1 if none is true."""
 
 
 class CelCompileError(msgspec.Struct, frozen=True, tag="uncompiled", gc=False):
     """An expression that cannot be compiled."""
 
     index: int
+    """The index of the expression."""
     problem: str
+    """The message of the compiler."""
 
 
 class CelEvaluationError(msgspec.Struct, frozen=True, tag="failing", gc=False):
     """An expression that ended in an error, or whose worker was killed."""
 
     index: int
+    """The index of the expression."""
     problem: str
+    """The message of the interpreter."""
 
 
 CelResponse: TypeAlias = CelMatch | CelCompileError | CelEvaluationError

@@ -1,7 +1,10 @@
 """CEL expressions by kind, and the requests to evaluate them.
 
 As in Flux, the expressions of an exact kind precede those of its whole group. They are not
-evaluated while the controller has not observed the last change: kstatus then says InProgress.
+evaluated while the controller has not observed the last change: kstatus then reports InProgress.
+
+Like `NewStatusReader` and `ReadStatusForObject` in `cel/status_reader.go` of fluxcd/pkg/runtime
+0.110.3.
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ JOB = ("batch", "Job")
 
 
 class CelRules(msgspec.Struct, frozen=True):
-    """Expressions by group and kind; an empty kind stands for all kinds of the group."""
+    """Expressions by group and kind; an empty kind means all kinds of the group."""
 
     expressions: dict[tuple[str, str], HealthExpressions]
+    """The health expressions by group and kind."""
 
     @classmethod
     def from_expressions(cls, expressions: Iterable[HealthExpressions]) -> CelRules:

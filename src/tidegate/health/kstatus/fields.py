@@ -2,6 +2,8 @@
 
 A generation, a deletion time and the conditions must have their Kubernetes type, or the object
 cannot be judged. Any other field of the wrong type counts as missing.
+
+Like `pkg/kstatus/status/util.go` of fluxcd/cli-utils 1.2.3.
 """
 
 from __future__ import annotations
@@ -27,10 +29,15 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     """One entry of `status.conditions`. Missing fields are empty."""
 
     type: str = ""
+    """The type."""
     status: str = ""
+    """`True`, `False` or `Unknown`."""
     reason: str = ""
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
     observed_generation: int = 0
+    """The generation that the condition is for; 0 if missing."""
 
     @property
     def is_true(self) -> bool:
@@ -42,7 +49,10 @@ NO_CONDITION = Condition()
 
 
 def get_typed_text(body: JsonObject, *path: str) -> str:
-    """Return a string, or "" if the field is missing. Raises UnreadableError for another type."""
+    """Return a string, or "" if the field is missing. Raises UnreadableError for another type.
+
+    Like `GetStringField` in `pkg/kstatus/status/util.go` of fluxcd/cli-utils 1.2.3.
+    """
     return _get_typed(body, path, str, "a string") or ""
 
 
@@ -50,6 +60,8 @@ def get_typed_int(body: JsonObject, *path: str) -> int | None:
     """Return a whole number, or None if the field is missing.
 
     Raises UnreadableError for another type.
+
+    Like `GetIntField` in `pkg/kstatus/status/util.go` of fluxcd/cli-utils 1.2.3.
     """
     number = _get_typed(body, path, int, "a whole number")
     if isinstance(number, bool) or (number and not -_INT64_LIMIT <= number < _INT64_LIMIT):
@@ -66,7 +78,10 @@ def get_typed_list(body: JsonObject, *path: str) -> list[Json]:
 
 
 def read_conditions(body: JsonObject) -> tuple[Condition, ...]:
-    """Return all conditions in order. A null entry is an empty condition."""
+    """Return all conditions in order. A null entry is an empty condition.
+
+    Like `GetObjectWithConditions` in `pkg/kstatus/status/util.go` of fluxcd/cli-utils 1.2.3.
+    """
     status = body.get("status")
     if not isinstance(status, dict | None):
         raise UnreadableError("status is not a mapping")
@@ -77,7 +92,10 @@ def read_conditions(body: JsonObject) -> tuple[Condition, ...]:
 
 
 def find_condition(body: JsonObject, type_: str, status: str) -> Condition | None:
-    """Return the first condition with a type and a status, or None."""
+    """Return the first condition with a type and a status, or None.
+
+    Like `getConditionWithStatus` in `pkg/kstatus/status/util.go` of fluxcd/cli-utils 1.2.3.
+    """
     matches = (
         condition
         for condition in read_conditions(body)

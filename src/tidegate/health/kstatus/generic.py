@@ -17,14 +17,20 @@ NO_KNOWN_CONDITION = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current
 
 
 def judge_common_rules(body: JsonObject) -> Verdict | None:
-    """Apply the rules that precede those of a kind. Returns None if none applies."""
+    """Apply the rules that precede those of a kind. Returns None if none applies.
+
+    Like `checkGenericProperties` in `pkg/kstatus/status/generic.go` of fluxcd/cli-utils 1.2.3.
+    """
     if fields.get_typed_text(body, "metadata", "deletionTimestamp"):
         return in_progress("Terminating", "Resource scheduled for deletion")
     return _judge_generation(body) or _judge_abnormal_conditions(body)
 
 
 def judge_ready_condition(body: JsonObject) -> Verdict | None:
-    """Return the verdict of the condition `Ready`, or None if it has no known status."""
+    """Return the verdict of the condition `Ready`, or None if it has no known status.
+
+    Like `checkReadyCondition` in `pkg/kstatus/status/status.go` of fluxcd/cli-utils 1.2.3.
+    """
     for condition in fields.read_conditions(body):
         if condition.type != "Ready":
             continue
@@ -63,12 +69,18 @@ def _judge_abnormal_conditions(body: JsonObject) -> Verdict | None:
 
 
 def judge_always_ready(_: JsonObject) -> Verdict:
-    """Return Current, for kinds that are ready when they exist."""
+    """Return Current, for kinds that are ready when they exist.
+
+    Like `alwaysReady` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     return current("AlwaysReady", "Resource is always ready")
 
 
 def judge_pvc(body: JsonObject) -> Verdict:
-    """Return the health of a PersistentVolumeClaim."""
+    """Return the health of a PersistentVolumeClaim.
+
+    Like `pvcConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     phase = get_value(body, "status", "phase")
     if phase != "Bound":
         shown = phase if isinstance(phase, str) else "unknown"
@@ -77,19 +89,28 @@ def judge_pvc(body: JsonObject) -> Verdict:
 
 
 def judge_service(body: JsonObject) -> Verdict:
-    """Return the health of a Service. The address of a load balancer is not waited for."""
+    """Return the health of a Service. The address of a load balancer is not waited for.
+
+    Like `serviceConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     if get_text(body, "spec", "type") == "LoadBalancer" and not get_text(body, "spec", "clusterIP"):
         return in_progress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
     return current("ServiceReady", "Service is ready")
 
 
 def judge_disruption_budget(_: JsonObject) -> Verdict:
-    """Return Current: the common rules have already checked the observed generation."""
+    """Return Current: the common rules have already checked the observed generation.
+
+    Like `pdbConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     return current("DisruptionsComputed", "AllowedDisruptions has been computed.")
 
 
 def judge_crd(body: JsonObject) -> Verdict:
-    """Return the health of a CRD. Rejected names and a failed establishment are failures."""
+    """Return the health of a CRD. Rejected names and a failed establishment are failures.
+
+    Like `crdConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     for condition in fields.read_conditions(body):
         is_false = condition.status == "False"
         if condition.type == "NamesAccepted" and is_false:

@@ -52,7 +52,10 @@ RULES: Mapping[GroupKind, Callable[[JsonObject], Verdict]] = MappingProxyType(
 
 
 def judge(body: JsonObject, now: Ms) -> Verdict:
-    """Return the health of an object. `now` matters only for a Pod that cannot be scheduled."""
+    """Return the health of an object. `now` matters only for a Pod that cannot be scheduled.
+
+    Like `Compute` in `pkg/kstatus/status/status.go` of fluxcd/cli-utils 1.2.3.
+    """
     return _judge_as(_kind_of(body), body, now)
 
 
@@ -61,6 +64,8 @@ def judge_with_pods(body: JsonObject, pods: Iterable[JsonObject], now: Ms) -> Ve
 
     Applies to StatefulSets and ReplicaSets. Pods that are being deleted or cannot be scheduled are
     not failures: an autoscaler may still add a node.
+
+    Like `pkg/kstatus/polling/statusreaders/pod_controller.go` of fluxcd/cli-utils 1.2.3.
     """
     verdict = judge(body, now)
     if _kind_of(body) not in KINDS_JUDGED_BY_PODS or verdict.health is not Health.PROGRESSING:

@@ -22,6 +22,8 @@ def judge_pod(body: JsonObject, now: Ms) -> Verdict:
     """Return the health of a Pod.
 
     A completed Pod is Current even if it failed: it will not change.
+
+    Like `podConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
     """
     phase = get_text(body, "status", "phase")
     match phase:
@@ -86,7 +88,10 @@ def _pending(body: JsonObject, now: Ms) -> Verdict:
 
 
 def _crash_looping_containers(body: JsonObject) -> list[str]:
-    """Return the names of containers in a crash loop. Init containers are not considered."""
+    """Return the names of containers in a crash loop. Init containers are not considered.
+
+    Like `getCrashLoopingContainers` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     statuses = fields.get_typed_list(body, "status", "containerStatuses")
     named = [
         (status["name"], status) for status in map(_require_mapping, statuses) if "name" in status

@@ -19,7 +19,10 @@ _UNSET = -1
 
 
 def judge_deployment(body: JsonObject) -> Verdict:
-    """Return the health of a Deployment."""
+    """Return the health of a Deployment.
+
+    Like `deploymentConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     conditions = fields.read_conditions(body)
     for condition in conditions:
         if condition.type == "Progressing" and condition.reason == "ProgressDeadlineExceeded":
@@ -34,7 +37,10 @@ def judge_deployment(body: JsonObject) -> Verdict:
 
 
 def judge_stateful_set(body: JsonObject) -> Verdict:
-    """Return the health of a StatefulSet."""
+    """Return the health of a StatefulSet.
+
+    Like `stsConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     if get_text(body, "spec", "updateStrategy", "type") == "OnDelete":
         return current("OnDelete", "StatefulSet is using the ondelete update strategy")
     desired, replicas = _desired_replicas(body), get_int(body, "status", "replicas")
@@ -48,7 +54,10 @@ def judge_stateful_set(body: JsonObject) -> Verdict:
 
 
 def judge_daemon_set(body: JsonObject) -> Verdict:
-    """Return the health of a DaemonSet."""
+    """Return the health of a DaemonSet.
+
+    Like `daemonsetConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     unobserved = _judge_first_observation(body)
     if unobserved is not None:
         return unobserved
@@ -67,7 +76,10 @@ def judge_daemon_set(body: JsonObject) -> Verdict:
 
 
 def judge_replica_set(body: JsonObject) -> Verdict:
-    """Return the health of a ReplicaSet."""
+    """Return the health of a ReplicaSet.
+
+    Like `replicasetConditions` in `pkg/kstatus/status/core.go` of fluxcd/cli-utils 1.2.3.
+    """
     failure = fields.find_condition(body, "ReplicaFailure", "True")
     if failure is not None:
         message = "Replica Failure condition. Check Pods"
@@ -172,7 +184,10 @@ def _judge_first_observation(body: JsonObject) -> Verdict | None:
 
 
 def judge_job(body: JsonObject) -> Verdict:
-    """Return the health of a Job: Current if complete or suspended, Failed if it has given up."""
+    """Return the health of a Job: Current if complete or suspended, Failed if it has given up.
+
+    Like `ComputeJobStatus` in `statusreaders/job.go` of fluxcd/pkg/runtime 0.110.3.
+    """
     if get_value(body, "spec", "suspend") is True:
         return current("JobSuspended", "Job is suspended")
     for condition in fields.read_conditions(body):

@@ -1,4 +1,4 @@
-"""Reads health scripts from the ConfigMap `argocd-cm`, or from its bare data.
+"""Reader of health scripts in the ConfigMap `argocd-cm`, or in its bare data.
 
     resource.customizations.health.<group>_<kind>: |        # or <kind>, for the core group
     resource.customizations.useOpenLibs.<group>_<kind>: "true"
@@ -8,6 +8,8 @@
         health.lua.useOpenLibs: true
 
 The new keys override the legacy form, field by field. Other customizations are ignored.
+
+Like `GetResourceOverrides` in `util/settings/settings.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class LegacyCustomization(msgspec.Struct, frozen=True):
     """A customization in the legacy form. Other fields may be present."""
 
     script: str = msgspec.field(default="", name="health.lua")
+    """The health script; empty for none."""
     open_libs: bool = msgspec.field(default=False, name="health.lua.useOpenLibs")
+    """Whether the script may use the standard libraries of Lua."""
 
 
 def read_lua_rules(content: bytes, name: str) -> LuaRules:
@@ -183,7 +187,7 @@ def _read_customization(
     """Return the changed script. A script and its `useOpenLibs` may come in any order."""
     customization, *rest = key.removeprefix(KEY_PREFIX).split(".", 1)
     if not rest:
-        return {}  # Argo CD does not look at keys without a kind either
+        return {}  # Argo CD ignores keys without a kind, too
     target = _target(rest[0], key, location)
     script = scripts.get(target, LuaScript(""))
     if customization == HEALTH:

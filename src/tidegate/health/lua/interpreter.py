@@ -58,7 +58,10 @@ class LuaInterpreter:
         return messages.encode_lua_response(self.evaluate(messages.decode_lua_request(request)))
 
     def evaluate(self, request: messages.LuaRequest) -> messages.LuaResponse:
-        """Run a script and return its result."""
+        """Run a script and return its result.
+
+        Like `ExecuteHealthLua` in `util/lua/lua.go` of Argo CD 3.5.6.
+        """
         table = self._table(_read_body(request.body))
         script = request.script.encode().decode(BYTE_ENCODING)
         outcome, *texts = self._run(script, table, request.now, request.open_libs)

@@ -21,7 +21,9 @@ class LuaRequest(msgspec.Struct, frozen=True, gc=False):
     """A script and the object to judge."""
 
     script: str
+    """The script."""
     open_libs: bool
+    """Whether the script may use the standard libraries of Lua."""
     now: int
     """The current time in seconds since the epoch."""
     body: bytes
@@ -35,17 +37,20 @@ class ScriptResult(msgspec.Struct, frozen=True, tag="said", gc=False):
     """The table that a script returned. The status may be any text."""
 
     status: str
+    """The field `status` of the table."""
     message: str
+    """The field `message` of the table."""
 
 
 class NoScriptResult(msgspec.Struct, frozen=True, tag="silent", gc=False):
-    """A script returned nothing, or a table without a status."""
+    """The result of a script that returned nothing, or a table without a status."""
 
 
 class ScriptFailed(msgspec.Struct, frozen=True, tag="broke", gc=False):
-    """A script ended in an error, or was killed."""
+    """The result of a script that ended in an error, or was killed."""
 
     problem: str
+    """The error message."""
 
 
 LuaResponse: TypeAlias = ScriptResult | NoScriptResult | ScriptFailed
@@ -56,7 +61,10 @@ decode_lua_response: Callable[[bytes], LuaResponse] = msgspec.msgpack.Decoder(Lu
 
 
 def read_lua_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
-    """Return the verdict on an object from an encoded response."""
+    """Return the verdict on an object from an encoded response.
+
+    Like `ExecuteHealthLua` and `isValidHealthStatusCode` in `util/lua/lua.go` of Argo CD 3.5.6.
+    """
     health, reason, message = _interpret_response(decode_lua_response(reply))
     observed = get_int(body, "status", "observedGeneration")
     return Verdict(health, reason, sanitize(message), observed_generation=observed)

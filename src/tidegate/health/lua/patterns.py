@@ -1,6 +1,8 @@
 """Patterns of groups and kinds, as Argo CD reads them in `resource.customizations`.
 
 `*` also matches a `/`. An unbalanced bracket is an error here; Argo CD takes it literally.
+
+Like `getWildcardHealthOverrideLua` in `util/lua/lua.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations

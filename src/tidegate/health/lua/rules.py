@@ -5,6 +5,8 @@
     verdict = read_lua_verdict(reply, body)
 
 As in Argo CD, an object that is being deleted needs no script, and scripts precede built-in rules.
+
+Like `GetHealthScript` in `util/lua/lua.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ class LuaScript(msgspec.Struct, frozen=True):
     """A health script."""
 
     text: str
+    """The script."""
     open_libs: bool = False
     """Whether the script may use the standard libraries of Lua."""
     location: Location | None = None
@@ -41,7 +44,9 @@ class LuaRules(msgspec.Struct, frozen=True):
     """Scripts by group and kind (`apps/Deployment`, `Pod`), and by patterns of such keys."""
 
     named: dict[str, LuaScript]
+    """Scripts by group and kind."""
     patterns: tuple[tuple[re.Pattern[str], LuaScript], ...] = ()
+    """Scripts by pattern, the most specific pattern first."""
 
     @classmethod
     def from_scripts(cls, scripts: Iterable[tuple[str, LuaScript]]) -> LuaRules:

@@ -43,8 +43,9 @@ def check_proxy(url: str, location: Location) -> SecretValue:
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> SecretValue | None:
     """Return the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY define for a server.
 
-    The upper-case variable wins. The local machine is never accessed through a proxy. Like
-    `httpproxy` of golang.org/x/net.
+    The upper-case variable wins. The local machine is never accessed through a proxy.
+
+    Like `http/httpproxy/proxy.go` of golang.org/x/net 0.56.0.
     """
     parts = urlsplit(server)
     variable = f"{parts.scheme.upper()}_PROXY"
@@ -111,22 +112,32 @@ class ServerAddress:
     """Address and TLS settings of a cluster."""
 
     url: str
+    """The URL of the API server."""
     plugin_url: str
     """The URL as exec plugins receive it."""
     ca: bytes | None = field(repr=False)
+    """The certificate authority as PEM; None for those of the system."""
     ca_location: Location
+    """Where the authority is defined."""
     insecure: bool
+    """Whether the certificate of the server is not verified."""
     proxy: SecretValue | None
+    """The proxy; None for none."""
     tls_server_name: str
+    """The name that the certificate must have; empty for the host of the URL."""
 
     @property
     def is_secure(self) -> bool:
+        """Whether the server is accessed over TLS."""
         return self.url.startswith("https:")
 
 
 def read_server(cluster: ConfigEntry, environ: Mapping[str, str]) -> ServerAddress:
     """Read a cluster entry. Over plain HTTP, TLS settings and credentials are ignored, as in
     kubectl.
+
+    Like `getServerIdentificationPartialConfig` in `tools/clientcmd/client_config.go` of
+    k8s.io/client-go 0.36.4.
     """
     url, plugin_url = _read_url(cluster)
     is_secure = url.startswith("https:")
@@ -156,7 +167,10 @@ def read_server(cluster: ConfigEntry, environ: Mapping[str, str]) -> ServerAddre
 
 
 def encode_cluster_info(cluster: ConfigEntry, server: ServerAddress) -> bytes:
-    """Encode the cluster as JSON for an exec plugin with `provideClusterInfo`."""
+    """Encode the cluster as JSON for an exec plugin with `provideClusterInfo`.
+
+    Like `ConfigToExecCluster` in `rest/exec.go` of k8s.io/client-go 0.36.4.
+    """
     info: dict[str, Json | bytes] = {"server": server.plugin_url}
     for key in ("tls-server-name", "proxy-url"):
         if text := cluster.get_text(key):

@@ -21,8 +21,11 @@ class ConfigFile:
     """A kubeconfig file. Its text is kept to find the lines of errors."""
 
     path: Path
+    """The path of the file."""
     text: bytes = field(repr=False)
+    """The content."""
     document: Document | None
+    """The parsed content; None if the file is empty."""
 
     def locate(self, *path: str | int) -> Location:
         """Return the location of a field, or of the nearest field above it."""
@@ -38,8 +41,11 @@ class ConfigEntry:
     title: str
     """How messages call the entry."""
     file: ConfigFile
+    """The file with the entry."""
     path: FieldPath
+    """The path of the entry in the file."""
     body: dict[str, Json] = field(repr=False)
+    """The fields of the entry."""
 
     def locate(self, key: str = "") -> Location:
         """Return the location of a field, or of the entry."""
@@ -50,6 +56,7 @@ class ConfigEntry:
         return any(self.body.get(key) not in (None, "", [], {}) for key in keys)
 
     def get_text(self, key: str) -> str:
+        """Return a text. Returns "" if the field is empty. Raises ConfigError for another type."""
         value = self.body.get(key)
         if value is None:
             return ""
@@ -58,6 +65,7 @@ class ConfigEntry:
         return value
 
     def get_flag(self, key: str) -> bool:
+        """Return a boolean. Returns False if the field is empty."""
         value = self.body.get(key)
         if value is None:
             return False
@@ -66,6 +74,7 @@ class ConfigEntry:
         return value
 
     def get_texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts. Returns an empty tuple if the field is empty."""
         value = self._get_list(key)
         texts = [item for item in value if isinstance(item, str)]
         if len(texts) != len(value):

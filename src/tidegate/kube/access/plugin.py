@@ -31,28 +31,43 @@ class ExecCredential(NamedTuple):
     """Credentials of a plugin."""
 
     token: SecretValue | None
+    """The bearer token; None for none."""
     certificate: ClientCertificate | None
+    """The client certificate; None for none."""
     expires: Ms | None
     """When they expire; None if they are valid until a server rejects them."""
 
 
 class _CredentialStatus(msgspec.Struct, rename="camel"):
+    """The `status` of an ExecCredential."""
+
     token: str | None = None
+    """The bearer token."""
     client_certificate_data: str | None = None
+    """The client certificate as PEM."""
     client_key_data: str | None = None
+    """The private key as PEM."""
     expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    """When the credentials expire."""
 
 
 class _PluginResponse(msgspec.Struct, rename="camel"):
+    """The ExecCredential that a plugin prints."""
+
     api_version: str = ""
+    """The version of the protocol."""
     kind: str = "ExecCredential"
+    """`ExecCredential`."""
     status: _CredentialStatus | None = None
+    """The credentials."""
 
 
 async def run_plugin(plugin: ExecPlugin, *, has_terminal: bool) -> ExecCredential:
     """Run the plugin and return its credentials.
 
     Raises ConfigError if it fails, and WaitTimeoutError if it does not finish in time.
+
+    Like `refreshCredsLocked` in `plugin/pkg/client/auth/exec/exec.go` of k8s.io/client-go 0.36.4.
     """
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not has_terminal:
         problem = f"exec plugin `{plugin.command}` needs a terminal to ask questions"
@@ -141,7 +156,7 @@ def _certificate(status: _CredentialStatus, plugin: ExecPlugin) -> ClientCertifi
 
 
 def _decode(output: bytes, plugin: ExecPlugin) -> _PluginResponse:
-    """Decode JSON, as the protocol says, or YAML, which kubectl accepts as well."""
+    """Decode JSON, as the protocol specifies, or YAML, which kubectl accepts as well."""
     try:
         return msgspec.json.decode(output, type=_PluginResponse)
     except msgspec.ValidationError as error:
@@ -152,7 +167,7 @@ def _decode(output: bytes, plugin: ExecPlugin) -> _PluginResponse:
         documents = read_documents(output, plugin.command)
         return msgspec.convert(documents[0].body if documents else {}, type=_PluginResponse)
     except (DocumentError, msgspec.ValidationError):
-        # Not chained: a reader's complaint may quote what it read.
+        # Not chained: the error of the parser may quote its input.
         raise _response_error(plugin, "returned no JSON") from None
 
 

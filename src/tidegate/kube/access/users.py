@@ -45,6 +45,9 @@ def read_login(
     """Return the credentials of a user, and the client certificate to present with them.
 
     Raises ConfigError if they contradict each other.
+
+    Like `getUserIdentificationPartialConfig` in `tools/clientcmd/client_config.go` and
+    `validateAuthInfo` in `tools/clientcmd/validation.go` of k8s.io/client-go 0.36.4.
     """
     if user.has("auth-provider"):
         raise _auth_provider_error(user)
@@ -67,6 +70,7 @@ def read_login(
 
 
 def read_certificate(user: ConfigEntry) -> ClientCertificate | None:
+    """Return the client certificate of a user. Returns None if there is none."""
     certificate = user.read_content("client-certificate")
     if certificate is None:
         others = ("token", "tokenFile", "username", "exec")
@@ -113,6 +117,7 @@ def read_identity(user: ConfigEntry) -> ImpersonatedUser | None:
 def read_plugin(
     exec_entry: ConfigEntry, *, cluster: bytes, environ: Mapping[str, str]
 ) -> ExecPlugin:
+    """Return the exec plugin of a user. Raises ConfigError if it is invalid."""
     command = exec_entry.get_text("command")
     if not command:
         raise _plugin_error(exec_entry, "command", "has no `command`", "set the program to run")

@@ -16,7 +16,7 @@ _USER_IN_ADDRESS = lazy_regex(rb"://[^/\s\x00-\x1f]*@")
 
 
 def has_no_secrets(documents: Iterable[Document], encoded: bytes) -> bool:
-    """Whether no value of a Secret is in plain text, and no address has a user."""
+    """Return whether no value of a Secret is in plain text, and no address has a user."""
     if _USER_IN_ADDRESS.search(encoded):
         return False
     return all(

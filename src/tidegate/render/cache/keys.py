@@ -154,7 +154,7 @@ class _Digests:
         return self.digest_tree(find_file(path, root=str(root), start=start), root)
 
     def digest_tree(self, path: Path, root: Path) -> bytes:
-        """Return the digest of a directory or a file; an empty digest if nothing is there."""
+        """Return the digest of a directory or a file; an empty digest if it does not exist."""
         self._inputs.record(path)
         digest = hashlib.sha256()
         files = self._files(str(path), (str(path),), root) if path.is_dir() else (str(path),)

@@ -1,8 +1,8 @@
 """The user's local key, which encrypts what is stored on this machine or saved for later.
 
-It is 32 random bytes in a file that only the user can read, made on first use, or derived from
+It is 32 random bytes in a file that only the user can read, created on first use, or derived from
 `TIDEGATE_KEY`, so that several machines can share one. If the key is lost, nothing is lost:
-encrypted data is made again.
+encrypted data is created again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MIN_LENGTH = 16
 
 
 class LocalKey:
-    """The local key, read or made on first use; not made without a home directory."""
+    """The local key, read or created on first use; not created without a home directory."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._variable = environment.get(VARIABLE, "")
@@ -38,7 +38,7 @@ class LocalKey:
         return self._variable_key or self._read()
 
     def find_or_create(self) -> bytes | None:
-        """Return the key, made if there is none; None if it cannot be stored."""
+        """Return the key, created if there is none; None if it cannot be stored."""
         key = self.find()
         if key is None:
             self._write(secrets.token_bytes(KEY_SIZE))

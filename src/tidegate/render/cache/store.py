@@ -40,10 +40,15 @@ class _CachedDocument(msgspec.Struct, frozen=True, array_like=True):
     """A document as it is stored."""
 
     body: dict[str, object]
+    """The object."""
     location: Location
+    """Where the object starts."""
     document_index: int
+    """The index of the YAML document in its file."""
     list_path: FieldPath
+    """The path to the object, if it is an item of a List."""
     duplicates: tuple[DuplicateKey, ...]
+    """Duplicate keys of the object."""
 
 
 _encode = msgspec.msgpack.Encoder().encode

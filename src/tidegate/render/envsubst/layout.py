@@ -47,7 +47,11 @@ _NAMED_ESCAPES = {
 
 
 def to_flux_yaml(body: Json) -> str:
-    """Return the YAML text of an object. Reading it gives the same object."""
+    """Return the YAML text of an object. Reading it gives the same object.
+
+    Like `AsYAML` in `resource/resource.go` of sigs.k8s.io/kustomize/api 0.21.1 and `JSONToYAML` in
+    `yaml.go` of sigs.k8s.io/yaml 1.6.0.
+    """
     lines = block_lines(body, write_string, lambda key: write_string(key, is_key=True)[0])
     return "\n".join(lines) + "\n"
 
@@ -59,6 +63,8 @@ def write_string(
 
     SOPS uses a `modern` version of the library: tabs are allowed in a block, and anything that
     looks like a time is quoted.
+
+    Like `stringv` in `encode.go` of go.yaml.in/yaml 2.4.3.
     """
     has_special = (_SPECIAL_EXCEPT_TAB if modern else _SPECIAL).search(text)
     if "\n" in text:

@@ -23,6 +23,8 @@ def trim_prefix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
     """Remove the longest or the shortest prefix that matches.
 
     An invalid pattern removes nothing.
+
+    Like `trimShortestPrefix` and `trimLongestPrefix` in `funcs.go` of fluxcd/pkg/envsubst 1.7.1.
     """
     ends = range(len(value), 0, -1)
     try:
@@ -37,7 +39,11 @@ def trim_prefix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
 
 
 def trim_suffix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
-    """Remove the longest or the shortest suffix that matches."""
+    """Remove the longest or the shortest suffix that matches.
+
+    Like `trimShortestSuffix`, `trimLongestSuffix` and `reverse` in `funcs.go` of
+    fluxcd/pkg/envsubst 1.7.1.
+    """
     return _reverse(trim_prefix(_reverse(value), _reverse(pattern), longest=longest))
 
 
@@ -60,7 +66,10 @@ def _matches(pattern: bytes, name: bytes) -> bool:
 
 
 def _find_chunk(chunk: bytes, name: bytes, *, anywhere: bool, to_the_end: bool) -> bytes | None:
-    """Return what follows the first match of a chunk; None without a match."""
+    """Return what follows the first match of a chunk; None without a match.
+
+    Like `Match` and `matchChunk` in `path/match.go` of fluxcd/pkg/envsubst 1.7.1.
+    """
     for start in range(len(name) + 1 if anywhere else 1):
         rest = _match_chunk(chunk, name[start:])
         if rest is not None and not (to_the_end and rest):

@@ -29,26 +29,32 @@ _OPERATORS_WITH_DEFAULT = frozenset({"=", ":=", ":-", ":?", ":+"})
 
 
 class SubstitutionError(ValueError):
-    """An expansion is invalid. The message does not quote it, as it may contain a secret."""
+    """An invalid expansion. The message does not quote it, as it may contain a secret."""
 
 
 class UnsetVariableError(ValueError):
-    """A required variable is not set; the message is its name."""
+    """A required variable that is not set; the message is its name."""
 
 
 class Expansion(msgspec.Struct, frozen=True):
     """One `${…}`: the variable, the operator, and the arguments."""
 
     name: str
+    """The name of the variable."""
     operator: str = ""
+    """The operator, such as `:-`; empty for none."""
     arguments: tuple[Node, ...] = ()
+    """The arguments of the operator."""
 
 
 Node: TypeAlias = str | Expansion
 
 
 class _Parser:
-    """Parser of a text into literals and expansions."""
+    """Parser of a text into literals and expansions.
+
+    Like `Parse` in `parse/parse.go` and `scan` in `parse/scan.go` of fluxcd/pkg/envsubst 1.7.1.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -176,7 +182,10 @@ class _Parser:
 
 
 def expand(text: str, variables: Mapping[str, str], *, strict: bool) -> bytes:
-    """Replace every expansion in a text. With `strict` a variable must be set or have a default."""
+    """Replace every expansion in a text. With `strict` a variable must be set or have a default.
+
+    Like `Execute` and `evalFunc` in `template.go` of fluxcd/pkg/envsubst 1.7.1.
+    """
     return b"".join(_evaluate(node, variables, strict=strict) for node in _Parser(text).parse())
 
 
@@ -199,7 +208,10 @@ def _apply(node: Expansion, value: bytes, arguments: list[bytes]) -> bytes:
 
 
 def _substring(value: bytes, arguments: list[bytes]) -> bytes:
-    """Return a substring; arguments that are no numbers leave the value unchanged, as in bash."""
+    """Return a substring; arguments that are no numbers leave the value unchanged, as in bash.
+
+    Like `toSubstr` in `funcs.go` of fluxcd/pkg/envsubst 1.7.1.
+    """
     numbers = [_read_number(text) for text in arguments]
     start, size = numbers[0], numbers[1] if numbers[1:] else len(value)
     if start is None or size is None:
@@ -225,7 +237,10 @@ def _replace(value: bytes, arguments: list[bytes], *, count: int) -> bytes:
 
 
 def _replace_prefix(value: bytes, arguments: list[bytes]) -> bytes:
-    """Replace a prefix; `${name/#old/}` without a replacement leaves the value unchanged."""
+    """Replace a prefix; `${name/#old/}` without a replacement leaves the value unchanged.
+
+    Like `replacePrefix` in `funcs.go` of fluxcd/pkg/envsubst 1.7.1.
+    """
     old, *new = arguments
     return new[0] + value[len(old) :] if new and value.startswith(old) else value
 

@@ -43,7 +43,10 @@ EVENTS = frozenset(
     for when in ("pre", "post")
     for what in ("install", "delete", "upgrade", "rollback")
 )
-"""Hook events of Helm, without tests."""
+"""Hook events of Helm, without tests.
+
+Like `events` in `pkg/release/v1/util/manifest_sorter.go` of Helm 4.2.4.
+"""
 TEST_EVENTS = frozenset({"test", "test-success"})
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Reply] = msgspec.json.Decoder(Reply).decode
@@ -116,13 +119,19 @@ def _objects(templates: tuple[RenderedFile, ...], release: ChartRequest) -> Iter
 
 
 def is_included(document: Document, release: ChartRequest) -> bool:
-    """Whether a release has an object: no hooks with unknown events; tests only if requested."""
+    """Return whether a release has an object.
+
+    It has no hooks with unknown events, and tests only if they are requested.
+    """
     events, allowed = hook_events(document), EVENTS
     return events is None or events <= (allowed | TEST_EVENTS if release.include_tests else allowed)
 
 
 def split_templates(templates: Iterable[RenderedFile]) -> Iterator[tuple[str, int, str]]:
-    """Yield the text of each object: the path of its template, its number, and the text."""
+    """Yield the text of each object: the path of its template, its number, and the text.
+
+    Like `SplitManifests` in `pkg/release/v1/util/manifest.go` of Helm 4.2.4.
+    """
     for template in templates:
         if template.path.endswith(NOTES):
             continue
@@ -161,6 +170,8 @@ def hook_events(document: Document) -> frozenset[str] | None:
     """Return the events of a hook; None if the object is no hook.
 
     Helm silently drops a hook with an unknown event.
+
+    Like `SortManifests` in `pkg/release/v1/util/manifest_sorter.go` of Helm 4.2.4.
     """
     annotations = get_mapping(document.body, "metadata", "annotations")
     if HOOK not in annotations:
@@ -188,8 +199,11 @@ class _ManifestPiece(NamedTuple):
     """The text of one object with its sort rank and hook events."""
 
     rank: tuple[int, str]
+    """The sort key in Helm's install order."""
     events: frozenset[str] | None
+    """The events of a hook; None for other objects."""
     text: str
+    """The text of the object."""
 
 
 async def print_manifest(
@@ -198,6 +212,9 @@ async def print_manifest(
     """Return what `helm template` prints: CRDs, then objects in Helm's install order, then hooks.
 
     For programs that run helm themselves, as kustomize does for `helmCharts`.
+
+    Like `renderResources` in `pkg/action/action.go` and `InstallOrder` in
+    `pkg/release/v1/util/kind_sorter.go` of Helm 4.2.4.
     """
     rendered = await request_render(release, workers)
     pieces = sorted(_manifest_pieces(rendered.templates), key=lambda piece: piece.rank)

@@ -70,7 +70,7 @@ _decode: Callable[[bytes], Rows | WorkerError] = msgspec.json.Decoder(Rows | Wor
 
 
 class GoTextError(RenderError):
-    """A template cannot be rendered."""
+    """An error: a template cannot be rendered."""
 
     def __init__(self, text: str, problem: str, hint: str = "") -> None:
         super().__init__("render.template", problem, hint=hint)
@@ -89,6 +89,8 @@ async def render_texts(
 
     Raises GoTextError for the first template that cannot be rendered. With `lenient`, a template
     that names a missing parameter is returned as it is.
+
+    Like `Replace` and `isMissingKeyError` in `applicationset/utils/utils.go` of Argo CD 3.5.6.
     """
     strict, zero = _is_strict(options), bool(options) and options[-1] == ZERO
     request = GoTemplateRequest(
@@ -189,7 +191,7 @@ def _dig_fields(action: str) -> str:
 def _translate_tokens(action: str) -> Iterator[str]:
     """Yield the translated tokens.
 
-    `slugify` also gets the piped value as an argument, so it is moved behind the command.
+    `slugify` also gets the piped value as an argument, so it is moved after the command.
     """
     pending = [False]
     for token in _TOKEN.finditer(action):

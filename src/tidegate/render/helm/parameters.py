@@ -30,30 +30,42 @@ class SetInteger(int):
 
 
 class _EndOfLineError(Exception):
-    """The line ends where that is allowed."""
+    """The end of a line at a place where a line may end."""
 
 
 class _InvalidLineError(Exception):
-    """The line is invalid. The message does not contain the value, which may be secret."""
+    """An invalid line. The message does not contain the value, which may be secret."""
 
 
 def set_typed(line: str, values: Values) -> None:
-    """Apply `--set`: digits, `true`, `false` and `null` have their type."""
+    """Apply `--set`: digits, `true`, `false` and `null` have their type.
+
+    Like `ParseInto` and `typedVal` in `pkg/strvals/parser.go` of Helm 4.2.4.
+    """
     _Writer(line, _typed).write(values)
 
 
 def set_strings(line: str, values: Values) -> None:
-    """Apply `--set-string`: every value is a string."""
+    """Apply `--set-string`: every value is a string.
+
+    Like `ParseIntoString` in `pkg/strvals/parser.go` of Helm 4.2.4.
+    """
     _Writer(line, str).write(values)
 
 
 def set_content(name: str, content: str, values: Values) -> None:
-    """Apply `--set-file` with the content of the file."""
+    """Apply `--set-file` with the content of the file.
+
+    Like `ParseIntoFile` in `pkg/strvals/parser.go` of Helm 4.2.4.
+    """
     _Writer(f"{name}=-", lambda _: content).write(values)
 
 
 def set_literal(line: str, values: Values) -> None:
-    """Apply `--set-literal`: everything after the first `=` is one string."""
+    """Apply `--set-literal`: everything after the first `=` is one string.
+
+    Like `ParseLiteralInto` in `pkg/strvals/literal_parser.go` of Helm 4.2.4.
+    """
     _Writer(line, str, literal=True).write(values)
 
 
@@ -68,7 +80,7 @@ def _typed(text: str) -> Json:
 
 
 class _Writer:
-    """Reads a line from left to right and writes the values."""
+    """A writer that reads a line from left to right and sets the values."""
 
     def __init__(self, line: str, read: Callable[[str], Json], *, literal: bool = False) -> None:
         self._line = line
@@ -216,7 +228,10 @@ def _set_key(values: Values, key: str, value: Json) -> None:
 
 
 def _set_item(items: list[Json], index: int, value: Json) -> list[Json]:
-    """Set an item in place; a list that must grow is copied, as in Go."""
+    """Set an item in place; a list that must grow is copied, as in Go.
+
+    Like `setIndex` in `pkg/strvals/parser.go` of Helm 4.2.4.
+    """
     if index > MAX_INDEX:
         raise _InvalidLineError(f"an index must not exceed {MAX_INDEX}")
     if index >= len(items):

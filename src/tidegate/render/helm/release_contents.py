@@ -33,9 +33,13 @@ class ChartDescription(msgspec.Struct, frozen=True):
     """The parts of a release record that do not depend on the objects after the build."""
 
     chart: dict[str, Json]
+    """The chart, as a release record stores it."""
     config: dict[str, Json]
+    """The values of the user."""
     notes: str
+    """The rendered notes."""
     tests: tuple[ReleaseHook, ...]
+    """The test hooks."""
 
     def __repr__(self) -> str:
         return "ChartDescription()"
@@ -59,6 +63,8 @@ def build_release_contents(
     """Return the contents of a release record, with the objects as they are applied.
 
     CRDs of `crds/` are not part of a release.
+
+    Like `Release` in `pkg/release/v1/release.go` of Helm 4.2.4.
     """
     name = get_text(description.chart, "metadata", "name")
     members = [document for document in documents if not is_crd_path(document.location.name)]
@@ -82,7 +88,10 @@ def _text(document: Document, chart: str) -> str:
 
 
 def _notes(rendered: RenderedChart) -> str:
-    """Return the notes of the chart itself; Helm does not show those of subcharts."""
+    """Return the notes of the chart itself; Helm does not show those of subcharts.
+
+    Like `renderResources` in `pkg/action/action.go` of Helm 4.2.4.
+    """
     return next((file.text for file in rendered.templates if file.path == f"templates/{NOTES}"), "")
 
 
@@ -110,7 +119,10 @@ def _hook(document: Document, chart: str) -> ReleaseHook:
 
 
 def hook_weight(annotations: dict[str, Json]) -> int:
-    """Return the weight of a hook; 0 if it is no number."""
+    """Return the weight of a hook; 0 if it is no number.
+
+    Like `calculateHookWeight` in `pkg/release/v1/util/manifest_sorter.go` of Helm 4.2.4.
+    """
     try:
         return int(str(annotations.get(WEIGHT) or "0"))
     except ValueError:

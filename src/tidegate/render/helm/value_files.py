@@ -44,7 +44,7 @@ _REFERENCE = lazy_regex(r"\$\{?(\w+)\}?", re.ASCII)
 
 
 class RemoteValuesError(RenderError):
-    """Values must be fetched from web addresses."""
+    """An error: values must be fetched from web addresses."""
 
     urls: tuple[str, ...] = ()
     """All of the missing addresses."""
@@ -54,29 +54,43 @@ class ValueFiles(msgspec.Struct, frozen=True, kw_only=True):
     """Where value files are searched."""
 
     root: Path
+    """The root of the source."""
     chart: str = "."
+    """The directory of the chart, relative to the root."""
     refs: Mapping[str, Path] = {}
     """Roots of other sources by their `ref`."""
     variables: Mapping[str, str] = {}
+    """Build environment variables of Argo CD."""
     ignore_missing: bool = False
+    """Whether missing files are ignored (`ignoreMissingValueFiles`)."""
     fetched: Mapping[str, str] = {}
     """Text of each web address that an earlier `RemoteValuesError` named."""
     schemes: frozenset[str] = frozenset({"http", "https"})
+    """URL schemes that value files may have."""
 
 
 class _ValueEntry(msgspec.Struct, frozen=True):
     """One entry of `valueFiles`: a web address, or a path below a root."""
 
     text: str
+    """The entry as it is written."""
     path: str
+    """The path below the root."""
     root: str = ""
+    """The root of another source; empty for the source of the chart."""
     url: str = ""
+    """The web address; empty for a path."""
 
 
 def find_value_files(
     entries: Iterable[str], value_files: ValueFiles
 ) -> tuple[ValuesFile | ValuesText, ...]:
-    """Return the layers of the entries of `valueFiles`, in order."""
+    """Return the layers of the entries of `valueFiles`, in order.
+
+    Like `getResolvedValueFiles` and `getResolvedRefValueFile` in
+    `reposerver/repository/repository.go` and `ResolveValueFilePathOrUrl` in
+    `util/io/path/resolved.go` of Argo CD 3.5.6.
+    """
     parsed = [_read(entry, value_files) for entry in entries]
     _require_fetched(parsed, value_files)
     named_files = {(entry.root, entry.path) for entry in parsed if not _is_glob(entry)}
@@ -200,10 +214,13 @@ class ValuesReference(msgspec.Struct, frozen=True, gc=False):
     """An entry of `valuesFrom` that has been read."""
 
     text: str
+    """The value of the key."""
     name: str
     """Name for errors."""
     target_path: str = ""
+    """`targetPath`; empty for values in YAML."""
     literal: bool = False
+    """Whether the text is set as it is, without parsing."""
 
     def __repr__(self) -> str:
         return f"ValuesReference({self.name})"
@@ -222,6 +239,9 @@ def argo_layers(
     `valuesObject` is `values` of the request; it replaces `text`, so pass only one of them. Of
     parameters with the same name and type the last counts. If `variables` are given, values of
     parameters may contain them.
+
+    Like `helmTemplate` in `reposerver/repository/repository.go` and `template` in
+    `util/helm/cmd.go` of Argo CD 3.5.6.
     """
     layers: list[ValuesLayer] = [*files]
     parameters = tuple(parameters)
@@ -238,7 +258,10 @@ def argo_layers(
 
 
 def _escape(value: str) -> str:
-    """Escape commas: a comma does not end a value in Argo CD, except in a list in braces."""
+    """Escape commas: a comma does not end a value in Argo CD, except in a list in braces.
+
+    Like `cleanSetParameters` in `util/helm/cmd.go` of Argo CD 3.5.6.
+    """
     if value.startswith("{") and value.endswith("}"):
         return value
     return _BARE_COMMA.sub(r"\\,", value)
@@ -250,6 +273,9 @@ def flux_layers(references: Iterable[ValuesReference] = ()) -> tuple[ValuesLayer
     Flux merges the inline values before each `targetPath` and again at the end. So a `targetPath`
     overrides an inline value of the same name only inside a mapping that no earlier reference has:
     that is what Flux does, unlike its documentation.
+
+    Like `ChartValuesFromReferences` and `ReplacePathValue` in `values.go` of fluxcd/pkg/chartutil
+    1.27.2.
     """
     layers: list[ValuesLayer] = []
     for reference in references:

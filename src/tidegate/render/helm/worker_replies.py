@@ -18,14 +18,18 @@ class RenderedFile(msgspec.Struct, frozen=True, gc=False):
     """Output of one template, or one file of CRDs."""
 
     path: str
+    """The path in the chart."""
     text: str
+    """The text."""
 
 
 class RenderedChart(msgspec.Struct, frozen=True, tag="rendered", gc=False):
     """Reply of a worker: output of the templates by their path in the chart, and CRDs."""
 
     templates: tuple[RenderedFile, ...]
+    """Output of the templates."""
     crds: tuple[RenderedFile, ...] = ()
+    """Files of CRDs."""
     chart: msgspec.Raw = EMPTY_OBJECT
     """The chart itself, if requested."""
     config: msgspec.Raw = EMPTY_OBJECT
@@ -36,14 +40,14 @@ Reply: TypeAlias = RenderedChart | WorkerError
 
 
 class DependencyError(RenderError):
-    """The chart needs charts that are not in its source."""
+    """An error: the chart needs charts that are not in its source."""
 
     dependencies: tuple[ChartDependency, ...] = ()
     """All of the missing charts."""
 
 
 class LookupsError(RenderError):
-    """Templates look up objects that the request does not contain."""
+    """An error: templates look up objects that the request does not contain."""
 
     paths: tuple[str, ...] = ()
     """All known API paths. Their responses may lead to further ones."""

@@ -6,6 +6,8 @@ async with jsonnet_workers() as workers:
 
 The engine is go-jsonnet, as in Argo CD. A file may import files of its source: from its own
 directory, from the libraries, the last one first, or from the directory of the Application.
+
+Like `makeJsonnetVM` in `reposerver/repository/repository.go` of Argo CD 3.5.6.
 """
 
 from __future__ import annotations
@@ -32,15 +34,20 @@ class JsonnetRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Request to a worker: evaluate one file of a source."""
 
     root: str
+    """The root of the source."""
     directory: str
+    """The directory of the Application, relative to the root."""
     file: str
+    """The file to evaluate, relative to the root."""
     jsonnet: JsonnetOptions
+    """Variables, top-level arguments and libraries."""
 
 
 class JsonnetResult(msgspec.Struct, frozen=True, tag="evaluated"):
     """Reply of a worker: the JSON of the file."""
 
     text: str
+    """The JSON."""
 
 
 Reply: TypeAlias = JsonnetResult | WorkerError

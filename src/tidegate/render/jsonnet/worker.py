@@ -89,7 +89,7 @@ def _variables(values: Iterable[JsonnetVariable], *, code: bool) -> dict[str, st
 
 
 class _Importer:
-    """Finds imported files. Paths are relative to the source."""
+    """A finder of imported files. Paths are relative to the source."""
 
     def __init__(self, request: JsonnetRequest) -> None:
         self._root = Path(request.root).resolve()
@@ -100,6 +100,8 @@ class _Importer:
         """Return an imported file.
 
         The library calls it and does not survive exceptions: errors are stored for later.
+
+        Like `confinedImporter` in `reposerver/repository/repository.go` of Argo CD 3.5.6.
         """
         try:
             return self._find(base, path)

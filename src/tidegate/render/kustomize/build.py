@@ -34,7 +34,7 @@ Decrypt: TypeAlias = Callable[[DecryptableFile], Awaitable[bytes]]
 
 
 class RemoteError(RenderError):
-    """The overlay names things that are not in its tree."""
+    """An error: the overlay refers to files or charts that are not in its tree."""
 
     references: tuple[str, ...] = ()
     """All of the missing references."""
@@ -46,7 +46,9 @@ class Builder(msgspec.Struct, frozen=True):
     """The program that builds, and its limits."""
 
     argv: tuple[str, ...]
+    """The program with its first arguments."""
     limits: Limits = Limits()
+    """Limits of the program."""
     read: DocumentReader = read_documents
     """Reads the files of objects again, to find the locations."""
 
@@ -55,8 +57,11 @@ class BuildJob(msgspec.Struct, frozen=True):
     """A build: its scratch directory, its inputs and the program."""
 
     scratch: Path
+    """The scratch directory."""
     inputs: OverlayInputs
+    """The inputs of the overlay."""
     builder: Builder
+    """The program."""
 
 
 def find_tool() -> Builder:
@@ -209,7 +214,10 @@ async def _build_located(job: BuildJob) -> list[Document]:
 
 
 def _is_empty(body: JsonObject) -> bool:
-    """Whether a kustomization is empty. Kustomize rejects it; an added option would hide that."""
+    """Return whether a kustomization is empty.
+
+    Kustomize rejects an empty file; an added option would hide that.
+    """
     return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
 
 

@@ -95,7 +95,7 @@ class HelmShimServer:
             return b"+" + manifest.encode()
         except RenderError as error:
             self.error = self.error or error
-            # Kustomize quotes this in its message, which is not shown.
+            # Kustomize quotes this text in its message, which is not shown.
             return b"-" + error.code.encode()
 
 
@@ -123,11 +123,18 @@ def _translate_paths(text: str) -> str:
 
 
 class HelmTemplateCall(msgspec.Struct, frozen=True):
-    """One call of `helm template`."""
+    """One call of `helm template`.
+
+    The arguments are those of `AsHelmArgs` in `types/helmchartargs.go` of sigs.k8s.io/kustomize/api
+    0.21.1.
+    """
 
     release: ChartRequest
+    """The chart and its values."""
     include_hooks: bool = True
+    """Whether hooks are printed."""
     include_tests: bool = True
+    """Whether tests are printed."""
 
 
 def parse_helm_call(arguments: list[str], scratch: Path) -> HelmTemplateCall:

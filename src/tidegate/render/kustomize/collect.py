@@ -55,16 +55,19 @@ class OverlayInputs(msgspec.Struct):
     """All inputs of an overlay that were collected so far."""
 
     overlay: Overlay
+    """The overlay."""
     copy: BuildCopy = msgspec.field(default_factory=BuildCopy)
     """Files for the build."""
     missing_remotes: dict[str, Location] = msgspec.field(default_factory=dict)
     """Remote references that must be fetched first, with their locations."""
     remote_charts: dict[str, InflatedChart] = msgspec.field(default_factory=dict)
+    """Charts that must be fetched first, by reference."""
     visited: set[str] = msgspec.field(default_factory=set)
     """Directories that were collected already, by their path in the copy."""
     decryptable: dict[str, DecryptableFile] = msgspec.field(default_factory=dict)
     """Files that may be encrypted, by their path in the copy."""
     uses_charts: bool = False
+    """Whether a kustomization inflates charts."""
     top_file: str = ""
     """Path of the overlay's own kustomization in the copy."""
     body: JsonObject = msgspec.field(default_factory=dict)
@@ -78,8 +81,11 @@ class KustomizationVisit(msgspec.Struct, frozen=True):
     """A directory with a kustomization, and the way to it."""
 
     tree: Tree
+    """The tree of the directory."""
     directory: str
+    """The path of the directory in the tree."""
     ancestors: tuple[KustomizationVisit, ...] = ()
+    """The kustomizations on the way to the directory."""
     plugin_user: OverlayCollector | None = None
     """The collector that uses the directory as a list of plugins."""
 
@@ -144,7 +150,7 @@ def _check_aliases(content: bytes, display_name: str) -> None:
 
 
 class OverlayCollector:
-    """Collects one kustomization."""
+    """A collector for one kustomization."""
 
     def __init__(self, inputs: OverlayInputs, current: KustomizationVisit, path: str) -> None:
         self.inputs = inputs
@@ -337,14 +343,14 @@ class OverlayCollector:
                 )
 
     def exists(self, text: str) -> bool:
-        """Whether there is something at a path, relative to the kustomization."""
+        """Return whether a path exists, relative to the kustomization."""
         resolved = self.tree.find(
             self.directory, text, find_location=self.location_finder(("components",))
         )
         return resolved.kind is not PathKind.NOTHING
 
     def exists_below(self, text: str) -> bool:
-        """Like `exists`, for a path that `..` cannot lead out of the directory."""
+        """Return whether a path exists; `..` cannot lead out of the directory."""
         path = posixpath.normpath(f"/{text}").lstrip("/")
         return self.exists(path or ".")
 

@@ -60,7 +60,10 @@ def _part(inputs: OverlayInputs, files: dict[str, str]) -> OverlayInputs:
 
 
 def are_distinct(objects: Iterable[Document]) -> bool:
-    """Whether kustomize would certainly accept the objects in one build."""
+    """Return whether kustomize would certainly accept the objects in one build.
+
+    Like `Append` in `resmap/reswrangler.go` of sigs.k8s.io/kustomize/api 0.21.1.
+    """
     names = [_object_name(document) for document in objects]
     return len(set(names)) == len(names)
 

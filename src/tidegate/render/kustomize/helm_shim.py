@@ -1,6 +1,6 @@
 """Script that kustomize runs as helm, copied into the build directory.
 
-Its file name is helm's command: `template` asks `HelmShimServer` over the socket beside it,
+Its file name is helm's command: `template` calls `HelmShimServer` over the socket beside it,
 `version` prints the Helm version of the workers.
 """
 

@@ -20,12 +20,12 @@ _SEES_ANNOTATIONS = lazy_regex(
 
 
 def may_see_annotations(inputs: OverlayInputs) -> bool:
-    """Whether a patch or a replacement could see the annotations that are added to find origins."""
+    """Return whether a patch or a replacement could see the annotations for origins."""
     return any(_SEES_ANNOTATIONS.search(text) for text in inputs.copy.files.values())
 
 
 def has_origin_annotations(body: JsonObject) -> bool:
-    """Whether the kustomization itself requests origin annotations."""
+    """Return whether the kustomization itself requests origin annotations."""
     return "originAnnotations" in get_list(body, "buildMetadata")
 
 
@@ -95,7 +95,7 @@ def _origin_path(document: Document) -> str:
 
 
 class _LocationFinder:
-    """Finds objects in the files of a build."""
+    """A finder of objects in the files of a build."""
 
     def __init__(self, inputs: OverlayInputs, read: DocumentReader) -> None:
         self._copy = inputs.copy
@@ -120,7 +120,7 @@ class _LocationFinder:
         )
 
     def _find_original(self, document: Document, copy_path: str) -> Document | None:
-        """Return the object of the file that this one was made of: same kind, similar name."""
+        """Return the object of the file that this one was built from: same kind, similar name."""
         kind, _, name = _identity(document)
         candidates = [
             (str(original_name), candidate)

@@ -38,10 +38,10 @@ class OverlayDirectory(Protocol):
     """The directory of a kustomization."""
 
     def exists(self, text: str) -> bool:
-        """Whether there is something at a path, relative to the kustomization."""
+        """Return whether a path exists, relative to the kustomization."""
 
     def exists_below(self, text: str) -> bool:
-        """Like `exists`, for a path that `..` cannot lead out of the directory."""
+        """Return whether a path exists; `..` cannot lead out of the directory."""
 
     def list_matches(self, pattern: str) -> list[str]:
         """Return the paths that match a pattern, relative to the kustomization."""
@@ -65,7 +65,10 @@ def apply_overrides(
 
 
 def generate_kustomization(manifests: list[str]) -> JsonObject:
-    """Return what Flux writes where there is no kustomization."""
+    """Return what Flux writes where there is no kustomization.
+
+    Like `findOrGenerateKustomization` in `kustomize_generator.go` of fluxcd/pkg/kustomize 1.35.6.
+    """
     body: JsonObject = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     if not manifests:
         # Kustomize rejects an empty file. A namespace is enough, and no object gets it.
@@ -76,7 +79,10 @@ def generate_kustomization(manifests: list[str]) -> JsonObject:
 def _apply_argo(
     body: JsonObject, overrides: ArgoOverrides, directory: OverlayDirectory
 ) -> JsonObject:
-    """Apply what `kustomize edit` would do, in the order in which Argo CD calls it."""
+    """Apply what `kustomize edit` would do, in the order in which Argo CD calls it.
+
+    Like `Build` in `util/kustomize/kustomize.go` of Argo CD 3.5.6.
+    """
     texts = {
         "namePrefix": overrides.name_prefix,
         "nameSuffix": overrides.name_suffix,
@@ -115,6 +121,8 @@ def _argo_components(overrides: ArgoOverrides, directory: OverlayDirectory) -> I
 
     To ignore missing ones, Argo CD looks for them without leaving the directory, so that `../part`
     is dropped although it exists. If all are dropped, Argo CD fails.
+
+    Like `Build` in `util/kustomize/kustomize.go` of Argo CD 3.5.6.
     """
     present = overrides.components
     if overrides.ignore_missing_components:
@@ -191,6 +199,8 @@ def read_image(text: str) -> ImageOverride:
     """Read an image as Argo CD writes it: `name:tag`, `name@digest` or `old=new`.
 
     The new name may have a tag or a digest.
+
+    Like `KustomizeImage` in `pkg/apis/application/v1alpha1/types.go` of Argo CD 3.5.6.
     """
     parts = text.split("=")
     is_renamed = len(parts) == 2  # noqa: PLR2004  (with more, `=` is part of the name)
@@ -212,7 +222,10 @@ def read_image(text: str) -> ImageOverride:
 
 
 def _merge_images(existing: list[JsonObject], images: tuple[ImageOverride, ...]) -> list[Json]:
-    """Merge images as Flux does: given fields change; a tag and a digest replace each other."""
+    """Merge images as Flux does: given fields change; a tag and a digest replace each other.
+
+    Like `checkKustomizeImageExists` in `kustomize_generator.go` of fluxcd/pkg/kustomize 1.35.6.
+    """
     merged = [dict(entry) for entry in existing]
     for image in images:
         entry = next((entry for entry in merged if entry.get("name") == image.name), None)
@@ -293,7 +306,10 @@ def add_common_metadata(
     labels: Mapping[str, str],
     annotations: Mapping[str, str],
 ) -> tuple[Document, ...]:
-    """Return the objects with common labels and annotations. Flux adds them last, so they win."""
+    """Return the objects with common labels and annotations. Flux adds them last, so they win.
+
+    Like `SetCommonMetadata` in `utils/meta.go` of fluxcd/pkg/ssa 0.76.2.
+    """
     common_metadata = {"labels": labels, "annotations": annotations}
     return tuple(_with_metadata(document, common_metadata) for document in documents)
 

@@ -40,10 +40,12 @@ class PathKind(Enum):
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):
-    """A path in a tree with all links followed, and what is there."""
+    """A path in a tree with all links followed, and the kind of its target."""
 
     path: str
+    """The path in the tree."""
     kind: PathKind
+    """What the path leads to."""
     links: dict[str, str] = msgspec.field(default_factory=dict)
     """Each link on the way, and its target in the tree."""
 
@@ -52,7 +54,7 @@ class Tree:
     """An untrusted directory.
 
     `mount` is its name in the copy, and `label` the prefix of its paths in messages. All paths that
-    are looked at are recorded in `cache_inputs`.
+    are read are recorded in `cache_inputs`.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class Tree:
 
 
 def _file_mode(path: str, text: str, find_location: FindLocation) -> int:
-    """Return the mode of a file; 0 if nothing is there."""
+    """Return the mode of a file; 0 if it does not exist."""
     try:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -145,7 +147,11 @@ def _path_error(violation: PathViolation, text: str, find_location: FindLocation
 
 
 def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
-    """Return the name of the kustomization file; empty without one if `may_lack` is set."""
+    """Return the name of the kustomization file; empty without one if `may_lack` is set.
+
+    Like `RecognizedKustomizationFileNames` in `konfig/general.go` of sigs.k8s.io/kustomize/api
+    0.21.1.
+    """
     names = [name for name in KUSTOMIZATION_NAMES if _is_file(tree, directory, name)]
     location = tree.location(directory)
     if len(names) > 1:
@@ -163,6 +169,8 @@ def find_manifests(tree: Tree, directory: str, below: str = "") -> list[str]:
     """Return the manifests that Flux uses where there is no kustomization: all below a directory.
 
     A directory with a kustomization counts as a whole. The paths are in the order of a walk.
+
+    Like `scanManifests` in `kustomize_generator.go` of fluxcd/pkg/kustomize 1.35.6.
     """
     paths: list[str] = []
     current = posixpath.join(directory, below)
@@ -187,7 +195,7 @@ def _is_file(tree: Tree, directory: str, name: str) -> bool:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether a path is a directory or something in it."""
+    """Return whether a path is a directory, or inside of it."""
     return directory in {".", path} or path.startswith(f"{directory}/")
 
 
@@ -195,7 +203,9 @@ class BuildCopy(msgspec.Struct):
     """Files and links by their path in the copy; in memory until a build writes them."""
 
     files: dict[str, bytes] = msgspec.field(default_factory=dict)
+    """Contents by path."""
     links: dict[str, str] = msgspec.field(default_factory=dict)
+    """Link targets by path."""
     remaining_bytes: int = MAX_TREE_SIZE
     """Bytes that the build may still read."""
 
@@ -267,10 +277,13 @@ class DecryptableFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that Flux decrypts before the build."""
 
     path: str
+    """The path in the copy."""
     name: str
-    """Its suffix tells the format."""
+    """The suffix defines the format."""
     use: FileUse
+    """What the file is used for."""
     content: bytes
+    """The content."""
 
     def __repr__(self) -> str:
         return f"DecryptableFile(path={self.path!r})"

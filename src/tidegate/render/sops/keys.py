@@ -46,8 +46,11 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     """Keys and credentials. The representation has none of them."""
 
     identities: tuple[SecretValue, ...] = ()
+    """age identities."""
     pgp: tuple[SecretValue, ...] = ()
+    """PGP keys."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Environment variables for the `sops` program."""
     ignored_entries: tuple[str, ...] = ()
     """Entries of a Secret that Flux does not read."""
     is_isolated: bool = False
@@ -55,8 +58,9 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     offline: bool = False
     """Whether the `sops` program must not use the network."""
     program: str = "sops"
+    """The `sops` program."""
     searched: tuple[str, ...] = ()
-    """Where keys were searched, and what was there."""
+    """Where keys were searched, and which ones were found."""
     is_disabled: bool = False
     """Whether nothing is decrypted, as decryption is not configured."""
 
@@ -65,7 +69,10 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], *, program: str = "sops") -> Keys:
-        """Read `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the default key file of `sops`."""
+        """Read `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the default key file of `sops`.
+
+        Like `loadIdentities` in `age/keysource.go` of SOPS 3.13.2.
+        """
         text = environ.get("SOPS_AGE_KEY", "")
         identities_by_place = {
             "SOPS_AGE_KEY": read_identities("\n".join(text.split()), Location("SOPS_AGE_KEY"))
@@ -108,7 +115,10 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
         location: Location | None = None,
         program: str = "sops",
     ) -> Keys:
-        """Read the decoded entries of the Secret that `spec.decryption.secretRef` names."""
+        """Read the decoded entries of the Secret that `spec.decryption.secretRef` names.
+
+        Like `ImportKeys` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
+        """
         identities: tuple[SecretValue, ...] = ()
         pgp: list[SecretValue] = []
         environment: dict[str, str] = {}
@@ -160,7 +170,10 @@ def _recipient(identity: SecretValue) -> str:
 
 
 def read_identities(text: str, location: Location) -> tuple[SecretValue, ...]:
-    """Return the age identities of a key file; `#` starts a comment."""
+    """Return the age identities of a key file; `#` starts a comment.
+
+    Like `parseIdentities` in `age/keysource.go` of SOPS 3.13.2.
+    """
     lines = [line.strip() for line in text.splitlines()]
     identities = [line for line in lines if line and not line.startswith("#")]
     for number, line in enumerate(identities, 1):
@@ -214,7 +227,10 @@ def _read_file(path: Path) -> str:
 
 
 def decrypt_data_key(metadata: Metadata, keys: Keys) -> bytes | None:
-    """Return the data key of a file; None if no identity decrypts it."""
+    """Return the data key of a file; None if no identity decrypts it.
+
+    Like `GetDataKeyWithKeyServices` and `decryptKeyGroup` in `sops.go` of SOPS 3.13.2.
+    """
     if not metadata.age or not keys.identities:
         return None
     try:
@@ -237,7 +253,7 @@ def decrypt_data_key(metadata: Metadata, keys: Keys) -> bytes | None:
 
 
 def needs_program(metadata: Metadata, keys: Keys) -> bool:
-    """Whether only the `sops` program could decrypt the file."""
+    """Return whether only the `sops` program could decrypt the file."""
     if metadata.key_groups or not all(map(_is_native, keys.identities)):
         return True
     if any(name.startswith(_PROGRAM_ONLY) for name in keys.environment):
@@ -246,7 +262,10 @@ def needs_program(metadata: Metadata, keys: Keys) -> bool:
 
 
 def _is_native(identity: SecretValue) -> bool:
-    """Whether an identity is native; others need a plugin or a newer age, as `sops` may have."""
+    """Return whether an identity is native.
+
+    Others need a plugin or a newer version of age, which the `sops` program may have.
+    """
     return identity.reveal().startswith("AGE-SECRET-KEY-1")
 
 

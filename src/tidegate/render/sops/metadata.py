@@ -42,12 +42,19 @@ class KeyGroup(msgspec.Struct, frozen=True, gc=False):
     """Recipients, each with the data key encrypted for them."""
 
     age: tuple[dict[str, object], ...] | None = ()
+    """Recipients of age."""
     pgp: tuple[dict[str, object], ...] | None = ()
+    """Recipients of PGP."""
     kms: tuple[dict[str, object], ...] | None = ()
+    """Keys of AWS KMS."""
     gcp_kms: tuple[dict[str, object], ...] | None = ()
+    """Keys of Google Cloud KMS."""
     azure_kv: tuple[dict[str, object], ...] | None = ()
+    """Keys of Azure Key Vault."""
     hc_vault: tuple[dict[str, object], ...] | None = ()
+    """Keys of HashiCorp Vault."""
     hckms: tuple[dict[str, object], ...] | None = ()
+    """Keys of Huawei Cloud KMS."""
 
     def recipients(self) -> tuple[str, ...]:
         """Return the recipients as `age age1…`, `pgp FINGERPRINT` and so on."""
@@ -62,15 +69,25 @@ class Metadata(KeyGroup, frozen=True, gc=False):
     """The `sops` block."""
 
     key_groups: tuple[KeyGroup, ...] | None = ()
+    """Groups of recipients; empty if the recipients are in the block itself."""
     lastmodified: str = ""
+    """Time of encryption."""
     mac: str = ""
+    """The encrypted MAC."""
     unencrypted_suffix: str = ""
+    """Suffix of keys whose values are not encrypted."""
     encrypted_suffix: str = ""
+    """Suffix of keys whose values are encrypted."""
     unencrypted_regex: str = ""
+    """Regular expression of keys whose values are not encrypted."""
     encrypted_regex: str = ""
+    """Regular expression of keys whose values are encrypted."""
     unencrypted_comment_regex: str = ""
+    """Regular expression of comments before values that are not encrypted."""
     encrypted_comment_regex: str = ""
+    """Regular expression of comments before values that are encrypted."""
     mac_only_encrypted: bool = False
+    """Whether the MAC covers only encrypted values."""
 
     @property
     def all_recipients(self) -> tuple[str, ...]:
@@ -94,6 +111,8 @@ def read_metadata(block: Json, location: Location) -> Metadata:
     """Read the block.
 
     Raises RenderError if SOPS would reject it.
+
+    Like `ToInternal` in `stores/stores.go` of SOPS 3.13.2.
     """
     if not block:
         problem = "the file has no `sops` block, so it is not encrypted"
@@ -116,9 +135,11 @@ def read_metadata(block: Json, location: Location) -> Metadata:
 def encryption_selector(
     metadata: Metadata, location: Location
 ) -> Callable[[tuple[str, ...]], bool] | None:
-    """Return a function that tells by its path whether a value is encrypted.
+    """Return a function that returns whether the value at a path is encrypted.
 
-    None if only comments tell.
+    None if only comments decide.
+
+    Like `shouldBeEncrypted` in `sops.go` of SOPS 3.13.2.
     """
     if metadata.encrypted_comment_regex or metadata.unencrypted_comment_regex:
         return None

@@ -38,7 +38,10 @@ from tidegate.render.sops.tree import (
 )
 
 SIZE_LIMIT = 5 * 1024 * 1024
-"""Bytes of one encrypted file, as in Flux."""
+"""Bytes of one encrypted file, as in Flux.
+
+Like `maxEncryptedFileSize` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
+"""
 OPT_OUT = "kustomize.toolkit.fluxcd.io/decrypt"
 PLACEHOLDER = "tidegate-placeholder"
 """Replaces a string. It is also a valid name and label."""
@@ -55,6 +58,7 @@ class DecryptedDocuments(msgspec.Struct, frozen=True):
     """Documents in their order, after decryption."""
 
     documents: tuple[Document, ...]
+    """The documents."""
     secret_fields: tuple[tuple[FieldPath, ...], ...]
     """For each document, the fields that were encrypted, to be masked."""
     errors: tuple[RenderError, ...] = ()
@@ -90,6 +94,9 @@ async def decrypt(
     """Decrypt the encrypted documents; the others stay as they are. The order is kept.
 
     With `offline`, an object that no key decrypts gets placeholders instead of raising an error.
+
+    Like `DecryptResource` and `SopsDecryptWithFormat` in `internal/decryptor/decryptor.go` of
+    kustomize-controller 1.9.6.
     """
     decrypted: list[Document] = []
     secret_fields: list[tuple[FieldPath, ...]] = []
@@ -133,7 +140,10 @@ def find_missing_metadata(document: Document) -> RenderError | None:
 
 
 def opts_out(document: Document) -> bool:
-    """Whether an annotation tells Flux to leave the object encrypted."""
+    """Return whether an annotation configures Flux to leave the object encrypted.
+
+    Like `IsDecryptionDisabled` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
+    """
     return get_text(document.body, "metadata", "annotations", OPT_OUT).lower() == "disabled"
 
 
@@ -214,7 +224,9 @@ class DecryptedFile(msgspec.Struct, frozen=True):
     """Content of a decrypted file, and the status of its MAC."""
 
     content: bytes
+    """The decrypted content."""
     mac_status: MacStatus
+    """The status of the MAC."""
 
     def __repr__(self) -> str:
         return f"DecryptedFile({self.mac_status})"
@@ -228,7 +240,10 @@ async def decrypt_file(
     input_format: Format | None = None,
     output_format: Format | None = None,
 ) -> DecryptedFile:
-    """Decrypt a file. Its name tells the format, unless `input_format` and `output_format` do."""
+    """Decrypt a file. Its name defines the format, unless `input_format` and `output_format` do.
+
+    Like `sopsDecryptFile` in `internal/decryptor/decryptor.go` of kustomize-controller 1.9.6.
+    """
     if len(source) > SIZE_LIMIT:
         problem = f"the encrypted file is larger than {SIZE_LIMIT // 1024**2} MiB"
         raise RenderError("render.sops.size", problem, location=location, hint="split the file")

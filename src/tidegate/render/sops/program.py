@@ -84,7 +84,7 @@ def _environment(keys: Keys, scratch: Path) -> dict[str, str]:
     environment = dict(keys.environment)
     if keys.identities:
         environment["SOPS_AGE_KEY"] = "\n".join(secret.reveal() for secret in keys.identities)
-        # The file was read already, and its path may be relative to another directory.
+        # The file was already read, and its path may be relative to another directory.
         environment.pop("SOPS_AGE_KEY_FILE", None)
     if keys.offline:
         environment.pop("SOPS_KEYSERVICE", None)

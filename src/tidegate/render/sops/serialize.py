@@ -65,7 +65,10 @@ def _join(lines: Iterator[str]) -> bytes:
 
 
 def _json(value: Json, newline: str) -> str:
-    """Return JSON as Go prints it, indented by tabs."""
+    """Return JSON as Go prints it, indented by tabs.
+
+    Like `EmitPlainFile` in `stores/json/store.go` of SOPS 3.13.2.
+    """
     deeper_newline = newline + "\t"
     if isinstance(value, dict) and value:
         items = [
@@ -151,8 +154,11 @@ class _Frame(msgspec.Struct):
     """A mapping or a list that is being read."""
 
     path: tuple[str, ...]
+    """The path of the mapping or list."""
     is_list: bool
+    """Whether it is a list."""
     column: int = 0
+    """The column of its keys or items."""
     key: str | None = None
     """Key of the next value."""
 
@@ -161,8 +167,11 @@ class _Edits(msgspec.Struct):
     """Edits of a text, and the paths of its mappings."""
 
     key: bytes
+    """The data key."""
     replacements: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
+    """Start, end and new text of each edit."""
     paths: set[tuple[str, ...]] = msgspec.field(default_factory=set)
+    """The paths of the mappings."""
 
 
 def rewrite_yaml(text: str, key: bytes) -> str:
@@ -241,7 +250,10 @@ def _index(event: events.ScalarEvent, *, end: bool = False) -> int:
 
 
 def _yaml_value(value: Json, kind: str, indent: int) -> str:
-    """Return a value as the YAML library of SOPS writes it."""
+    """Return a value as the YAML library of SOPS writes it.
+
+    Like `EmitPlainFile` in `stores/yaml/store.go` of SOPS 3.13.2.
+    """
     if isinstance(value, str):
         lines = [value] if kind == "time" else write_string(value, indent=INDENT, modern=True)
         return "\n".join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])

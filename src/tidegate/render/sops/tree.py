@@ -29,7 +29,7 @@ _ENVELOPE = lazy_regex(
 
 
 class CipherError(ValueError):
-    """A value cannot be decrypted; callers add the location."""
+    """An error: a value cannot be decrypted. Callers add the location."""
 
 
 class MacStatus(StrEnum):
@@ -44,7 +44,9 @@ class DecryptedTrees(msgspec.Struct, frozen=True):
     """Decrypted trees, and the digest of all values."""
 
     trees: tuple[Json, ...]
+    """The documents."""
     digest: str
+    """The digest of all values."""
 
     def __repr__(self) -> str:
         return f"DecryptedTrees({self.digest})"
@@ -61,6 +63,8 @@ def decrypt_trees(
     """Decrypt the documents of one file.
 
     With `floats`, integers are digested as floats, as SOPS does for JSON.
+
+    Like `Decrypt` in `sops.go` of SOPS 3.13.2.
     """
     decryptor = _Decryptor(key, metadata, location, floats=floats)
     decrypted = tuple(_map_values(tree, decryptor.decrypt) for tree in trees)
@@ -68,7 +72,10 @@ def decrypt_trees(
 
 
 def check_mac(decrypted: DecryptedTrees, key: bytes, metadata: Metadata) -> MacStatus:
-    """Compare the digest with the decrypted MAC."""
+    """Compare the digest with the decrypted MAC.
+
+    Like `DecryptTree` in `cmd/sops/common/common.go` of SOPS 3.13.2.
+    """
     if not metadata.mac:
         return MacStatus.ABSENT
     try:
@@ -114,7 +121,7 @@ def _map_values(tree: Json, change: _ChangeValue, path: FieldPath = ()) -> Json:
 
 
 class _Decryptor:
-    """Decrypts the values of one file and computes the digest for its MAC."""
+    """The decryption of the values of one file, and the digest for its MAC."""
 
     def __init__(self, key: bytes, metadata: Metadata, location: Location, *, floats: bool) -> None:
         self._key = key
@@ -132,7 +139,7 @@ class _Decryptor:
         if value is None:
             return None
         keys = tuple(key for key in path if isinstance(key, str))
-        # A build drops comments; without them, the form of a value tells.
+        # A build drops comments; without them, the form of a value decides.
         is_encrypted = (
             self._is_encrypted(keys) if self._is_encrypted else bool(encrypted_type(value))
         )
@@ -168,6 +175,8 @@ def decrypt_value(envelope: str, key: bytes, bound_to: str) -> Json:
     """Decrypt one value and convert it to its type.
 
     Raises CipherError.
+
+    Like `Decrypt` in `aes/cipher.go` of SOPS 3.13.2.
     """
     match = _ENVELOPE.match(envelope)
     if match is None:
@@ -182,7 +191,10 @@ def decrypt_value(envelope: str, key: bytes, bound_to: str) -> Json:
 
 
 def mac_bytes(value: Json) -> bytes:
-    """Return a value as the MAC covers it."""
+    """Return a value as the MAC covers it.
+
+    Like `ToBytes` in `sops.go` of SOPS 3.13.2.
+    """
     if isinstance(value, bool):
         return b"True" if value else b"False"
     if isinstance(value, float):

@@ -51,15 +51,21 @@ def next_condition(
 
 
 def conditions_of(stored: StoredObject) -> Conditions:
+    """Return the conditions in the status of an object."""
     return get_mappings(stored.body, "status", "conditions")
 
 
 def find_condition(conditions: Conditions, name: str) -> JsonObject | None:
+    """Return the condition of a type, or None."""
     return next((condition for condition in conditions if condition.get("type") == name), None)
 
 
 def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
-    """Return the conditions with the new one last; unchanged if status and reason are the same."""
+    """Return the conditions with the new one last; unchanged if status and reason are the same.
+
+    Like `SetDeploymentCondition` in `pkg/controller/deployment/util/deployment_util.go` and
+    `SetCondition` in `pkg/controller/replicaset/replica_set_utils.go` of Kubernetes 1.36.4.
+    """
     name = get_text(new, "type")
     existing = find_condition(conditions, name)
     if existing is not None and existing.get("status") == new.get("status"):
@@ -70,6 +76,7 @@ def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
 
 
 def without_condition(conditions: Conditions, name: str) -> Conditions:
+    """Return the conditions without those of a type."""
     return [condition for condition in conditions if condition.get("type") != name]
 
 
@@ -84,9 +91,10 @@ def _parse_timestamp(value: str) -> Ms:
 
 
 def scaled_value(value: Json, *, total: int, round_up: bool) -> int:
-    """Return a count, or a percentage of `total`.
+    """Return a count, or a percentage of `total`; 0 for any other value.
 
-    Like `intstr.GetScaledValueFromIntOrPercent` of Kubernetes; 0 for any other value.
+    Like `GetScaledValueFromIntOrPercent` in `pkg/util/intstr/intstr.go` of k8s.io/apimachinery
+    0.36.4.
     """
     if isinstance(value, str) and value.endswith("%"):
         percent = int(value[:-1])

@@ -39,7 +39,11 @@ NAME_CONDITIONS = (
 
 
 def collect_garbage(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
-    """Delete an object without owners, or handle its dependents while it is being deleted."""
+    """Delete an object without owners, or handle its dependents while it is being deleted.
+
+    Like `attemptToDeleteItem`, `processDeletingDependentsItem` and `orphanDependents` in
+    `pkg/controller/garbagecollector/garbagecollector.go` of Kubernetes 1.36.4.
+    """
     stored = reader.get(ref)
     if stored is None:
         return
@@ -138,7 +142,12 @@ GARBAGE_COLLECTOR = Controller("garbage", collect_garbage, _map_owner_event)
 
 
 def reconcile_namespace(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
-    """Create the default objects of a namespace, or empty and finalize a terminating one."""
+    """Create the default objects of a namespace, or empty and finalize a terminating one.
+
+    Like `syncNamespace` in `pkg/controller/serviceaccount/serviceaccounts_controller.go`,
+    `syncNamespace` in `pkg/controller/certificates/rootcacertpublisher/publisher.go` and `Delete`
+    in `pkg/controller/namespace/deletion/namespaced_resources_deleter.go` of Kubernetes 1.36.4.
+    """
     namespace = reader.get(ref)
     if namespace is None:
         return
@@ -182,7 +191,12 @@ NAMESPACES = Controller("namespaces", reconcile_namespace, _map_namespace_event)
 
 
 def reconcile_crd(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Make a CRD established; delete the instances of one that is being deleted."""
+    """Establish a CRD; delete the instances of one that is being deleted.
+
+    Like `calculateNamesAndConditions` in `pkg/controller/status/naming_controller.go`, `sync` in
+    `pkg/controller/establish/establishing_controller.go` and `deleteInstances` in
+    `pkg/controller/finalizer/crd_finalizer.go` of k8s.io/apiextensions-apiserver 0.36.4.
+    """
     definition = reader.get(ref)
     if definition is None:
         return

@@ -51,6 +51,10 @@ SCALABLE_KINDS = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, Kind("", "v1", "Replica
 SCALABLE_KIND_NAMES = frozenset(kind.name for kind in SCALABLE_KINDS)
 SCALE_FOUND = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
 SCALE_NOT_FOUND = "the HPA controller was unable to get the target's current scale"
+"""Message for a missing target.
+
+Like `reconcileAutoscaler` in `pkg/controller/podautoscaler/horizontal.go` of Kubernetes 1.36.4.
+"""
 READY_FOR_NEW_SCALE = ("ReadyForNewScale", "recommended size matches current size")
 VALID_METRIC_FOUND = (
     "ValidMetricFound",
@@ -69,7 +73,9 @@ class ExternalStatus(NamedTuple):
     """An external status of a kind."""
 
     kind: Kind
+    """The kind."""
     delay: Ms
+    """Time until the status is written."""
     status: StatusFunc
     """Function that computes the status; None for an object without one, or without one yet."""
     map_event: MapFunc = lambda _view, _event: ()
@@ -137,7 +143,10 @@ def api_service_status(
 ) -> JsonObject | None:
     """Return the status of an APIService: whether requests can reach it.
 
-    The answers of the server behind it are not checked.
+    The responses of its server are not checked.
+
+    Like `sync` in `pkg/controllers/status/local/local_available_controller.go` and `sync` in
+    `pkg/controllers/status/remote/remote_available_controller.go` of k8s.io/kube-aggregator 0.36.4.
     """
     status, reason_and_message = _check_service(
         reader, get_mapping(api_service.body, "spec", "service")
@@ -197,7 +206,10 @@ def map_to_api_services(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref
 
 
 def autoscaler_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> JsonObject | None:
-    """Return the status of an autoscaler; without a metrics API scaling is inactive."""
+    """Return the status of an autoscaler; without a metrics API scaling is inactive.
+
+    Like `reconcileAutoscaler` in `pkg/controller/podautoscaler/horizontal.go` of Kubernetes 1.36.4.
+    """
     target = get_mapping(autoscaler.body, "spec", "scaleTargetRef")
     target_ref = ref_from_reference(target, autoscaler.ref.namespace)
     target_object = reader.get(target_ref)

@@ -20,9 +20,13 @@ from tidegate.world.requests import Write
 
 
 class RequeueAt(NamedTuple):
-    """A request to reconcile again at a time, like `RequeueAfter` of controller-runtime."""
+    """A request to reconcile again at a time.
+
+    Like `RequeueAfter` in `pkg/reconcile/reconcile.go` of controller-runtime 0.24.1.
+    """
 
     time: Ms
+    """The time."""
 
 
 class AppendLog(NamedTuple):
@@ -31,9 +35,11 @@ class AppendLog(NamedTuple):
     uid: str
     """The uid of the pod."""
     container: str
+    """The name of the container."""
     run: int
     """The number of restarts before this run."""
     lines: tuple[str, ...]
+    """The lines to append."""
 
 
 class ObjectReader(Protocol):
@@ -59,15 +65,21 @@ Reconciliation: TypeAlias = Generator[Write | RequeueAt | AppendLog, Outcome | N
 ReconcileFunc: TypeAlias = Callable[[ObjectReader, Ref, Ms], Reconciliation]
 """A function that reconciles one object."""
 MapFunc: TypeAlias = Callable[[ObjectReader, StoreEvent], Iterable[Ref]]
-"""A function that maps a change to objects to reconcile, like controller-runtime's `MapFunc`."""
+"""A function that maps a change to objects to reconcile.
+
+Like `MapFunc` in `pkg/handler/enqueue_mapped.go` of controller-runtime 0.24.1.
+"""
 
 
 class Controller(NamedTuple):
     """A controller: its reconcile function, and the changes that trigger it."""
 
     name: str
+    """The name, unique in a cluster."""
     reconcile: ReconcileFunc
+    """The reconcile function."""
     map_event: MapFunc
+    """The function that maps a change to objects to reconcile."""
     delay: Ms = Ms(10)
     """Time between a change and the reconciliation; changes in between are batched."""
     kinds: tuple[Kind, ...] = ()

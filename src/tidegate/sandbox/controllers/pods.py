@@ -22,10 +22,15 @@ MAX_RETRY_DELAY = Ms(1_000 * SECOND)
 
 
 def phase_of(pod: StoredObject) -> str:
+    """Return the phase of a pod."""
     return get_text(pod.body, "status", "phase", default="Pending")
 
 
 def is_active(pod: StoredObject) -> bool:
+    """Return whether a pod is neither finished nor being deleted.
+
+    Like `IsPodActive` in `pkg/controller/controller_utils.go` of Kubernetes 1.36.4.
+    """
     return not pod.is_deleting and phase_of(pod) not in ("Succeeded", "Failed")
 
 
@@ -38,11 +43,15 @@ def ready_condition(pod: StoredObject) -> JsonObject | None:
 
 
 def is_ready(pod: StoredObject) -> bool:
+    """Return whether a pod is ready."""
     return ready_condition(pod) is not None
 
 
 def available_from(pod: StoredObject, min_ready_seconds: int) -> Ms | None:
-    """Return the time from which a pod counts as available; None for a pod that is not ready."""
+    """Return the time from which a pod counts as available; None for a pod that is not ready.
+
+    Like `IsPodAvailable` in `pkg/api/v1/pod/util.go` of Kubernetes 1.36.4.
+    """
     condition = ready_condition(pod)
     if condition is None:
         return None
@@ -51,6 +60,10 @@ def available_from(pod: StoredObject, min_ready_seconds: int) -> Ms | None:
 
 
 def is_available(pod: StoredObject, min_ready_seconds: int, *, now: Ms) -> bool:
+    """Return whether a pod has been ready for `min_ready_seconds`.
+
+    Like `IsPodAvailable` in `pkg/api/v1/pod/util.go` of Kubernetes 1.36.4.
+    """
     available_at = available_from(pod, min_ready_seconds)
     return available_at is not None and available_at <= now
 
@@ -122,7 +135,7 @@ def creation_order(stored: StoredObject) -> tuple[str, str]:
 def pods_to_delete(pods: list[StoredObject], count: int) -> list[StoredObject]:
     """Return the pods to delete first: unassigned, not running, not ready, cheap, young.
 
-    Like `ActivePodsWithRanks` of `pkg/controller/controller_utils.go` in Kubernetes.
+    Like `ActivePodsWithRanks` in `pkg/controller/controller_utils.go` of Kubernetes 1.36.4.
     """
     youngest_first = sorted(pods, key=creation_order, reverse=True)
     return sorted(youngest_first, key=_deletion_rank)[:count]

@@ -37,7 +37,11 @@ MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 HEADLESS = "service.kubernetes.io/headless"
 CONTROLLER = "endpointslice-controller.k8s.io"
 MAX_ENDPOINTS = 100
-"""Maximum number of endpoints in a slice."""
+"""Maximum number of endpoints in a slice.
+
+Like `MaxEndpointsPerSlice` in `pkg/controller/endpointslice/config/v1alpha1/defaults.go` of
+Kubernetes 1.36.4.
+"""
 MAX_NAME_PREFIX = 58
 DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
 
@@ -72,7 +76,11 @@ def _first_label(selector: Json) -> tuple[str, Json] | None:
 
 
 def reconcile_endpoint_slices(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
-    """Update the EndpointSlices of all Services of a namespace."""
+    """Update the EndpointSlices of all Services of a namespace.
+
+    Like `syncService` in `pkg/controller/endpointslice/endpointslice_controller.go` of Kubernetes
+    1.36.4 and `Reconcile` in `reconciler.go` of k8s.io/endpointslice 0.36.4.
+    """
     services = [
         candidate
         for candidate in reader.list_objects(SERVICE, ref.name)
@@ -126,7 +134,10 @@ def _ipv4_addresses(pod: StoredObject) -> list[Json]:
 def _desired_slices(
     service: StoredObject, pods: list[StoredObject]
 ) -> Iterator[tuple[str, JsonObject]]:
-    """Yield names and bodies of slices; pods that resolve the ports alike share slices."""
+    """Yield names and bodies of slices; pods that resolve the ports alike share slices.
+
+    Like `reconcileByPortMapping` in `reconciler.go` of k8s.io/endpointslice 0.36.4.
+    """
     groups: dict[bytes, tuple[list[Json], list[Json]]] = {}
     for pod in pods:
         ports = _ports(service, pod)
@@ -290,7 +301,11 @@ def _budget_selector(budget: StoredObject) -> Json:
 def _budget_status(
     reader: ObjectReader, budget: StoredObject, pods: list[StoredObject], now: Ms
 ) -> JsonObject:
-    """Return the status: expected pods, healthy pods, and allowed disruptions."""
+    """Return the status: expected pods, healthy pods, and allowed disruptions.
+
+    Like `trySync` and `updatePdbStatus` in `pkg/controller/disruption/disruption.go` of Kubernetes
+    1.36.4.
+    """
     expected, desired = _expected_pod_count(reader, budget, pods)
     healthy = sum(is_ready(pod) and not pod.is_deleting for pod in pods)
     allowed = max(0, healthy - desired) if expected > 0 else 0
@@ -317,7 +332,7 @@ def _expected_pod_count(
 ) -> tuple[int, int]:
     """Return the number of expected pods, and how many of them must be healthy.
 
-    Like `getExpectedPodCount` of `pkg/controller/disruption/disruption.go` in Kubernetes.
+    Like `getExpectedPodCount` in `pkg/controller/disruption/disruption.go` of Kubernetes 1.36.4.
     """
     spec = get_mapping(budget.body, "spec")
     min_available, max_unavailable = spec.get("minAvailable"), spec.get("maxUnavailable")
@@ -330,7 +345,10 @@ def _expected_pod_count(
 
 
 def _expected_scale(reader: ObjectReader, pods: list[StoredObject]) -> int:
-    """Return the sum of the replicas of the pods' controllers, each counted once."""
+    """Return the sum of the replicas of the pods' controllers, each counted once.
+
+    Like `getExpectedScale` in `pkg/controller/disruption/disruption.go` of Kubernetes 1.36.4.
+    """
     scales: dict[str, int] = {}
     for ref in dict.fromkeys(map(writes.controller_ref, pods)):
         owner = _scale_owner(reader, ref) if ref else None
@@ -340,7 +358,10 @@ def _expected_scale(reader: ObjectReader, pods: list[StoredObject]) -> int:
 
 
 def _scale_owner(reader: ObjectReader, ref: Ref) -> StoredObject | None:
-    """Return the object that sets the number of pods: the Deployment for a ReplicaSet of one."""
+    """Return the object that sets the number of pods: the Deployment for a ReplicaSet of one.
+
+    Like `getPodDeployment` in `pkg/controller/disruption/disruption.go` of Kubernetes 1.36.4.
+    """
     owner = reader.get(ref)
     if owner is not None and ref.kind == REPLICA_SET:
         deployment_ref = writes.controller_ref(owner)

@@ -17,11 +17,17 @@ class RuleSelector(NamedTuple):
     """The fields of the `when` of a profile rule."""
 
     kind: str = ""
+    """The kind of an owner or custom resource."""
     name: str = ""
+    """The name of the object, which may have wildcards."""
     container: str = ""
+    """The name of the container."""
     image: str = ""
+    """The image, which may have wildcards."""
     group: str = ""
+    """The API group of a custom resource."""
     stage: str = ""
+    """The stage of a custom resource."""
 
     @property
     def to_when(self) -> dict[str, str]:
@@ -33,6 +39,7 @@ class Measurements(msgspec.Struct):
     """Measured durations, by metric (`pull`, `run`, `after`) and selector."""
 
     durations: dict[str, dict[RuleSelector, list[Ms]]] = msgspec.field(default_factory=dict)
+    """The durations by metric and selector."""
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     """Reasons why a duration was not measured, with their number."""
 

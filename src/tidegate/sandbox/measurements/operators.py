@@ -76,7 +76,7 @@ def _true_since(stored: StoredObject, name: str) -> Ms | None:
 def _start_times(
     reader: ObjectReader, stored: StoredObject, row: KindRow, catalog: KindCatalog
 ) -> Iterator[Ms]:
-    """Yield when each requirement was there: the object, its operator, and the objects it needs."""
+    """Yield the start of each requirement: the object, its operator, and the objects it needs."""
     kind = stored.ref.kind
     yield availability.last_changed(stored)
     operator = availability.find_operator(catalog, reader, kind)

@@ -42,16 +42,22 @@ class PodEventSummary(NamedTuple):
     """Events of a pod: pull durations by container, and whether something else delayed it."""
 
     pulls: dict[str, Ms]
+    """Pull durations by container."""
     is_delayed: bool
+    """Whether the pod waited for something other than its images."""
 
 
 class MeasuredContainer(NamedTuple):
     """A container of a pod, with the status of its first run."""
 
     container: Json
+    """The container of the spec."""
     status: Json
+    """The status of the container."""
     role: ContainerRole
+    """The role of the container."""
     field_path: str
+    """The field path in Events about the container."""
 
     @property
     def started_at(self) -> Ms | None:

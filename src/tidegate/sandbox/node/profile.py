@@ -29,13 +29,16 @@ class ContainerFailure(msgspec.Struct, frozen=True, kw_only=True):
     times: int | None = None
     """Number of attempts that fail, over restarts and over the pods of a Job; None for all."""
     code: int = 1
+    """The exit code."""
 
 
 class ContainerProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Durations and failures of a container. Durations are whole seconds, as in a pod's status."""
 
     pull: Ms = Ms(2 * SECOND)
+    """From the binding of the pod until the image is pulled."""
     start: Ms = Ms(SECOND)
+    """From the pulled image until the container is running."""
     ready: Ms = Ms(SECOND)
     """From start until the probes succeed."""
     run: Ms = Ms(5 * SECOND)
@@ -53,14 +56,17 @@ class ContainerProfile(msgspec.Struct, frozen=True, kw_only=True):
     slow: Ms = Ms(0)
     """Added to `ready`, `run` and `init`."""
     never_ready: bool = False
+    """Whether the probes never succeed."""
     flaps: Ms = Ms(0)
     """Period in which the container alternates between ready and not ready; 0 for never."""
     unpullable: bool = False
+    """Whether the image cannot be pulled."""
     pullable_after: Ms | None = None
     """Time until the image of an `unpullable` container can be pulled; None for never."""
     unschedulable: str = ""
     """Why no node accepts the pod; empty if one does."""
     failure: ContainerFailure | None = None
+    """The failure of the container; None if it does not fail."""
     lines: tuple[str, ...] = ()
     """Log lines that the container prints when it starts."""
 
@@ -69,7 +75,9 @@ class OwnerName(NamedTuple):
     """An owner in the chain from a pod to its top-level object."""
 
     kind: str
+    """The kind of the owner."""
     name: str
+    """The name of the owner."""
 
 
 class ContainerIdentity(NamedTuple):
@@ -78,18 +86,26 @@ class ContainerIdentity(NamedTuple):
     owners: tuple[OwnerName, ...]
     """The chain of owners, which begins with the pod."""
     namespace: str
+    """The namespace of the pod."""
     container: str
+    """The name of the container."""
     image: str
+    """The image of the container."""
 
 
 class ContainerSelector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A selector of containers. `*` matches any text; an unset field matches all."""
 
     kind: str | None = None
+    """The kind of an owner."""
     namespace: str | None = None
+    """The namespace of the pod."""
     name: str | None = None
+    """The name of an owner."""
     container: str | None = None
+    """The name of the container."""
     image: str | None = None
+    """The image of the container."""
 
     def matches(self, identity: ContainerIdentity) -> bool:
         """Return whether a container is selected."""
@@ -114,17 +130,24 @@ class ContainerRule(msgspec.Struct, frozen=True):
     """Changes to the profile of some containers."""
 
     when: ContainerSelector
+    """The containers."""
     changes: ProfileChanges
+    """The changed fields."""
 
 
 class StageSelector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A selector of stages of custom resources. `*` matches any text."""
 
     group: str = WILDCARD
+    """The API group."""
     kind: str = WILDCARD
+    """The kind."""
     namespace: str = WILDCARD
+    """The namespace."""
     name: str = WILDCARD
+    """The name of the object."""
     stage: str = WILDCARD
+    """The name of the stage."""
 
     def can_match(self, row: KindRow) -> bool:
         """Return whether an object of a row can match; the generic row (`*`) always can."""
@@ -139,22 +162,29 @@ class StageRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A duration for some stages of operators."""
 
     after: Duration
+    """The duration of the stage."""
     when: StageSelector = StageSelector()
+    """The stages."""
 
 
 class Assumption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A statement that the simulation relies on without proof from a cluster."""
 
     name: str
+    """The name, which Events and reports use."""
     claim: str
+    """The statement."""
     source: str
+    """Why the statement is plausible."""
 
 
 class DurationSpread(msgspec.Struct, frozen=True, kw_only=True):
     """Factors for durations that have no range."""
 
     optimistic: float = 1
+    """The factor of the optimistic estimate."""
     pessimistic: float = 1
+    """The factor of the pessimistic estimate."""
 
     def factor(self, estimate: DurationEstimate) -> float:
         """Return the factor for an estimate."""
@@ -171,9 +201,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Durations and assumptions of a simulation."""
 
     name: str = ""
+    """The name of the profile."""
     durations: ContainerProfile = ContainerProfile()
+    """The general durations."""
     spread: DurationSpread = DurationSpread()
+    """Factors for durations without a range."""
     rules: tuple[ContainerRule, ...] = ()
+    """Rules for some containers; the last rule that sets a field wins."""
     stages: tuple[StageRule, ...] = ()
     """Durations of operator stages."""
     polls: tuple[str, ...] = ()
@@ -183,6 +217,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     certifies: tuple[str, ...] = ()
     """Patterns of images and commands that issue certificates and call no host that they name."""
     assumptions: tuple[Assumption, ...] = ()
+    """The assumptions of the profile."""
 
     def with_rules(self, rules: Iterable[ContainerRule]) -> Profile:
         """Return this profile with more rules after its own."""

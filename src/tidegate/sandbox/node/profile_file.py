@@ -43,19 +43,25 @@ class DurationRange(
     """A range of durations, and its source."""
 
     likely: _S
+    """The likely duration."""
     optimistic: _S | None = None
+    """The shortest duration; None for `likely` times the spread factor."""
     pessimistic: _S | None = None
+    """The longest duration; None for `likely` times the spread factor."""
     source: str = ""
+    """The source of the durations."""
 
 
 DurationValue: TypeAlias = Ms | DurationRange[Ms] | None
 
 
 class _DurationResolver(msgspec.Struct, frozen=True):
-    """Resolves durations for an estimate; a duration without a range is multiplied by a factor."""
+    """A resolver of durations; one without a range is multiplied by a factor."""
 
     estimate: DurationEstimate
+    """The end of a range that counts."""
     factor: float
+    """The factor for durations without a range."""
 
     def resolve(
         self, value: Ms | DurationRange[Ms], *, step: Ms = Ms(1), minimum: Ms = Ms(0)
@@ -70,15 +76,24 @@ class _DurationResolver(msgspec.Struct, frozen=True):
 
 
 class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The general durations of a profile file."""
+
     pull: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    """From the binding of a pod until the image is pulled."""
     start: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    """From the pulled image until the container is running."""
     ready: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    """From start until the probes succeed."""
     run: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    """From start to end, for containers that terminate."""
     init: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    """From start to end, for init containers."""
     dial: PositiveSeconds | DurationRange[PositiveSeconds] | None = None
     """Never zero: a call that takes no time would be repeated endlessly at the same time."""
     poll: PositiveSeconds | DurationRange[PositiveSeconds] | None = None
+    """Pause between two calls of a container that waits for a Service."""
     stop: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    """Time from SIGTERM until the container has ended."""
 
     def changes(self, resolver: _DurationResolver) -> ProfileChanges:
         values = {key: getattr(self, key) for key in DURATIONS}
@@ -96,8 +111,12 @@ NONZERO_DURATIONS = ("dial", "poll")
 
 
 class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule of a profile file."""
+
     when: ContainerSelector = ContainerSelector()
+    """The containers."""
     dials: bool | None = None
+    """Whether a long-running container exits when a Service it names has no ready endpoints."""
 
     def changes(self, resolver: _DurationResolver) -> ProfileChanges:
         dials = {} if self.dials is None else {"dials": self.dials}
@@ -105,13 +124,21 @@ class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _StageEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule for stages of operators."""
+
     after: Duration | DurationRange[Duration]
+    """The duration of the stage."""
     when: StageSelector = StageSelector()
+    """The stages."""
 
 
 class _Factors(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The factors of `spread`."""
+
     optimistic: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    """The factor of the optimistic estimate."""
     pessimistic: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """The factor of the pessimistic estimate."""
 
     def apply_to(self, other: DurationSpread) -> DurationSpread:
         """Return these factors, with unset ones taken from another spread."""
@@ -124,14 +151,23 @@ class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The keys of a profile file."""
 
     name: str = ""
+    """The name of the profile."""
     durations: _Durations = _Durations()
+    """The general durations."""
     spread: _Factors = _Factors()
+    """Factors for durations without a range."""
     rules: tuple[_Rule, ...] = ()
+    """Rules for some containers."""
     stages: tuple[_StageEntry, ...] = ()
+    """Durations of operator stages."""
     polls: OneOrMoreTexts = ()
+    """Regular expressions of commands that wait for a Service."""
     telemetry: OneOrMoreTexts = ()
+    """Regular expressions of variables and hosts of telemetry."""
     certifies: OneOrMoreTexts = ()
+    """Patterns of images and commands that issue certificates."""
     assumptions: tuple[Assumption, ...] = ()
+    """The assumptions of the profile."""
 
 
 @cache

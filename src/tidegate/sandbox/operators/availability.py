@@ -36,6 +36,7 @@ def is_available(workload: StoredObject) -> bool:
 
 
 def available_since(workload: StoredObject) -> Ms:
+    """Return since when a workload is available."""
     for condition in get_mappings(workload.body, "status", "conditions"):
         if condition.get("type") == "Available" and condition.get("status") == "True":
             return read_timestamp(condition.get("lastTransitionTime")) or last_changed(workload)
@@ -66,12 +67,14 @@ def find_operator(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> Sto
 
 
 def is_served(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> bool:
+    """Return whether the operator of a kind is available."""
     row = row_for(catalog, kind)
     is_external = row is not None and row.served_by.outside
     return is_external or find_operator(catalog, reader, kind) is not None
 
 
 def unserved_reason(catalog: KindCatalog, reader: ObjectReader, kind: Kind) -> str:
+    """Return why a kind has no available operator."""
     idle = [
         workload.ref for workload in _workloads(reader) if catalog.is_operator(workload.body, kind)
     ]
@@ -94,6 +97,7 @@ def find_needed(
 
 
 def is_need_satisfied(catalog: KindCatalog, reader: ObjectReader, needed: NeededObject) -> bool:
+    """Return whether a needed object has the required state."""
     stored = find_needed(catalog, reader, needed)
     if stored is None or stored.is_deleting:
         return False
@@ -149,6 +153,7 @@ def _is_serving(conditions: JsonObject) -> bool:
 
 @cache
 def builtin_groups() -> frozenset[str]:
+    """Return the API groups of built-in kinds."""
     return frozenset(served.kind.group for served in served_kinds())
 
 

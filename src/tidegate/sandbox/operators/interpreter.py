@@ -130,9 +130,13 @@ class _ResourceState(NamedTuple):
     """A custom resource as read for one reconciliation."""
 
     stored: StoredObject
+    """The custom resource."""
     row: KindRow
+    """The row of its kind."""
     scope: JsonObject
+    """The values that templates can use."""
     needed: tuple[NeededObject, ...]
+    """The objects that it needs."""
     since: Ms
     """Time since which the object and everything it needs are unchanged."""
     has_unknown_keys: bool = False
@@ -140,7 +144,7 @@ class _ResourceState(NamedTuple):
 
 
 class _RowInterpreter:
-    """Interprets rows, with one index for each cluster."""
+    """An interpreter of rows, with one index for each cluster."""
 
     def __init__(self, catalog: KindCatalog) -> None:
         self.catalog = catalog

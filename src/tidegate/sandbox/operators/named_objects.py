@@ -115,6 +115,7 @@ def named_bodies(given: GivenCluster, catalog: KindCatalog) -> Iterator[JsonObje
 
 
 def namespace_body(name: str) -> JsonObject:
+    """Return a namespace with this name."""
     return _body(Ref(NAMESPACE, "", name))
 
 

@@ -51,7 +51,9 @@ class InstalledOperator(NamedTuple):
     """An installed operator and its namespace."""
 
     operator: Operator
+    """The operator."""
     namespace: str
+    """The namespace of its workload."""
     installs_crds: bool = True
     """Whether its CRDs are installed as well."""
 

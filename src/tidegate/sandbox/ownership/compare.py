@@ -69,7 +69,10 @@ def is_atomic_value(value: Json, layout: Layout) -> bool:
 
 
 def collect_fields(value: Json, shape: Shape) -> tuple[FieldSet, bool]:
-    """Return the fields of an intent, and whether all of it matches the schema."""
+    """Return the fields of an intent, and whether all of it matches the schema.
+
+    Like `toFieldSetWalker` in `typed/tofieldset.go` of structured-merge-diff 6.3.3.
+    """
     mismatches: list[str] = []
     fields = _collect(value, get_layout(shape), mismatches)
     return fields, not mismatches
@@ -168,7 +171,10 @@ def collect_all_fields(value: Json, layout: Layout) -> FieldSet:
 
 
 def compare(before: Json, after: Json, shape: Shape) -> Comparison:
-    """Return what changed from one value to another."""
+    """Return what changed from one value to another.
+
+    Like `Comparison` in `typed/compare.go` of structured-merge-diff 6.3.3.
+    """
     return _compare(before, after, get_layout(shape))
 
 

@@ -3,9 +3,9 @@
     {"f:data": {".": {}, "f:color": {}}}        the field `data` and the field `data.color`
     {"f:data": {"f:color": {}}}                 the field `data.color` only
 
-A set is a tree of immutable nodes, like `fieldpath.Set` of structured-merge-diff. Sets share
-common nodes, and an operation that changes nothing returns the same set. A path consists of
-elements in the notation of managed fields; equal elements are equal strings.
+A set is a tree of immutable nodes, as in structured-merge-diff. Sets share common
+nodes, and an operation that changes nothing returns the same set. A path consists of elements in
+the notation of managed fields; equal elements are equal strings.
 
     f:spec                          a field
     k:{"name":"app"}                an item of a list map
@@ -28,7 +28,7 @@ PathElement: TypeAlias = str
 FIELD_PREFIX, KEY_PREFIX, VALUE_PREFIX = "f:", "k:", "v:"
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
-# The server writes these as other Go programs do: fit to stand in a web page.
+# Like other Go programs, the server escapes these characters for HTML.
 _HTML_ESCAPES = str.maketrans(
     {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
 )
@@ -37,7 +37,10 @@ SELF = "."
 
 
 def element_for_item(item: Json, layout: Layout) -> PathElement | None:
-    """Return the element of an item in a list map or set; None if it cannot be identified."""
+    """Return the element of an item in a list map or set; None if it cannot be identified.
+
+    Like `listItemToPathElement` in `typed/helpers.go` of structured-merge-diff 6.3.3.
+    """
     if not layout.keys:
         return (
             None
@@ -69,7 +72,10 @@ def _key_element(keys: tuple[tuple[str, str | int], ...]) -> PathElement | None:
 
 
 def parse_element(text: str) -> PathElement | None:
-    """Return an element in canonical form; None for an unknown prefix."""
+    """Return an element in canonical form; None for an unknown prefix.
+
+    Like `DeserializePathElement` in `fieldpath/serialize-pe.go` of structured-merge-diff 6.3.3.
+    """
     prefix, value = text[:2], text[2:]
     match prefix:
         case "f:":
@@ -84,7 +90,10 @@ def parse_element(text: str) -> PathElement | None:
 
 
 def format_element(element: PathElement) -> str:
-    """Format an element as in conflict messages: `.spec`, `[name="app"]`, `[="x"]`."""
+    """Format an element as in conflict messages: `.spec`, `[name="app"]`, `[="x"]`.
+
+    Like `String` in `fieldpath/element.go` of structured-merge-diff 6.3.3.
+    """
     prefix, encoded = element[:2], element[2:]
     match prefix:
         case "k:":
@@ -99,7 +108,10 @@ def format_element(element: PathElement) -> str:
 
 
 def element_sort_key(element: PathElement) -> tuple[str, tuple[tuple[str, int, float, str], ...]]:
-    """Return the sort key of the server: fields, then keys, then values; numbers by size."""
+    """Return the sort key of the server: fields, then keys, then values; numbers by size.
+
+    Like `Less` in `fieldpath/element.go` of structured-merge-diff 6.3.3.
+    """
     prefix, encoded = element[:2], element[2:]
     match prefix:
         case "k:":
@@ -132,7 +144,10 @@ def _format_value(value: Json) -> str:
 
 
 class FieldSet(msgspec.Struct, frozen=True, gc=False):
-    """A node of a set of field paths. No child is empty."""
+    """A node of a set of field paths. No child is empty.
+
+    Like `Set` in `fieldpath/set.go` of structured-merge-diff 6.3.3.
+    """
 
     is_member: bool
     """Whether the path of this node is in the set."""
@@ -141,6 +156,7 @@ class FieldSet(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_empty(self) -> bool:
+        """Whether the set has no path."""
         return not self.is_member and not self.children
 
     def __or__(self, other: FieldSet) -> FieldSet:
@@ -156,12 +172,15 @@ class FieldSet(msgspec.Struct, frozen=True, gc=False):
     def recursive_difference(self, other: FieldSet) -> FieldSet:
         """Return the paths that are neither in the other set nor below one of its paths.
 
-        Like `RecursiveDifference` of structured-merge-diff.
+        Like `RecursiveDifference` in `fieldpath/set.go` of structured-merge-diff 6.3.3.
         """
         return _recursive_difference(self, other)
 
     def paths(self) -> Iterator[ElementPath]:
-        """Yield every path in the order of servers: those of a node before those below it."""
+        """Yield every path in the order of servers: those of a node before those below it.
+
+        Like `Iterate` in `fieldpath/set.go` of structured-merge-diff 6.3.3.
+        """
         return _paths(self, ())
 
 
@@ -188,7 +207,10 @@ def make_node(is_member: bool, children: dict[PathElement, FieldSet]) -> FieldSe
 
 
 def parse_fields_v1(value: object) -> FieldSet:
-    """Parse a set in the format `fieldsV1`; elements with an unknown prefix are dropped."""
+    """Parse a set in the format `fieldsV1`; elements with an unknown prefix are dropped.
+
+    Like `FromJSON` in `fieldpath/serialize.go` of structured-merge-diff 6.3.3.
+    """
     if not isinstance(value, dict):
         return EMPTY
     children: dict[PathElement, FieldSet] = {}
@@ -201,7 +223,10 @@ def parse_fields_v1(value: object) -> FieldSet:
 
 
 def to_fields_v1(fields: FieldSet) -> dict[str, Json]:
-    """Return the set in the format `fieldsV1`, in the order of the server."""
+    """Return the set in the format `fieldsV1`, in the order of the server.
+
+    Like `ToJSON` in `fieldpath/serialize.go` of structured-merge-diff 6.3.3.
+    """
     result: dict[str, Json] = {SELF: {}} if fields.is_member and fields.children else {}
     for element in _sort_elements(fields.children):
         inner = fields.children[element]

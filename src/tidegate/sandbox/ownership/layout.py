@@ -62,7 +62,7 @@ class ChildLayouts(dict[str, Layout]):
         if child_shape is None:
             return UNKNOWN_FIELD_LAYOUT
         layout = get_layout(child_shape)
-        # Names in a map are anybody's: they are not kept.
+        # Names in a map are arbitrary, so they are not cached.
         if name in self._shape.fields:
             self[name] = layout
         return layout

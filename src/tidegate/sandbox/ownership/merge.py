@@ -36,7 +36,10 @@ FieldSets: TypeAlias = tuple[FieldSet, ...]
 
 
 def merge(live: Json, intent: Json, shape: Shape) -> Json:
-    """Return the live value with the fields of the intent; a merge removes nothing."""
+    """Return the live value with the fields of the intent; a merge removes nothing.
+
+    Like `mergingWalker` in `typed/merge.go` of structured-merge-diff 6.3.3.
+    """
     return _merge(live, intent, get_layout(shape))
 
 
@@ -99,7 +102,7 @@ def _iterate_merged(live: list[Json], intent: list[Json], layout: Layout) -> Ite
         if element is None:
             yield live[index]
             continue
-        # Live items that cannot be told apart are not merged but replaced.
+        # Live items that cannot be distinguished are replaced, not merged.
         live_items = live_by_element.get(element, [])
         yield _merge(live_items[0], intent[index], items) if len(live_items) == 1 else intent[index]
 
@@ -111,6 +114,8 @@ def _merge_order(
 
     Both lists are read in parallel. Items that only the live list has keep their position; common
     items follow the order of the intent, and are skipped in the live list until their turn.
+
+    Like `visitListItems` in `typed/merge.go` of structured-merge-diff 6.3.3.
     """
     desired_set, live_set = frozenset(desired), frozenset(live)
     common_elements = iter([element for element in desired if element in live_set])
@@ -156,9 +161,13 @@ class _PrunePosition(NamedTuple):
     """The field sets at one position."""
 
     previous: FieldSet
+    """Fields that the applier owned before."""
     dropped: FieldSet
+    """Fields that the applier no longer has in its intent."""
     current: FieldSets
+    """Fields of each manager now."""
     zone: _Zone
+    """The state of the fields above."""
 
     def child(self, element: PathElement) -> _PrunePosition:
         dropped = self.previous if self.zone is _Zone.DROPPED else self.dropped
@@ -175,6 +184,9 @@ def prune_dropped(merged: Json, previous: FieldSet, current: FieldSets, shape: S
 
     `current` are the sets of all managers now, that of the intent first. An emptied container
     becomes null, as on servers.
+
+    Like `prune` in `merge/update.go` and `removingWalker` in `typed/remove.go` of
+    structured-merge-diff 6.3.3.
     """
     return _prune(
         merged,

@@ -31,13 +31,17 @@ class ManagedFieldsEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of one manager."""
 
     manager: str
+    """The field manager."""
     operation: Operation
+    """How the manager came to own the fields."""
     version: str
     """The API version of the fields."""
     time: str = ""
     """Time as servers write it; they sometimes omit it."""
     subresource: str = ""
+    """The subresource of the write; empty for the object itself."""
     fields: FieldSet
+    """The owned fields."""
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
@@ -50,7 +54,11 @@ ManagedFields: TypeAlias = tuple[ManagedFieldsEntry, ...]
 
 
 def sort_entries(entries: Iterable[ManagedFieldsEntry]) -> ManagedFields:
-    """Return the entries in the order of the server: appliers first, then by time."""
+    """Return the entries in the order of the server: appliers first, then by time.
+
+    Like `sortEncodedManagedFields` in `pkg/util/managedfields/internal/managedfields.go` of
+    k8s.io/apimachinery 0.36.4.
+    """
     return tuple(sorted(entries, key=_SORT_KEY))
 
 
@@ -59,17 +67,30 @@ _encoded_entries: dict[int, tuple[ManagedFieldsEntry, msgspec.Raw]] = {}
 
 
 class _EncodedEntry(msgspec.Struct, rename="camel"):
+    """An entry of `metadata.managedFields`."""
+
     operation: Operation
+    """`Apply` or `Update`."""
     api_version: str
+    """The API version of the fields."""
     fields_type: str
+    """`FieldsV1`."""
     manager: str = ""
+    """The field manager."""
     time: str | None = None
+    """The time of the last change."""
     subresource: str = ""
+    """The subresource of the write."""
     fields_v1: object = msgspec.field(default=None, name="fieldsV1")
+    """The fields."""
 
 
 def parse_managed_fields(value: Json) -> ManagedFields | None:
-    """Parse the `managedFields` of a body; None if they are invalid."""
+    """Parse the `managedFields` of a body; None if they are invalid.
+
+    Like `DecodeManagedFields` in `pkg/util/managedfields/internal/managedfields.go` of
+    k8s.io/apimachinery 0.36.4.
+    """
     try:
         entries = msgspec.convert(value or [], list[_EncodedEntry])
     except msgspec.ValidationError:
@@ -131,6 +152,9 @@ def managed_fields_for_update(
 
     `sent` is `metadata.managedFields` of the request, None if absent. It is ignored if it was sent
     through a subresource or is invalid.
+
+    Like `Update` and `isResetManagedFields` in `pkg/util/managedfields/internal/fieldmanager.go` of
+    k8s.io/apimachinery 0.36.4.
     """
     if subresource or sent is None:
         return live
@@ -140,7 +164,11 @@ def managed_fields_for_update(
 
 
 def keep_unchanged_times(before: ManagedFields, after: ManagedFields) -> ManagedFields:
-    """Return the entries of an otherwise unchanged object: new times alone do not count."""
+    """Return the entries of an otherwise unchanged object: new times alone do not count.
+
+    Like `IgnoreManagedFieldsTimestampsTransformer` in
+    `pkg/endpoints/handlers/fieldmanager/equality.go` of k8s.io/apiserver 0.36.4.
+    """
     if len(before) != len(after):
         return after
     is_same = all(

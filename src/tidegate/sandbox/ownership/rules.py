@@ -46,15 +46,21 @@ STRIPPED_FIELDS = field_set_from_paths(
         *(["f:metadata", f"f:{name}"] for name in _SERVER_METADATA.split()),
     ]
 )
-"""Fields that no manager owns, like `stripSet` of `stripmeta.go` in Kubernetes."""
+"""Fields that no manager owns.
+
+Like `stripSet` in `pkg/util/managedfields/internal/stripmeta.go` of k8s.io/apimachinery 0.36.4.
+"""
 
 
 class WriteScope(msgspec.Struct, frozen=True, kw_only=True):
     """Properties of all writes to a kind, or to one of its subresources."""
 
     shape: Shape
+    """The schema of the kind."""
     version: str
+    """The API version of the write."""
     subresource: str = ""
+    """The subresource; empty for the object itself."""
     reset_fields: FieldSet = EMPTY
     """Fields that a write cannot change, and so does not own."""
     blank: dict[str, Json]
@@ -82,7 +88,10 @@ def build_write_scope(
 def get_reset_fields(
     kind: Kind, *, subresource: str = "", has_status: bool, is_custom: bool = False
 ) -> FieldSet:
-    """Return the fields that a write to a kind or subresource cannot change."""
+    """Return the fields that a write to a kind or subresource cannot change.
+
+    Like `ResetFieldsStrategy` in `pkg/registry/rest/rest.go` of k8s.io/apiserver 0.36.4.
+    """
     special = RESET_FIELDS.get((kind.group, kind.name, subresource))
     if special is not None:
         return field_set_from_paths([f"f:{name}" for name in path.split(".")] for path in special)
@@ -109,27 +118,38 @@ class Author(msgspec.Struct, frozen=True, gc=False):
     """The manager of a write, and the time (RFC 3339, whole seconds)."""
 
     manager: str
+    """The field manager."""
     time: str
+    """The time of the write."""
 
 
 class ApplyResult(NamedTuple):
     """The object to store; the live object itself if nothing changed."""
 
     body: JsonObject
+    """The object after the apply."""
     managed_fields: ManagedFields
+    """The managed fields after the apply."""
 
 
 class ApplyConflicts(NamedTuple):
-    """Fields of other managers that an apply would change, and the message of the server."""
+    """Fields of other managers that an apply would change, and the message of the server.
+
+    Like `NewConflictError` in `pkg/util/managedfields/internal/conflict.go` of k8s.io/apimachinery
+    0.36.4.
+    """
 
     owned_fields: tuple[FieldOwner, ...]
+    """The fields and their managers."""
     message: str
+    """The message of the server."""
 
 
 class InvalidIntent(NamedTuple):
     """An intent that does not match the schema and cannot be merged."""
 
     problems: tuple[Cause, ...]
+    """The problems by field."""
 
 
 def apply_intent(
@@ -141,7 +161,11 @@ def apply_intent(
     scope: WriteScope,
     force: bool,
 ) -> ApplyResult | ApplyConflicts | InvalidIntent:
-    """Merge an intent into a live object; `live` is None if there is none yet."""
+    """Merge an intent into a live object; `live` is None if there is none yet.
+
+    Like `Apply` in `pkg/util/managedfields/internal/structuredmerge.go` of k8s.io/apimachinery
+    0.36.4 and `Apply` in `merge/update.go` of structured-merge-diff 6.3.3.
+    """
     fields, is_valid = collect_fields(intent, scope.shape)
     if not is_valid and (problems := find_typed_problems(intent, scope.shape)):
         return InvalidIntent(problems)
@@ -197,6 +221,9 @@ def update_managed_fields(
     """Return the managed fields after a write other than apply; for a create, `before` is blank.
 
     An object whose managed fields were cleared has none until the first apply.
+
+    Like `Update` in `pkg/util/managedfields/internal/structuredmerge.go` of k8s.io/apimachinery
+    0.36.4 and `Update` in `merge/update.go` of structured-merge-diff 6.3.3.
     """
     metadata = before.get("metadata")
     if not managed_fields and isinstance(metadata, dict) and metadata.get("uid"):
@@ -299,7 +326,8 @@ def _sort_if_changed(before: ManagedFields, entries: Iterable[ManagedFieldsEntry
 def _cap_updaters(managed_fields: ManagedFields) -> ManagedFields:
     """Return at most ten updaters: the oldest ones of a version are merged.
 
-    Like `capmanagers.go` of Kubernetes.
+    Like `capUpdateManagers` in `pkg/util/managedfields/internal/capmanagers.go` of
+    k8s.io/apimachinery 0.36.4.
     """
     if len(managed_fields) <= MAX_UPDATERS:
         return managed_fields

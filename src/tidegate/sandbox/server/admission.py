@@ -25,7 +25,10 @@ RESOURCE_QUOTAS = GroupResource("", "resourcequotas")
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 SYSTEM_PRIORITY_CLASSES = ("system-cluster-critical", "system-node-critical")
-"""Priority classes that every cluster has."""
+"""Priority classes that every cluster has.
+
+Like `systemPriorityClasses` in `pkg/apis/scheduling/v1/helpers.go` of Kubernetes 1.36.4.
+"""
 ADMISSION_GROUP = "admissionregistration.k8s.io"
 WEBHOOK_CONFIGURATIONS = (
     GroupResource(ADMISSION_GROUP, "mutatingwebhookconfigurations"),
@@ -48,14 +51,23 @@ class AdmissionRequest(NamedTuple):
     """A write that has to be admitted."""
 
     entry: KindEntry
+    """The kind."""
     operation: str
+    """`CREATE`, `UPDATE` or `DELETE`."""
     ref: Ref
+    """The object."""
     body: JsonObject
+    """The body of the object."""
     subresource: str = ""
+    """The subresource; empty for the object itself."""
 
 
 def admit(request: AdmissionRequest, store: ObjectStore) -> None:
-    """Check the admission of a write. Raises StatusError for the first rejection."""
+    """Check the admission of a write. Raises StatusError for the first rejection.
+
+    Like `Admit` in `pkg/admission/plugin/namespace/lifecycle/admission.go` and `ShouldCallHook` in
+    `pkg/admission/plugin/webhook/generic/webhook.go` of k8s.io/apiserver 0.36.4.
+    """
     if request.operation == "CREATE":
         _check_namespace(request, store)
         if request.entry.resource == PODS:
@@ -90,7 +102,11 @@ def _check_service_account(request: AdmissionRequest, store: ObjectStore) -> Non
 
 
 def _check_classes(request: AdmissionRequest, store: ObjectStore) -> None:
-    """Check that the PriorityClass and the RuntimeClass of a pod exist."""
+    """Check that the PriorityClass and the RuntimeClass of a pod exist.
+
+    Like `admitPod` in `plugin/pkg/admission/priority/admission.go` and `prepareObjects` in
+    `plugin/pkg/admission/runtimeclass/admission.go` of Kubernetes 1.36.4.
+    """
     priority = get_text(request.body, "spec", "priorityClassName")
     is_known = (
         priority in SYSTEM_PRIORITY_CLASSES or store.get(PRIORITY_CLASSES, "", priority) is not None
@@ -103,7 +119,11 @@ def _check_classes(request: AdmissionRequest, store: ObjectStore) -> None:
 
 
 def _check_quota(request: AdmissionRequest, store: ObjectStore) -> None:
-    """Check the number of pods; other limits of a quota are not checked."""
+    """Check the number of pods; other limits of a quota are not checked.
+
+    Like `CheckRequest` in `pkg/admission/plugin/resourcequota/controller.go` of k8s.io/apiserver
+    0.36.4.
+    """
     namespace = request.ref.namespace
     for quota in store.get_table(RESOURCE_QUOTAS).list_objects(namespace):
         limit = str(get_value(quota.body, "spec", "hard", "pods"))
@@ -181,7 +201,11 @@ def _has_ready_endpoint(slice_: JsonObject) -> bool:
 def _matching_webhooks(
     request: AdmissionRequest, store: ObjectStore
 ) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
-    """Yield matching webhooks, each with the annotations of its configuration."""
+    """Yield matching webhooks, each with the annotations of its configuration.
+
+    Like `ShouldCallHook` in `pkg/admission/plugin/webhook/generic/webhook.go` of k8s.io/apiserver
+    0.36.4.
+    """
     for resource in WEBHOOK_CONFIGURATIONS:
         for configuration in store.get_table(resource).list_objects(""):
             for webhook in get_mappings(configuration.body, "webhooks"):
@@ -219,7 +243,11 @@ def _rule_matches(rule: dict[str, Json], request: AdmissionRequest) -> bool:
 
 
 def _resource_matches(pattern: str, request: AdmissionRequest) -> bool:
-    """Return whether a rule's resource matches: `pods`, `pods/status`, or `pods/*` for both."""
+    """Return whether a rule's resource matches: `pods`, `pods/status`, or `pods/*` for both.
+
+    Like `Matcher` in `pkg/admission/plugin/webhook/predicates/rules/rules.go` of k8s.io/apiserver
+    0.36.4.
+    """
     name, _, subresource = pattern.partition("/")
     return name in (WILDCARD, request.entry.resource.plural) and subresource in (
         WILDCARD,

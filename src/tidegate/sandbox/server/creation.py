@@ -46,17 +46,24 @@ class IdentityGenerator:
         self._addresses = 0
 
     def new_uid(self) -> str:
+        """Return a new uid."""
         text = self._next_bytes().hex()
         parts = (text[:8], text[8:12], f"4{text[13:16]}", f"8{text[17:20]}", text[20:32])
         return "-".join(parts)
 
     def generate_name(self, prefix: str) -> str:
-        """Return a prefix with a generated suffix, for `generateName`; empty without a prefix."""
+        """Return a prefix with a generated suffix, for `generateName`; empty without a prefix.
+
+        Like `GenerateName` in `pkg/storage/names/generate.go` of k8s.io/apiserver 0.36.4.
+        """
         suffix = to_name_suffix(self._next_bytes()[:5])
         return f"{prefix}{suffix}" if prefix else ""
 
     def new_cluster_ip(self) -> str:
-        """Return the next address of the service network."""
+        """Return the next address of the service network.
+
+        Like `allocClusterIPs` in `pkg/registry/core/service/storage/alloc.go` of Kubernetes 1.36.4.
+        """
         self._addresses += 1
         high, low = divmod(self._addresses + 9, 250)
         return f"10.{96 + high // 250}.{high % 250}.{low + 1}"
@@ -71,7 +78,8 @@ def prepare_for_create(
 ) -> JsonObject:
     """Return a new object with its identity and the initial fields of its kind.
 
-    Like `PrepareForCreate` of the strategies in Kubernetes.
+    Like `BeforeCreate` in `pkg/registry/rest/create.go` and `FillObjectMetaSystemFields` in
+    `pkg/registry/rest/meta.go` of k8s.io/apiserver 0.36.4.
     """
     dropped = {"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"}
     metadata = {k: v for k, v in get_metadata(body).items() if k not in dropped}
@@ -125,10 +133,12 @@ def _prepare_service(body: JsonObject, identities: IdentityGenerator) -> JsonObj
 
 
 def compute_qos_class(pod: JsonObject) -> str:
-    """Return the QoS class of a pod, like `ComputePodQOS` of Kubernetes.
+    """Return the QoS class of a pod.
 
     `BestEffort` without requests and limits, `Guaranteed` if all requests equal limits. Resources
     of the pod take precedence over those of its containers.
+
+    Like `ComputePodQOS` in `pkg/apis/core/v1/helper/qos/qos.go` of Kubernetes 1.36.4.
     """
     spec = get_mapping(pod, "spec")
     pod_resources = get_mapping(spec, "resources")
@@ -169,7 +179,7 @@ def _effective_requests(resources: JsonObject) -> Amounts:
 def generate_job_selector(job: JsonObject) -> JsonObject:
     """Return a new Job with unique pod labels and a selector for them.
 
-    Like `generateSelector` of `pkg/registry/batch/job/strategy.go` in Kubernetes.
+    Like `generateSelector` in `pkg/registry/batch/job/strategy.go` of Kubernetes 1.36.4.
     """
     if _has_manual_selector(job):
         return job
@@ -193,7 +203,11 @@ def generate_job_selector(job: JsonObject) -> JsonObject:
 
 
 def find_selector_problems(job: JsonObject) -> Iterator[Cause]:
-    """Yield problems of a new Job's selector and pod labels, such as labels of another Job."""
+    """Yield problems of a new Job's selector and pod labels, such as labels of another Job.
+
+    Like `validateGeneratedSelector` in `pkg/apis/batch/validation/validation.go` of Kubernetes
+    1.36.4.
+    """
     selector, template_metadata = (
         get_value(job, "spec", "selector"),
         get_mapping(job, "spec", "template", "metadata"),

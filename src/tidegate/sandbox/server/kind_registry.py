@@ -31,12 +31,17 @@ class KindEntry(msgspec.Struct, frozen=True):
     """A kind that the server serves."""
 
     served: ServedKind
+    """The kind as discovery lists it."""
     shape: Shape
+    """The schema."""
     resource: GroupResource
+    """The resource under which objects are stored."""
     is_custom: bool = False
+    """Whether a CRD defines the kind."""
 
     @property
     def kind(self) -> Kind:
+        """The kind."""
         return self.served.kind
 
     @property
@@ -46,6 +51,7 @@ class KindEntry(msgspec.Struct, frozen=True):
 
     @property
     def has_status(self) -> bool:
+        """Whether the kind has a `status` subresource."""
         return "status" in self.served.subresources
 
     @property
@@ -92,6 +98,7 @@ class KindRegistry:
         return entry
 
     def list_kinds(self) -> tuple[ServedKind, ...]:
+        """Return all served kinds."""
         return (*_object_kinds(), *(entry.served for entry in self._custom_kinds.values()))
 
     def add_crd(self, crd: JsonObject, shapes: dict[str, Shape]) -> None:
@@ -110,6 +117,7 @@ class KindRegistry:
 
 
 def resource_from_crd(crd: JsonObject) -> GroupResource:
+    """Return the resource that a CRD defines."""
     return GroupResource(get_text(crd, "spec", "group"), get_text(crd, "spec", "names", "plural"))
 
 
@@ -142,9 +150,11 @@ def _entries_from_crd(crd: JsonObject, shapes: dict[str, Shape]) -> Iterator[Kin
 
 
 class StatusError(Exception):
-    """An error outcome of a request, like `StatusError` of apimachinery.
+    """An error outcome of a request.
 
     Raised where the request fails, and turned into the response of the request.
+
+    Like `StatusError` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
     """
 
     def __init__(self, outcome: ErrorOutcome) -> None:
@@ -153,10 +163,18 @@ class StatusError(Exception):
 
 
 def not_found_error(entry: KindEntry, name: str) -> StatusError:
+    """Return the error for an object that does not exist.
+
+    Like `NewNotFound` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
+    """
     return StatusError(NotFound(f'{entry.group_resource} "{name}" not found'))
 
 
 def invalid_error(entry: KindEntry, name: str, causes: Iterable[Cause]) -> StatusError:
+    """Return the error for an object with invalid fields.
+
+    Like `NewInvalid` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
+    """
     sorted_causes = tuple(sorted(causes))
     details = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
     summary = f"[{details}]" if len(sorted_causes) > 1 else details
@@ -165,6 +183,10 @@ def invalid_error(entry: KindEntry, name: str, causes: Iterable[Cause]) -> Statu
 
 
 def conflict_error(entry: KindEntry, name: str, reason: str) -> StatusError:
+    """Return the error for a write that is based on another version of the object.
+
+    Like `NewConflict` in `pkg/api/errors/errors.go` of k8s.io/apimachinery 0.36.4.
+    """
     return StatusError(
         Conflict(f'Operation cannot be fulfilled on {entry.group_resource} "{name}": {reason}')
     )

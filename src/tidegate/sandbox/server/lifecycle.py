@@ -28,17 +28,27 @@ ORPHANED_PODS_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
 )
-"""Warning for the deletion of a Job: only Jobs orphan their dependents by default."""
+"""Warning for the deletion of a Job: only Jobs orphan their dependents by default.
+
+Like `deleteOptionWarnings` in `pkg/registry/batch/job/storage/storage.go` of Kubernetes 1.36.4.
+"""
 DEFAULT_GRACE = 30
 FOREGROUND_FINALIZER, ORPHAN_FINALIZER = "foregroundDeletion", "orphan"
 PROPAGATION_FINALIZERS: dict[Propagation, Json] = {
     Propagation.FOREGROUND: FOREGROUND_FINALIZER,
     Propagation.ORPHAN: ORPHAN_FINALIZER,
 }
-"""Finalizers for the dependents of a deleted object, by propagation policy."""
+"""Finalizers for the dependents of a deleted object, by propagation policy.
+
+Like `deletionFinalizersForGarbageCollection` in `pkg/registry/generic/registry/store.go` of
+k8s.io/apiserver 0.36.4.
+"""
 CRD_CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""Characters of generated names: no vowels, so that no words result."""
+"""Characters of generated names: no vowels, so that no words result.
+
+Like `alphanums` in `pkg/util/rand/rand.go` of k8s.io/apimachinery 0.36.4.
+"""
 _ALPHABET_TABLE = bytes(ord(NAME_ALPHABET[byte % len(NAME_ALPHABET)]) for byte in range(256))
 
 
@@ -62,6 +72,10 @@ def increment_generation(body: JsonObject, before: StoredObject, entry: KindEntr
 
     Everything except metadata and status is spec. Annotations of a Deployment count as well,
     because they are copied to its ReplicaSets.
+
+    Like `PrepareForUpdate` in `pkg/registry/customresource/strategy.go` of
+    k8s.io/apiextensions-apiserver 0.36.4 and `PrepareForUpdate` in
+    `pkg/registry/apps/deployment/strategy.go` of Kubernetes 1.36.4.
     """
     if not entry.has_generation:
         return body
@@ -76,7 +90,11 @@ def increment_generation(body: JsonObject, before: StoredObject, entry: KindEntr
 
 
 def find_added_finalizers(before: StoredObject, body: JsonObject) -> list[Cause]:
-    """Return a cause for finalizers that are added to an object during its deletion."""
+    """Return a cause for finalizers that are added to an object during its deletion.
+
+    Like `ValidateNoNewFinalizers` in `pkg/api/validation/objectmeta.go` of k8s.io/apimachinery
+    0.36.4.
+    """
     if not before.is_deleting:
         return []
     finalizers = get_list(body, "metadata", "finalizers")
@@ -104,7 +122,11 @@ def is_deletion_complete(body: JsonObject, entry: KindEntry) -> bool:
 def start_deletion(
     before: StoredObject, entry: KindEntry, write: Write, *, now: Ms
 ) -> JsonObject | None:
-    """Return the object that waits for its finalizers or grace period, or None if it is gone."""
+    """Return the object that waits for its finalizers or grace period, or None if it is gone.
+
+    Like `Delete` in `pkg/registry/generic/registry/store.go` and `BeforeDelete` in
+    `pkg/registry/rest/delete.go` of k8s.io/apiserver 0.36.4.
+    """
     if entry.resource == CRDS and not before.is_deleting:
         return _terminating_crd(before, now)
     finalizers = _with_propagation(before.finalizers, write.propagation)
@@ -149,7 +171,10 @@ def _terminating_crd(before: StoredObject, now: Ms) -> JsonObject:
 
 
 def _grace_period(before: StoredObject, entry: KindEntry, requested: int | None) -> int:
-    """Return the grace period of a pod in seconds: 0 without a node, and never increased."""
+    """Return the grace period of a pod in seconds: 0 without a node, and never increased.
+
+    Like `CheckGracefulDelete` in `pkg/registry/core/pod/strategy.go` of Kubernetes 1.36.4.
+    """
     if entry.resource != PODS:
         return 0
     if before.is_deleting:
@@ -171,7 +196,11 @@ def _deletion_started_at(before: StoredObject, now: Ms) -> Ms:
 
 
 def bind_pod(pod: StoredObject, node: str, *, now: Ms) -> JsonObject:
-    """Return a pod that is assigned to a node."""
+    """Return a pod that is assigned to a node.
+
+    Like `assignPod` and `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go` of
+    Kubernetes 1.36.4.
+    """
     status = get_mapping(pod.body, "status")
     conditions = get_mappings(status, "conditions")
     others = [condition for condition in conditions if condition.get("type") != "PodScheduled"]

@@ -12,7 +12,10 @@ IMAGE_MESSAGES = {
     "ErrImagePull": "image can't be pulled",
     "ImagePullBackOff": "trying and failing to pull image",
 }
-"""Messages for a container that waits for its image, by the reason in its status."""
+"""Messages for a container that waits for its image, by the reason in its status.
+
+Like `validateContainerLogStatus` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+"""
 
 
 class ContainerLogs:
@@ -40,7 +43,10 @@ class ContainerLogs:
 
 
 def _choose_container(pod: StoredObject, requested: str) -> str | Invalid:
-    """Return the requested container, or the only one if none is requested."""
+    """Return the requested container, or the only one if none is requested.
+
+    Like `LogLocation` in `pkg/registry/core/pod/strategy.go` of Kubernetes 1.36.4.
+    """
     containers, init_containers = (
         _container_names(pod.body, "containers"),
         _container_names(pod.body, "initContainers"),
@@ -63,7 +69,10 @@ def _container_names(pod: JsonObject, key: str) -> list[str]:
 
 
 def _choose_run(pod: StoredObject, container: str, *, previous: bool) -> int | Invalid:
-    """Return the number of the run to show: the last one, while a container waits for a restart."""
+    """Return the number of the run to show: the last one, while a container waits for a restart.
+
+    Like `validateContainerLogStatus` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+    """
     status = _container_status(pod.body, container)
     restarts, last_terminated = (
         get_int(status, "restartCount"),

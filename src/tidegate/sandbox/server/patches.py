@@ -1,4 +1,7 @@
-"""JSON patch and merge patch. Values are not changed in place; unchanged parts are shared."""
+"""JSON patch and merge patch. Values are not changed in place; unchanged parts are shared.
+
+Like `applyJSPatch` in `pkg/endpoints/handlers/patch.go` of k8s.io/apiserver 0.36.4.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def _apply_operation(target: Json, operation: dict[str, Json]) -> Json:
         case "add":
             return _put(target, path, operation.get("value"), insert=True)
         case "replace":
-            # Servers replace a field that is not there: they put it.
+            # Servers accept `replace` for a missing field: they add the field.
             return _put(target, path, operation.get("value"), insert=False)
         case "remove":
             return _remove(target, path)

@@ -31,7 +31,9 @@ class GroupResource(NamedTuple):
     """A resource without its version: objects of a kind are stored once for all versions."""
 
     group: str
+    """The API group."""
     plural: str
+    """The plural of the kind."""
 
 
 class StoredObject(msgspec.Struct, eq=False, gc=False):
@@ -41,37 +43,48 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     """
 
     ref: Ref
+    """The reference to the object."""
     body: JsonObject
+    """The body without version and managed fields."""
     managed_fields: ManagedFields
+    """The managed fields."""
     version: int
+    """The resource version."""
     metadata: dict[str, Json] = msgspec.field(default_factory=dict)
     """The metadata of the body."""
     _full: LiveObject | None = None
+    """The encoded object; None before its first use."""
     _partial: LiveObject | None = None
+    """The encoded metadata; None before its first use."""
 
     def __post_init__(self) -> None:
         self.metadata = get_metadata(self.body)
 
     @property
     def uid(self) -> str:
+        """The uid."""
         return str(self.metadata.get("uid", ""))
 
     @property
     def generation(self) -> int:
+        """The generation; 0 without one."""
         generation = self.metadata.get("generation", 0)
         return generation if isinstance(generation, int) else 0
 
     @property
     def labels(self) -> dict[str, Json]:
+        """The labels."""
         labels = self.metadata.get("labels")
         return labels if isinstance(labels, dict) else NO_LABELS
 
     @property
     def is_deleting(self) -> bool:
+        """Whether the object is being deleted."""
         return "deletionTimestamp" in self.metadata
 
     @property
     def finalizers(self) -> list[Json]:
+        """The finalizers."""
         finalizers = self.metadata.get("finalizers")
         return finalizers if isinstance(finalizers, list) else []
 
@@ -118,18 +131,24 @@ class StoreEvent(msgspec.Struct, frozen=True, gc=False):
     """A change of an object: the new state and the previous one."""
 
     change: WatchEventType
+    """The type of the change."""
     stored: StoredObject
+    """The new state; the last state of a deleted object."""
     before: StoredObject | None
+    """The previous state; None for a new object."""
 
 
 class ResourceTable(msgspec.Struct):
     """All objects of one resource, by namespace and name, and their recent changes."""
 
     objects: dict[str, dict[str, StoredObject]] = msgspec.field(default_factory=dict)
+    """Objects by namespace and name."""
     history: deque[StoreEvent] = msgspec.field(default_factory=deque)
+    """Recent changes, the oldest first."""
     compacted_version: int = 0
     """Changes up to this version are no longer available, as after a compaction of etcd."""
     latest_version: int = 0
+    """The version of the last change."""
 
     def list_objects(self, namespace: str) -> list[StoredObject]:
         """Return the objects, sorted by namespace and name; an empty namespace means all."""
@@ -163,12 +182,14 @@ class ObjectStore:
         self._refs_by_owner: dict[str, dict[tuple[GroupResource, Ref], None]] = {}
 
     def get_table(self, resource: GroupResource) -> ResourceTable:
+        """Return the table of a resource; it is created if it does not exist."""
         table = self._tables.get(resource)
         if table is None:
             table = self._tables[resource] = ResourceTable(compacted_version=self.version - 1)
         return table
 
     def list_tables(self) -> Iterator[tuple[GroupResource, ResourceTable]]:
+        """Yield all tables with their resources."""
         return iter(sorted(self._tables.items()))
 
     def drop_table(self, resource: GroupResource) -> None:
@@ -176,6 +197,7 @@ class ObjectStore:
         self._tables.pop(resource, None)
 
     def get(self, resource: GroupResource, namespace: str, name: str) -> StoredObject | None:
+        """Return an object, or None if it does not exist."""
         table = self._tables.get(resource)
         by_name = table.objects.get(namespace) if table else None
         return by_name.get(name) if by_name else None
@@ -187,6 +209,7 @@ class ObjectStore:
     def put(
         self, resource: GroupResource, ref: Ref, body: JsonObject, managed_fields: ManagedFields
     ) -> StoredObject:
+        """Store a new state of an object."""
         table = self.get_table(resource)
         by_name = table.objects.setdefault(ref.namespace, {})
         before = by_name.get(ref.name)
@@ -199,6 +222,7 @@ class ObjectStore:
         return stored
 
     def remove(self, resource: GroupResource, before: StoredObject) -> StoredObject:
+        """Remove an object, and return its last state."""
         table = self.get_table(resource)
         by_name = table.objects[before.ref.namespace]
         del by_name[before.ref.name]
@@ -237,6 +261,7 @@ class ObjectStore:
 
 
 def get_metadata(body: JsonObject) -> dict[str, Json]:
+    """Return the metadata of a body."""
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
@@ -251,6 +276,7 @@ def ref_from_body(body: JsonObject) -> Ref:
 
 
 def get_owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
+    """Return the owner references in metadata."""
     references = metadata.get("ownerReferences")
     return (
         [reference for reference in references if isinstance(reference, dict)]
@@ -260,4 +286,5 @@ def get_owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def get_owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
+    """Return the uids of the owners."""
     return tuple(str(reference.get("uid", "")) for reference in get_owner_references(metadata))

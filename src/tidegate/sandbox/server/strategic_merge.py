@@ -3,6 +3,8 @@
 Lists with a merge key are merged item by item. The merge key is the first of the list map keys
 of server-side apply: where these are several (a port and its protocol), Kubernetes uses only
 the first one for strategic merge patches.
+
+Like `StrategicMergePatch` in `pkg/util/strategicpatch/patch.go` of k8s.io/apimachinery 0.36.4.
 """
 
 from __future__ import annotations
@@ -118,7 +120,11 @@ def _set_order(merged: JsonObject, patch: JsonObject, layout: Layout) -> None:
 
 
 def _sort_items(items: list[Json], order: list[Json], key: str) -> list[Json]:
-    """Return the items in the given order; other items stay after the item that they followed."""
+    """Return the items in the given order; other items stay after the item that they followed.
+
+    Like `normalizeElementOrder` in `pkg/util/strategicpatch/patch.go` of k8s.io/apimachinery
+    0.36.4.
+    """
     positions = {str(value): index for index, value in enumerate(order)}
     ranked: list[tuple[int, int, Json]] = []
     last = -1

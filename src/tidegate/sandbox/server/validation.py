@@ -129,7 +129,10 @@ def _default_deployment(body: JsonObject) -> JsonObject:
 
 
 def _default_stateful_set(body: JsonObject) -> JsonObject:
-    """Set the update strategy, which health checks of rollouts read."""
+    """Set the update strategy, which health checks of rollouts read.
+
+    Like `SetDefaults_StatefulSet` in `pkg/apis/apps/v1/defaults.go` of Kubernetes 1.36.4.
+    """
     spec: JsonObject = {"replicas": 1, **get_mapping(body, "spec")}
     strategy: JsonObject = {"type": "RollingUpdate", **get_mapping(spec.get("updateStrategy"))}
     if strategy["type"] == "RollingUpdate":
@@ -156,7 +159,11 @@ def _default_container(container: JsonObject) -> JsonObject:
 
 
 def _default_secret(body: JsonObject) -> JsonObject:
-    """Encode `stringData` into `data`."""
+    """Encode `stringData` into `data`.
+
+    Like `Convert_v1_Secret_To_core_Secret` in `pkg/apis/core/v1/conversion.go` of Kubernetes
+    1.36.4.
+    """
     texts = get_mapping(body, "stringData")
     fields = {name: value for name, value in body.items() if name != "stringData"}
     if texts:
@@ -234,7 +241,11 @@ def validate_update(
 def _prune_unknown(
     body: JsonObject, entry: KindEntry, *, strict: bool
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """Return the body without unknown fields, and warnings. Raises StatusError if strict."""
+    """Return the body without unknown fields, and warnings. Raises StatusError if strict.
+
+    Like `PruneWithOptions` in `pkg/apiserver/schema/pruning/algorithm.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     if problem := _find_decode_problem(body, entry):
         raise StatusError(Invalid(problem))
     unknown = list_unknown_fields(body, entry.shape)

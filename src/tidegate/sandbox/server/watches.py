@@ -69,6 +69,9 @@ class WatchStream:
         """Return the watch event for a change, or None if it is not selected.
 
         An object that enters the selection is added, and one that leaves it is deleted.
+
+        Like `convertToWatchEvent` in `pkg/storage/cacher/cache_watcher.go` of k8s.io/apiserver
+        0.36.4.
         """
         namespace = self.selection.namespace
         if namespace and event.stored.ref.namespace != namespace:
@@ -91,7 +94,10 @@ class WatchStream:
         )
 
     def next_bookmark(self, table: ResourceTable) -> Bookmark | None:
-        """Return a bookmark, or None if the client already has the latest version."""
+        """Return a bookmark, or None if the client already has the latest version.
+
+        Like `dispatchEvents` in `pkg/storage/cacher/cacher.go` of k8s.io/apiserver 0.36.4.
+        """
         if table.latest_version <= self.version:
             return None
         self.version = table.latest_version
@@ -121,6 +127,7 @@ class WatchStreams:
         self._by_request: dict[RequestId, WatchStream] = {}
 
     def open(self, stream: WatchStream) -> None:
+        """Add a stream."""
         self._by_request[stream.request_id] = stream
         self._by_resource.setdefault(stream.resource, {})[stream.request_id] = stream
 
@@ -132,9 +139,11 @@ class WatchStreams:
         return stream
 
     def get(self, request_id: RequestId) -> WatchStream | None:
+        """Return an open stream, or None."""
         return self._by_request.get(request_id)
 
     def list_streams(self) -> list[WatchStream]:
+        """Return all open streams."""
         return list(self._by_request.values())
 
     def watch_events(self, resource: GroupResource, event: StoreEvent) -> Iterator[WatchEvent]:

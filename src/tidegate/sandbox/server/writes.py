@@ -57,10 +57,19 @@ STRATEGIC_PATCH_UNSUPPORTED = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
 )
-"""Error for a strategic merge patch of a custom resource."""
+"""Error for a strategic merge patch of a custom resource.
+
+Like `NewUnsupportedMediaTypeError` in `pkg/endpoints/handlers/negotiation/errors.go` of
+k8s.io/apiserver 0.36.4.
+"""
 MODIFIED_MESSAGE = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
+"""Message for a write that is based on another resource version.
+
+Like `OptimisticLockErrorMsg` in `pkg/registry/generic/registry/store.go` of k8s.io/apiserver
+0.36.4.
+"""
 IMMUTABLE_METADATA = (
     "uid",
     "creationTimestamp",
@@ -75,10 +84,15 @@ class WriteContext(msgspec.Struct, frozen=True):
     """A write in progress: the kind, and the object before the write."""
 
     write: Write
+    """The write."""
     entry: KindEntry
+    """The kind."""
     scope: WriteScope
+    """The scope of field management."""
     before: StoredObject | None
+    """The object before the write; None if it does not exist."""
     author: Author
+    """The manager and the time of the write."""
     is_internal: bool = False
     """Whether a controller of the simulated cluster writes."""
 
@@ -90,11 +104,12 @@ class WriteContext(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> Ref:
+        """The object of the write."""
         return self.write.ref
 
 
 class Writer:
-    """Performs writes on the store."""
+    """The writes on the store of a cluster."""
 
     def __init__(
         self, store: ObjectStore, *, now: Callable[[], Ms], identities: IdentityGenerator
@@ -229,7 +244,10 @@ class Writer:
         return self._store_update(context, before, body, managed_fields, warnings)
 
     def _check_body_preconditions(self, context: WriteContext, body: JsonObject) -> None:
-        """Check uid and resource version of a body, if it has them."""
+        """Check uid and resource version of a body, if it has them.
+
+        Like `Update` in `pkg/registry/generic/registry/store.go` of k8s.io/apiserver 0.36.4.
+        """
         uid = get_metadata(body).get("uid")
         if uid and context.before and uid != context.before.uid:
             cause = invalid_field("metadata.uid", uid, "field is immutable")
@@ -396,7 +414,11 @@ def _decode_body(write: Write) -> JsonObject:
 
 
 def apply_patch(live: JsonObject, write: Write, entry: KindEntry) -> JsonObject:
-    """Return a live object after a patch. Raises StatusError if the patch cannot be applied."""
+    """Return a live object after a patch. Raises StatusError if the patch cannot be applied.
+
+    Like `applyPatchToCurrentObject` in `pkg/endpoints/handlers/patch.go` of k8s.io/apiserver
+    0.36.4.
+    """
     if write.patch_type is PatchType.STRATEGIC and entry.is_custom:
         raise StatusError(ServerError(415, "UnsupportedMediaType", STRATEGIC_PATCH_UNSUPPORTED))
     try:
@@ -428,7 +450,10 @@ def _without_managed_fields(body: JsonObject) -> JsonObject:
 
 
 def preserve_metadata(body: JsonObject, before: StoredObject) -> JsonObject:
-    """Return the body with the metadata that no client can change."""
+    """Return the body with the metadata that no client can change.
+
+    Like `BeforeUpdate` in `pkg/registry/rest/update.go` of k8s.io/apiserver 0.36.4.
+    """
     if body.get("metadata") is before.metadata:
         return body
     metadata = {
@@ -447,6 +472,9 @@ def _with_status_only(before: JsonObject, body: JsonObject) -> JsonObject:
     """Return the custom resource for a status apply: only metadata and status come from `body`.
 
     A null status is removed.
+
+    Like `PrepareForUpdate` in `pkg/registry/customresource/status_strategy.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
     """
     unchanged = {key: value for key, value in before.items() if key != "status"}
     status = body.get("status")

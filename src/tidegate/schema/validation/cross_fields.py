@@ -32,7 +32,7 @@ MAX_PORT = 65535
 def list_fields(body: Json, path: str) -> Iterator[tuple[str, Json]]:
     """Yield the fields that a path matches with their values, None for a missing field.
 
-    `[]` stands for every item. A missing field before `?` ends the path.
+    `[]` matches every item. A missing field before `?` ends the path.
     """
     return _iterate_fields(body, _split_path(path), "")
 
@@ -70,7 +70,12 @@ def _iterate_fields(
 
 
 def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
-    """Yield the errors of selectors, restart policies and schedules."""
+    """Yield the errors of selectors, restart policies and schedules.
+
+    Like `ValidateDeploymentSpec` and `ValidateStatefulSetSpec` in
+    `pkg/apis/apps/validation/validation.go` and `ValidateCronJobCreate` in
+    `pkg/apis/batch/validation/validation.go` of Kubernetes 1.36.4.
+    """
     if kind.group == "apps":
         yield from _selector_problems(kind, body)
         policy = get_field(body, "spec.template.spec.restartPolicy")
@@ -96,6 +101,9 @@ def list_pod_specs(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObje
 
     Like the server, it puts the volumes of a StatefulSet's claims before the others, so the indexes
     of the others are shifted.
+
+    Like `volumesToAddForTemplates` in `pkg/apis/apps/validation/validation.go` of Kubernetes
+    1.36.4.
     """
     for path, spec in list_fields(body, POD_SPEC_PATHS[kind.group, kind.name]):
         pod = spec if isinstance(spec, dict) else {}
@@ -113,7 +121,11 @@ def list_pod_specs(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObje
 
 
 def pod_problems(pod: JsonObject, path: str) -> Iterator[Cause]:
-    """Yield the errors of duplicate names and of mounts of missing volumes."""
+    """Yield the errors of duplicate names and of mounts of missing volumes.
+
+    Like `ValidatePodSpec` and `ValidateVolumeMounts` in `pkg/apis/core/validation/validation.go` of
+    Kubernetes 1.36.4.
+    """
     containers = [*list_fields(pod, "containers[]"), *list_fields(pod, "initContainers[]")]
     yield from _duplicates(
         [(f"{path}.{field}.name", get_field(container, "name")) for field, container in containers]
@@ -155,7 +167,10 @@ def _selector_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
 
 
 def service_problems(body: JsonObject) -> Iterator[Cause]:
-    """Yield the errors of ports and of the external name."""
+    """Yield the errors of ports and of the external name.
+
+    Like `ValidateService` in `pkg/apis/core/validation/validation.go` of Kubernetes 1.36.4.
+    """
     if get_field(body, "spec.type") == "ExternalName":
         if is_empty(get_field(body, "spec.externalName")):
             yield required("spec.externalName")
@@ -176,7 +191,11 @@ def service_problems(body: JsonObject) -> Iterator[Cause]:
 
 
 def ingress_problems(body: JsonObject) -> Iterator[Cause]:
-    """Yield the errors of rules and backends."""
+    """Yield the errors of rules and backends.
+
+    Like `ValidateIngressSpec` in `pkg/apis/networking/validation/validation.go` of Kubernetes
+    1.36.4.
+    """
     if is_empty(get_field(body, "spec.rules")) and is_empty(get_field(body, "spec.defaultBackend")):
         yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     for field, path in list_fields(body, "spec.rules[].http?.paths[]"):

@@ -47,7 +47,11 @@ _KEY_MISSING = (
 
 
 def find_definition_problems(body: Json) -> tuple[Cause, ...]:
-    """Return all problems of a CRD, sorted."""
+    """Return all problems of a CRD, sorted.
+
+    Like `ValidateCustomResourceDefinition` in `pkg/apis/apiextensions/validation/validation.go` of
+    k8s.io/apiextensions-apiserver 0.36.4.
+    """
     spec = get_mapping(body, "spec")
     causes = [*_name_problems(get_mapping(body), spec), *_version_problems(spec)]
     schemas = [get_version_schema(get_mapping(version)) for version in get_list(spec, "versions")]
@@ -70,7 +74,7 @@ def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if not group:
         yield required("spec.group")
-    # Without a kind, what is made of it is missing too.
+    # Without a kind, the names that are derived from it are missing, too.
     derived = () if names.get("kind") else ("kind", "singular", "listKind")
     for part in ("plural", *derived):
         if not names.get(part):
@@ -102,7 +106,12 @@ def _version_problems(spec: Schema) -> Iterator[Cause]:
 
 
 def _schema_problems(schema: Schema, path: str) -> list[Cause]:
-    """Check in three rounds, each only if the one before found nothing, as the server does."""
+    """Check in three rounds, each only if the one before found nothing, as the server does.
+
+    Like `ValidateStructural` in `pkg/apiserver/schema/validation.go`,
+    `validateStructuralCompleteness` in `pkg/apiserver/schema/complete.go` and `ValidateDefaults` in
+    `pkg/apiserver/schema/defaulting/validation.go` of k8s.io/apiextensions-apiserver 0.36.4.
+    """
     return (
         [
             cause

@@ -54,7 +54,10 @@ _STANDARD_FINALIZERS = {"orphan", "foregroundDeletion", "kubernetes"}
 
 
 def find_name_problems(kind: Kind, metadata: dict[str, Json]) -> Iterator[Cause]:
-    """Yield the problems of the name, labels, annotations and finalizers of an object."""
+    """Yield the problems of the name, labels, annotations and finalizers of an object.
+
+    Like `ValidateObjectMeta` in `pkg/api/validation/objectmeta.go` of k8s.io/apimachinery 0.36.4.
+    """
     yield from _object_name_problems(kind, metadata)
     yield from label_problems("metadata.labels", metadata.get("labels"))
     annotations = metadata.get("annotations")
@@ -74,7 +77,11 @@ def _needs_qualified_finalizers(kind: Kind) -> bool:
 
 
 def label_problems(field: str, labels: Json) -> Iterator[Cause]:
-    """Yield the problems of labels, or of a selector written like labels."""
+    """Yield the problems of labels, or of a selector written like labels.
+
+    Like `ValidateLabels` in `pkg/apis/meta/v1/validation/validation.go` of k8s.io/apimachinery
+    0.36.4.
+    """
     for key, value in labels.items() if isinstance(labels, dict) else ():
         yield from _qualified_problems(key, field, key)
         text = str(value)
@@ -85,14 +92,20 @@ def label_problems(field: str, labels: Json) -> Iterator[Cause]:
 
 
 def key_problems(data: Json, field: str) -> Iterator[Cause]:
-    """Yield the problems of the keys of a ConfigMap or Secret."""
+    """Yield the problems of the keys of a ConfigMap or Secret.
+
+    Like `IsConfigMapKey` in `pkg/util/validation/validation.go` of k8s.io/apimachinery 0.36.4.
+    """
     for key in data if isinstance(data, dict) else ():
         if not _is_config_key(key):
             yield invalid(f"{field}[{key}]", key, _IS_KEY)
 
 
 def dns_label(field: str, value: Json) -> Iterator[Cause]:
-    """Yield the problems of a value that must be a DNS label, if it is set."""
+    """Yield the problems of a value that must be a DNS label, if it is set.
+
+    Like `IsDNS1123Label` in `pkg/util/validation/validation.go` of k8s.io/apimachinery 0.36.4.
+    """
     if not isinstance(value, str) or not value:
         return
     if len(value) > LABEL_LIMIT:
@@ -104,7 +117,10 @@ def dns_label(field: str, value: Json) -> Iterator[Cause]:
 
 
 def dns_subdomain(field: str, value: Json) -> Iterator[Cause]:
-    """Yield the problems of a value that must be a DNS subdomain, if it is set."""
+    """Yield the problems of a value that must be a DNS subdomain, if it is set.
+
+    Like `IsDNS1123Subdomain` in `pkg/util/validation/validation.go` of k8s.io/apimachinery 0.36.4.
+    """
     if not isinstance(value, str) or not value:
         return
     if len(value) > SUBDOMAIN_LIMIT:
@@ -130,6 +146,8 @@ def _qualified_problems(key: str, field: str, checked: str) -> Iterator[Cause]:
     """Yield the problems of a key with an optional prefix.
 
     Annotations are checked in lower case.
+
+    Like `IsQualifiedName` in `pkg/util/validation/validation.go` of k8s.io/apimachinery 0.36.4.
     """
     prefix, slash, name = checked.rpartition("/")
     if "/" in prefix:

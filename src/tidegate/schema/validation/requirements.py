@@ -1,7 +1,7 @@
 """Validation of built-in objects beyond their schema.
 
 The common mistakes: rows of (path, check), and checks over several fields (`cross_fields`). In a
-path `[]` stands for every item; a missing field before `?` ends the path.
+path `[]` matches every item; a missing field before `?` ends the path.
 
     every kind      name, labels, annotation keys, finalizers (`names`)
     Pods, and the templates of Deployment, ReplicaSet, StatefulSet, DaemonSet, Job and CronJob
@@ -33,7 +33,10 @@ Row = tuple[str, FieldCheck]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 MAX_DATA_BYTES = 1024 * 1024
-"""The limit of the data of a ConfigMap or Secret."""
+"""The limit of the data of a ConfigMap or Secret.
+
+Like `MaxSecretSize` in `core/v1/types.go` of k8s.io/api 0.36.4.
+"""
 _SECRET_KEYS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -48,7 +51,12 @@ _SERVICE_ACCOUNT_TOKEN, _SERVICE_ACCOUNT_NAME = (
 
 
 def find_requirement_problems(kind: Kind, body: Json) -> tuple[Cause, ...]:
-    """Return the problems of a built-in object, or of the metadata of a custom one, sorted."""
+    """Return the problems of a built-in object, or of the metadata of a custom one, sorted.
+
+    Like `pkg/apis/core/validation/validation.go`, `pkg/apis/apps/validation/validation.go`,
+    `pkg/apis/batch/validation/validation.go`, `pkg/apis/networking/validation/validation.go` and
+    `pkg/apis/rbac/validation/validation.go` of Kubernetes 1.36.4.
+    """
     if not isinstance(body, dict):
         return ()
     causes = [*names.find_name_problems(kind, get_mapping(body, "metadata"))]
@@ -125,7 +133,10 @@ def _secret_problems(body: JsonObject) -> Iterator[Cause]:
 
 
 def _typed_problems(type_: str, values: dict[str, bytes]) -> Iterator[Cause]:
-    """Yield the missing keys of a typed Secret."""
+    """Yield the missing keys of a typed Secret.
+
+    Like `ValidateSecret` in `pkg/apis/core/validation/validation.go` of Kubernetes 1.36.4.
+    """
     keys = _SECRET_KEYS.get(type_, ())
     yield from (required(f"data[{key}]") for key in keys if key not in values)
     if type_ == _BASIC_AUTH and not {"username", "password"} & values.keys():

@@ -2,6 +2,9 @@
 
 The revision is the digest of their names and ETags, as in source-controller: unchanged buckets are
 not fetched again.
+
+Like `fetchEtagIndex` in `internal/controller/bucket_controller.go` and `Digest` in
+`internal/index/digest.go` of source-controller 1.9.6.
 """
 
 from __future__ import annotations

@@ -36,9 +36,11 @@ class BucketObject(msgspec.Struct, frozen=True):
     """An object of a bucket."""
 
     name: str
+    """The key of the object."""
     etag: str = msgspec.field(name="mark")
     """Changes with the content. The cache calls it `mark`."""
     size: int = 0
+    """The size in bytes."""
 
 
 class Bucket:
@@ -55,7 +57,7 @@ class Bucket:
         self.location = Location(redact_url(source.url))
 
     async def list_objects(self, limits: TreeLimits) -> list[BucketObject]:
-        """Return all objects below the prefix, without those that stand for directories."""
+        """Return all objects below the prefix, without those that represent directories."""
         objects: list[BucketObject] = []
         token = ""
         while True:

@@ -21,14 +21,18 @@ class AccessKey(msgspec.Struct, frozen=True):
     """An access key ID and its secret."""
 
     key_id: str
+    """The access key ID."""
     secret: SecretValue
+    """The secret access key."""
 
 
 class Signature(NamedTuple):
     """The value of the `Authorization` header, and the headers that it covers."""
 
     authorization: str
+    """The value of the `Authorization` header."""
     headers: tuple[tuple[str, str], ...]
+    """The signed headers."""
 
 
 def sign(url: str, key: AccessKey, region: str, now: datetime) -> Signature:

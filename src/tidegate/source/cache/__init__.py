@@ -6,8 +6,8 @@ trees/<digest>/tree     the files, never changed again
     renders/<name>          rendered objects
     making/…                incomplete entries
 
-No process waits for another one. A tree is made in `making` and moved to its place in one step; a
-process that comes second discards its own tree. When the cache exceeds its limit, the least
+No process waits for another one. A tree is created in `making` and moved to its place in one step;
+a process that comes second discards its own tree. When the cache exceeds its limit, the least
 recently used entries are removed, except trees whose lock is held.
 """
 

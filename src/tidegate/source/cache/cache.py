@@ -62,7 +62,7 @@ class Cache:
         return self._trees.acquire(digest.decode()) if digest else None
 
     async def find_or_store(self, name: str, fill: Fill, *, source_name: str) -> CachedTree:
-        """Return the tree of this name; without one, `fill` makes it."""
+        """Return the tree of this name; without one, `fill` creates it."""
         return self.find(name) or await self.store(name, fill, source_name=source_name)
 
     async def store(
@@ -73,7 +73,7 @@ class Cache:
         source_name: str,
         kind: CacheEntryKind = CacheEntryKind.SOURCES,
     ) -> CachedTree:
-        """Make a tree with `fill`, which gets an empty directory, and store it by this name.
+        """Create a tree with `fill`, which gets an empty directory, and store it by this name.
 
         `source_name` names the source in errors.
         """

@@ -32,9 +32,13 @@ class CachedTree(msgspec.Struct, frozen=True):
     """A tree of files in the cache."""
 
     root: Path
+    """The directory of the files."""
     digest: str
+    """The digest of the content."""
     files: tuple[str, ...]
+    """The paths of the files."""
     size: int
+    """Bytes of all files."""
 
 
 class CacheEntry(msgspec.Struct, frozen=True, order=True):
@@ -43,15 +47,20 @@ class CacheEntry(msgspec.Struct, frozen=True, order=True):
     used: int
     """Time of the last use, in nanoseconds of the file system's clock."""
     path: Path
+    """The path of the entry."""
     size: int
+    """The size in bytes."""
     kind: CacheEntryKind
+    """The kind of the entry."""
 
 
 class CacheStats(msgspec.Struct, frozen=True):
     """Statistics of all cache entries of one kind."""
 
     kind: CacheEntryKind
+    """The kind of the entries."""
     count: int = 0
+    """Number of entries."""
     size: int = 0
     """Bytes of all entries."""
     oldest_use: int = 0

@@ -31,9 +31,13 @@ class _Record(msgspec.Struct, frozen=True):
     """The file `record` beside a tree."""
 
     digest: str
+    """The digest of the content."""
     files: tuple[str, ...]
+    """The paths of the files."""
     size: int
+    """Bytes of all files."""
     kind: CacheEntryKind = CacheEntryKind.SOURCES
+    """The kind of the cache entry."""
 
 
 class TreeStore:
@@ -71,7 +75,7 @@ class TreeStore:
     def acquire(self, digest: str) -> CachedTree | None:
         """Lock the tree of a digest and return it; None without one.
 
-        The lock must belong to the tree that is there now: another process may have replaced it.
+        The lock must belong to the current tree: another process may have replaced it.
         """
         directory = self._tree_directory(digest)
         with self._guard:
@@ -111,7 +115,7 @@ class TreeStore:
                 self.remove(path)
 
     def _install(self, staged: Path, source_name: str, kind: CacheEntryKind) -> CachedTree:
-        """Check a staged tree and move it to its place, unless an equal one is there."""
+        """Check a staged tree and move it to its place, unless an equal one exists."""
         entries = walk_tree(staged / "tree")
         files = check_links(staged / "tree", entries, source_name)
         for entry in entries:

@@ -37,7 +37,7 @@ _TREE_LINE = lazy_regex(rb"(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 
 
 async def fetch_git(source: GitSource, options: FetchOptions) -> Snapshot:
-    """Return the tree of the commit that a ref means, from the cache if it is there."""
+    """Return the tree of the commit that a ref means, from the cache if possible."""
     url = read_git_url(source.url, schemes=options.schemes)
     check_ref(source.ref)
     async with (
@@ -143,7 +143,7 @@ async def _check_out(
 
 
 def _init_repository(directory: Path, algorithm: str) -> None:
-    """Make an empty repository, as `git init` does, without starting a process."""
+    """Create an empty repository, as `git init` does, without starting a process."""
     git_directory = directory / ".git"
     for subdirectory in ("objects", "refs"):
         (git_directory / subdirectory).mkdir(parents=True)

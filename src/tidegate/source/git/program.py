@@ -1,6 +1,6 @@
 """The git program, set up for one address, and its errors.
 
-git never asks on a terminal, runs no hooks, and uses only the allowed protocols. It gets secrets
+git never prompts on a terminal, runs no hooks, and uses only the allowed protocols. It gets secrets
 only through its environment: never in an argument, an address or a file that stays.
 """
 
@@ -54,8 +54,11 @@ class GitErrorPattern(msgspec.Struct, frozen=True):
     """Phrases of git's error output, and the error that they mean."""
 
     code: str
+    """Error code."""
     phrases: tuple[str, ...] = ()
+    """Phrases of git's error output."""
     hint: str = ""
+    """Hint for the user."""
 
 
 ERROR_PATTERNS = (
@@ -98,8 +101,11 @@ class Git(msgspec.Struct, frozen=True):
     """git, set up for one address."""
 
     url: GitUrl
+    """The address."""
     variables: Mapping[str, str]
+    """The environment of git."""
     limits: Limits
+    """Limits of the program."""
 
     def __repr__(self) -> str:
         return f"Git({self.url.text})"
@@ -206,7 +212,7 @@ def _credential_settings(
     if credentials.password is not None and url.scheme in ("http", "https"):
         settings[f"credential.{url.origin}.helper"] = CREDENTIAL_HELPER
     if settings or not options.use_user_git_config:
-        settings = {"credential.helper": ""} | settings  # no helper of the user is asked
+        settings = {"credential.helper": ""} | settings  # no credential helper of the user is used
     if credentials.token is not None:
         # git would send the header also after a redirect to another host.
         settings["http.extraHeader"] = f"Authorization: {authorization_header(credentials)}"

@@ -67,7 +67,10 @@ def full_commit(ref: GitRef) -> Revision | None:
 
 
 def is_short_commit(ref: GitRef) -> bool:
-    """Whether a ref can be an abbreviated commit."""
+    """Return whether a ref can be an abbreviated commit.
+
+    Like `IsTruncatedCommitSHA` in `util/git/git.go` of Argo CD 3.5.6.
+    """
     return ref.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and bool(
         _COMMIT_PREFIX.fullmatch(ref.text)
     )
@@ -93,7 +96,7 @@ def choose_commit(ref: GitRef, refs: RemoteRefs) -> Revision | None:
 
 
 def is_pinned(ref: GitRef) -> bool:
-    """Whether a ref is a commit, a tag, a version or a version range."""
+    """Return whether a ref is a commit, a tag, a version or a version range."""
     if ref.kind is not GitRefKind.ANY:
         return ref.kind in (GitRefKind.COMMIT, GitRefKind.TAG, GitRefKind.RANGE)
     parsed = (read_version(ref.text), read_range(ref.text))
@@ -101,7 +104,7 @@ def is_pinned(ref: GitRef) -> bool:
 
 
 def is_range(ref: GitRef) -> bool:
-    """Whether a ref means the highest of several tags."""
+    """Return whether a ref means the highest of several tags."""
     if ref.kind is GitRefKind.ANY:
         return read_version(ref.text) is None and read_range(ref.text) is not None
     return ref.kind is GitRefKind.RANGE
@@ -161,7 +164,10 @@ def _ref_by_commit(refs: RemoteRefs, prefix: str) -> Revision | None:
 
 
 def _any_revision(ref: GitRef, refs: RemoteRefs) -> Revision | None:
-    """Return the revision of a ref of unknown kind: range, branch, tag, then commit."""
+    """Return the revision of a ref of unknown kind: range, branch, tag, then commit.
+
+    Like `lsRemote` in `util/git/client.go` of Argo CD 3.5.6.
+    """
     if ref.text in ("", "HEAD"):
         return _head_revision(refs)
     in_range = _highest_tag(ref, refs) if read_version(ref.text) is None else None

@@ -43,19 +43,28 @@ class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
     """One layer of an artifact: a file."""
 
     digest: str
+    """The digest of the layer."""
     size: int = 0
+    """The size in bytes."""
     media_type: str = ""
+    """The media type."""
 
 
 class ArtifactManifest(msgspec.Struct, frozen=True, rename="camel"):
     """The manifest of an artifact."""
 
     layers: tuple[ArtifactLayer, ...] = ()
+    """The layers."""
     annotations: dict[str, str] = {}
+    """The annotations."""
 
 
 async def fetch_oci(source: OciSource, options: FetchOptions) -> Snapshot:
-    """Return the tree of an artifact; with `copies_layer`, the layer itself as one file."""
+    """Return the tree of an artifact; with `copies_layer`, the layer itself as one file.
+
+    Like `getRevision` and `selectLayer` in `internal/controller/ocirepository_controller.go` of
+    source-controller 1.9.6.
+    """
     async with (
         options.cache.lock(f"oci {source}"),
         _open_registry(source.url, options, plain_http=source.plain_http) as registry,
@@ -66,7 +75,11 @@ async def fetch_oci(source: OciSource, options: FetchOptions) -> Snapshot:
 
 
 async def fetch_oci_chart(source: ChartSource, options: FetchOptions) -> Snapshot:
-    """Fetch a chart from a registry. Its tags are its versions, with `_` in place of `+`."""
+    """Fetch a chart from a registry. Its tags are its versions, with `_` in place of `+`.
+
+    Like `GetChartVersion` and `DownloadChart` in `internal/helm/repository/oci_chart_repository.go`
+    of source-controller 1.9.6.
+    """
     url = f"{source.repository.rstrip('/')}/{source.chart}"
     version = source.version
     is_exact = bool(version) and require_range(version).is_exact

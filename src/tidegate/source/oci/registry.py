@@ -1,4 +1,4 @@
-"""Client of one repository in an OCI registry; it gets a token when the registry asks for one.
+"""Client of one repository in an OCI registry; it gets a token when the registry requires one.
 
 Tags are filtered by an untrusted regular expression, in a process that can be killed: an expression
 can make Python's `re` run forever.
@@ -41,11 +41,14 @@ _NEXT = lazy_regex(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 class _TokenReply(msgspec.Struct):
     token: str = ""
+    """The token."""
     access_token: str = ""
+    """The token, under its name in OAuth 2."""
 
 
 class _TagsReply(msgspec.Struct):
     tags: list[str] | None = None
+    """The tags of the page."""
 
 
 class Registry:
@@ -70,7 +73,7 @@ class Registry:
         return await self.request(path, DownloadRequest(url="", accept=accept, limit=limit))
 
     async def request(self, path: str, request: DownloadRequest) -> Download:
-        """Download; if the registry names a token service, get a token and try again."""
+        """Download a path; if the registry names a token service, get a token and try again."""
         url = path if path.startswith("http") else f"{self._origin}/v2/{self._name}/{path}"
         first_request = msgspec.structs.replace(
             request,

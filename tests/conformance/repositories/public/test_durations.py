@@ -34,7 +34,7 @@ spec: {replicas: 1}
 
 def endings(result: str) -> list[dict[str, object]]:
     documents = [json.loads(line) for line in result.splitlines()]
-    return [document for document in documents if document["event"] == "engine.ended"]
+    return [document for document in documents if document["event"] == "engine.finished"]
 
 
 def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ def test_a_range_goes_from_short_to_long_for_each_engine(tmp_path: Path) -> None
 
     code, result, _ = tidegate("simulate", tmp_path, API + ISSUED, *words)
 
-    matches = [(ending["engine"], ending["expecting"]) for ending in endings(result)]
+    matches = [(ending["engine"], ending["durationEstimate"]) for ending in endings(result)]
     kinds = ("optimistic", "likely", "pessimistic")
     assert code == 0, result
     assert matches == [(engine, kind) for engine in ("tidegate", "argocd") for kind in kinds]
-    short, likely, long = (ending["lasted"] for ending in endings(result)[:3])
+    short, likely, long = (ending["duration"] for ending in endings(result)[:3])
     assert isinstance(short, int)
     assert isinstance(likely, int)
     assert isinstance(long, int)
@@ -58,9 +58,9 @@ def test_the_likely_run_of_a_range_is_the_run_without_one(tmp_path: Path) -> Non
     _, spread, _ = tidegate("simulate", tmp_path, API + ISSUED, "-o", "json", "--duration-range")
 
     likely = [
-        {key: value for key, value in item.items() if key != "expecting"}
+        {key: value for key, value in item.items() if key != "durationEstimate"}
         for item in map(json.loads, spread.splitlines())
-        if item.get("expecting") == "likely"
+        if item.get("durationEstimate") == "likely"
     ]
     assert likely == [item for item in map(json.loads, alone.splitlines()) if "engine" in item]
 
@@ -90,7 +90,7 @@ def test_what_is_only_slow_passes_on_a_bad_day_too(tmp_path: Path) -> None:
     )
 
     assert code == 0, aside
-    outcomes = [(ending["expecting"], ending["outcome"]) for ending in endings(result)]
+    outcomes = [(ending["durationEstimate"], ending["outcome"]) for ending in endings(result)]
     assert outcomes == [(name, "passed") for name in ("optimistic", "likely", "pessimistic")]
 
 
@@ -109,8 +109,8 @@ def test_what_was_learned_is_what_a_simulation_takes(tmp_path: Path) -> None:
     _, after, _ = tidegate("simulate", unit, ISSUED, "-o", "json", "--profile", str(profile))
 
     (usual,), (learned,) = endings(before), endings(after)
-    assert isinstance(usual["lasted"], int)
-    assert learned["lasted"] == usual["lasted"] + (31 - 5) * SECOND
+    assert isinstance(usual["duration"], int)
+    assert learned["duration"] == usual["duration"] + (31 - 5) * SECOND
 
 
 @pytest.mark.parametrize("args", [(), (str(DUMP), "--context", "a"), ("--kubeconfig", "x")])

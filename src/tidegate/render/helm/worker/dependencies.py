@@ -5,7 +5,7 @@ none, and repositories are allowed, the SDK fetches them; then local charts are 
 that `file://../db` works there. Runs in the worker.
 
 Chart.lock has the chosen versions. `helm dependency build`, and so Argo CD, rejects a lock that was
-made for other dependencies than the chart has now.
+created for other dependencies than the chart has now.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def raise_missing_dependencies(missing: tuple[ChartDependency, ...], release: Ch
 def build_dependencies(
     missing: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
-    """Add the declared and missing dependencies to the `charts` directory of the copy."""
+    """Add the declared and missing dependencies to the `charts` directory of the copy.
+
+    Like `Build` in `pkg/downloader/manager.go` of Helm 4.2.4.
+    """
     lock = read_lock(copy)
     if lock is not None and release.checks_lock:
         check_lock(lock, chart=copy, release=release)
@@ -96,6 +99,8 @@ def _check_version(dependency: ChartDependency, path: Path, release: ChartReques
     """Raise RenderError if a chart has the wrong version.
 
     Helm would ignore the alias, the condition and the tags of such a chart.
+
+    Like `getAliasDependency` in `pkg/chart/v2/util/dependencies.go` of Helm 4.2.4.
     """
     with sdk.load_chart(path) as handle:
         metadata = sdk.read_metadata(handle)
@@ -168,8 +173,11 @@ class Lock(msgspec.Struct, frozen=True):
     """Content of Chart.lock: the chosen versions, and a digest of the request and the choice."""
 
     name: str
+    """The name of the file."""
     dependencies: tuple[ChartDependency, ...]
+    """The chosen versions."""
     digest: str
+    """The digest of the requested and the chosen dependencies."""
 
 
 def read_lock(chart: Path) -> Lock | None:
@@ -205,7 +213,10 @@ def pin_versions(
 
 
 def check_lock(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
-    """Raise RenderError if Chart.yaml has changed since the lock was made."""
+    """Raise RenderError if Chart.yaml has changed since the lock was created.
+
+    Like `HashReq` and `HashV2Req` in `internal/resolver/resolver.go` of Helm 4.2.4.
+    """
     with sdk.load_chart(chart) as handle:
         declared = sdk.declared_dependencies(handle)
     locked = msgspec.json.encode([_lock_entry(dependency) for dependency in lock.dependencies])

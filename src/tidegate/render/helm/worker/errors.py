@@ -24,8 +24,8 @@ _TRACE_LINE = lazy_regex(
 )
 _EXECUTING = lazy_regex(r'^\s*executing ".*" at <.*>:?\s*$')
 _SCHEMA_MESSAGE = "values don't meet the specifications of the schema(s)"
-# Where Helm's words hold a value, which may be a password: before what it should match, or behind
-# what Go could not print.
+# Parts of Helm's messages with a value, which may be a password: before the expected pattern, or
+# after the text that Go prints for it.
 _QUOTED_VALUE = lazy_regex(r"^'.*' (?=does not match|is not valid)|: %!\w\(.*\)")
 _SCHEMA_LINE = lazy_regex(r"^- at '(?P<path>[^']*)': (?P<why>.+)$", re.MULTILINE)
 

@@ -19,7 +19,10 @@ _GLOBAL_TEMPLATE = "tidegate.dev/global-integers"
 
 
 def integer_template_path(depth: int) -> str:
-    """Return the path of the template: Helm runs the deepest templates first."""
+    """Return the path of the template: Helm runs the deepest templates first.
+
+    Like `sortTemplates` in `pkg/engine/engine.go` of Helm 4.2.4.
+    """
     return "templates/" + "0/" * depth + TEMPLATE_NAME
 
 

@@ -26,7 +26,7 @@ class LookupServer:
     def __init__(self) -> None:
         self._responses: Mapping[str, LookupResult] = {}
         self.missing_paths: list[str] = []
-        """What was asked for and is not known, in the order of asking."""
+        """Requested paths without a known response, in the order of the requests."""
 
     def reset(self, responses: Mapping[str, LookupResult]) -> None:
         """Set the known responses, and forget the previous render."""

@@ -135,6 +135,11 @@ def _find_chart(release: ChartRequest) -> Path:
 
 
 def _check_metadata(metadata: sdk.ChartMetadata, release: ChartRequest) -> None:
+    """Raise RenderError for a chart that Helm would not install.
+
+    Like `checkIfInstallable` in `pkg/cmd/install.go` and `renderResources` in
+    `pkg/action/action.go` of Helm 4.2.4.
+    """
     location = Location(f"{release.chart}/Chart.yaml")
     if metadata.type not in ("", "application"):
         problem = f"a chart of type `{sanitize(metadata.type)}` cannot be installed"
@@ -197,6 +202,7 @@ def _add_dependencies(
 def _check_dependencies(
     handle: sdk.Handle, metadata: sdk.ChartMetadata, release: ChartRequest
 ) -> None:
+    """Raise RenderError for declared dependencies that are missing."""
     for dependency in sdk.absent_dependencies(handle, metadata):
         problem = f"the chart needs `{sanitize(dependency.name)}`, but it is still not in `charts`"
         hint = "check that the name in Chart.yaml is the name of the chart"

@@ -22,6 +22,9 @@ def version_with_digest(version: str, artifact: str, location: Location) -> str:
     """Return the version with the beginning of the digest as build metadata.
 
     Raises RenderError if the tag is another version.
+
+    Like `mutateChartWithSourceRevision` in `internal/controller/helmrelease_controller.go` of
+    helm-controller 1.6.4.
     """
     tag, _, digest = artifact.rpartition("@")
     tag_version, chart_version = (

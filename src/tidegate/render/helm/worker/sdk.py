@@ -42,21 +42,29 @@ class ChartMetadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The fields of Chart.yaml that are used here."""
 
     name: str
+    """The name of the chart."""
     version: str = ""
+    """The version of the chart."""
     type: str = ""
+    """`application` or `library`; empty for `application`."""
     kube_version: str = ""
+    """The range of Kubernetes versions; empty for all."""
     dependencies: tuple[ChartDependency, ...] = ()
+    """The declared dependencies."""
 
 
 class _DeclaredDependencies(msgspec.Struct, frozen=True, gc=False):
     dependencies: msgspec.Raw = msgspec.Raw(b"null")
+    """The dependencies as JSON."""
 
 
 class Crd(msgspec.Struct, frozen=True, gc=False):
     """A file in a `crds` directory."""
 
     filename: str
+    """The path of the file in the chart."""
     data: str
+    """The content of the file."""
 
 
 @contextmanager
@@ -185,7 +193,10 @@ def read_values(text: str, name: str) -> Values:
 
 
 def check_release_name(name: str) -> None:
-    """Raise RenderError if Helm rejects the name of a release."""
+    """Raise RenderError if Helm rejects the name of a release.
+
+    Like `ValidateReleaseName` in `pkg/chart/v2/util/validate_name.go` of Helm 4.2.4.
+    """
     try:
         _native.call_status("helm_release_name_validate", name)
     except HelmError:
@@ -205,12 +216,15 @@ def unpack(archive: Path, directory: Path) -> None:
 
 
 def is_compatible(constraint: str, release: ChartRequest) -> bool:
-    """Whether Helm considers the cluster compatible with a chart's `kubeVersion`."""
+    """Return whether Helm considers the cluster compatible with a chart's `kubeVersion`.
+
+    Like `IsCompatibleRange` in `pkg/chart/v2/util/compatible.go` of Helm 4.2.4.
+    """
     return _compare_versions({"constraint": constraint}, release)
 
 
 def is_in_range(version: str, constraint: str, release: ChartRequest) -> bool:
-    """Whether Helm considers a chart's version in the range of a dependency."""
+    """Return whether Helm considers a chart's version in the range of a dependency."""
     return not constraint or _compare_versions(
         {"constraint": constraint, "version": version}, release
     )

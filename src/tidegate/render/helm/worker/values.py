@@ -49,7 +49,10 @@ def compose(release: ChartRequest, *, start: Path, read: ReadYaml) -> Values:
 def merge_files(
     files: Iterable[ValuesFile], *, release: ChartRequest, start: Path, read: ReadYaml
 ) -> Values:
-    """Return merged values files."""
+    """Return merged values files.
+
+    Like `MergeValues` in `pkg/cli/values/options.go` of Helm 4.2.4.
+    """
     values: Values = {}
     for file in files:
         values = merge(values, _read_file(file, release=release, start=start, read=read))
@@ -57,7 +60,11 @@ def merge_files(
 
 
 def merge(lower: Values, upper: Values) -> Values:
-    """Return merged mappings; other values of `upper` replace those of `lower`."""
+    """Return merged mappings; other values of `upper` replace those of `lower`.
+
+    Like `MergeMaps` in `pkg/chart/v2/loader/load.go` of Helm 4.2.4 and `MergeMaps` in `merge.go` of
+    fluxcd/pkg/chartutil 1.27.2.
+    """
     merged = dict(lower)
     for key, value in upper.items():
         existing = merged.get(key)

@@ -35,22 +35,38 @@ from tidegate.world.requests import Write
 
 RECORDER = EventRecorder("cronjob-controller")
 SKEW = Ms(100)
-"""Delay after the full minute with which the Kubernetes controller reconciles."""
+"""Delay after the full minute with which the controller of Kubernetes reconciles.
+
+Like `nextScheduleDelta` in `pkg/controller/cronjob/cronjob_controllerv2.go` of Kubernetes 1.36.4.
+"""
 RETRY = Ms(5 * SECOND)
 SCHEDULED_TIME = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 CONCURRENCY_FORBIDDEN = (
     "Not starting job because prior execution is running and concurrency policy is Forbid"
 )
+"""Message of the Event for a scheduled time at which a Job is still active.
+
+Like `syncCronJob` in `pkg/controller/cronjob/cronjob_controllerv2.go` of Kubernetes 1.36.4.
+"""
 HISTORY_LIMITS = (
     ("Complete", "successfulJobsHistoryLimit", 3),
     ("Failed", "failedJobsHistoryLimit", 1),
 )
+"""Condition, field and default of the two history limits.
+
+Like `SuccessfulJobsHistoryLimit` and `FailedJobsHistoryLimit` in `pkg/apis/batch/v1/defaults.go` of
+Kubernetes 1.36.4.
+"""
 StatusWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, JsonObject]
 """Writes, and the new status."""
 
 
 def reconcile_cron_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Delete old Jobs, create a due one, and update the status."""
+    """Delete old Jobs, create a due one, and update the status.
+
+    Like `syncCronJob` and `cleanupFinishedJobs` in `pkg/controller/cronjob/cronjob_controllerv2.go`
+    of Kubernetes 1.36.4.
+    """
     cron_job = reader.get(ref)
     if cron_job is None:
         return
@@ -142,7 +158,11 @@ def _schedule_error_reason(spec: JsonObject) -> str:
 def _last_missed_time(
     cron_job: StoredObject, status: JsonObject, schedule: CronSchedule | FixedInterval, now: Ms
 ) -> Ms | None:
-    """Return the last scheduled time that has passed unused; earlier ones are missed for good."""
+    """Return the last scheduled time that has passed unused; earlier ones are missed for good.
+
+    Like `nextScheduleTime` and `mostRecentScheduleTime` in `pkg/controller/cronjob/utils.go` of
+    Kubernetes 1.36.4.
+    """
     since = read_timestamp(status.get("lastScheduleTime"))
     if since is None:
         since = read_timestamp(cron_job.metadata.get("creationTimestamp")) or now

@@ -56,7 +56,10 @@ from tidegate.world.requests import Write
 
 
 def reconcile_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Evaluate a Job by its pods, create or delete pods, and update its status."""
+    """Evaluate a Job by its pods, create or delete pods, and update its status.
+
+    Like `syncJob` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     job = reader.get(ref)
     if job is None or finished_condition(job.body):
         return
@@ -97,7 +100,11 @@ def _completion_outcome(state: JobState, counts: PodCounts) -> JobOutcome | None
 def _update_job_status(
     state: JobState, counts: PodCounts, outcome: JobOutcome | None, conditions: Conditions, now: Ms
 ) -> Iterator[Write]:
-    """Yield status writes: list finished pods, release them, count them, finish the Job."""
+    """Yield status writes: list finished pods, release them, count them, finish the Job.
+
+    Like `trackJobStatusAndRemoveFinalizers` in `pkg/controller/job/job_controller.go` of Kubernetes
+    1.36.4.
+    """
     known = [
         condition for condition in conditions_of(state.job) if condition.get("type") == "Suspended"
     ]
@@ -166,7 +173,11 @@ JOB_PODS = Controller(
 
 
 def delete_expired_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Delete a Job `ttlSecondsAfterFinished` after its end, its pods first."""
+    """Delete a Job `ttlSecondsAfterFinished` after its end, its pods first.
+
+    Like `processJob` in `pkg/controller/ttlafterfinished/ttlafterfinished_controller.go` of
+    Kubernetes 1.36.4.
+    """
     job = reader.get(ref)
     expires_at = _expiry_time(job) if job is not None else None
     if job is None or expires_at is None or job.is_deleting:
@@ -187,7 +198,10 @@ def _expiry_time(job: StoredObject) -> Ms | None:
 
 
 def release_orphan_pod(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
-    """Remove the tracking finalizer from a pod whose Job is gone or finished."""
+    """Remove the tracking finalizer from a pod whose Job is gone or finished.
+
+    Like `handleSingleOrphanPod` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     pod = reader.get(ref)
     if pod is not None and _is_orphan(reader, pod):
         yield writes.remove_finalizer(pod, TRACKING)

@@ -36,15 +36,25 @@ INDEX_VARIABLE: Json = {
 }
 RECORDER = writes.EventRecorder("job-controller")
 SYNC_BATCH_PERIOD = SECOND
-"""Time in which changes of pods are batched, like `SyncJobBatchPeriod` of Kubernetes."""
+"""Time in which changes of pods are batched.
+
+Like `SyncJobBatchPeriod` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+"""
 BURST = 500
-"""Maximum number of pods that one reconciliation creates or deletes."""
+"""Maximum number of pods that one reconciliation creates or deletes.
+
+Like `MaxPodCreateDeletePerSync` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+"""
 PodWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, PodCounts]
 """Writes, and the pod counts after them."""
 
 
 def create_pod(state: JobState, index: int | None, replaced: JobPod | None) -> Write:
-    """Return the creation of the next pod, for this index in an indexed Job."""
+    """Return the creation of the next pod, for this index in an indexed Job.
+
+    Like `addCompletionIndexAnnotation` and `podGenerateNameWithIndex` in
+    `pkg/controller/job/indexed_job_utils.go` of Kubernetes 1.36.4.
+    """
     job = state.job
     template = get_mapping(job.body, "spec", "template")
     labels = get_mapping(template, "metadata", "labels")
@@ -96,7 +106,10 @@ def _with_index(container: dict[str, Json]) -> Json:
 
 
 def delete_active_pods(state: JobState, counts: PodCounts, now: Ms) -> PodWrites:
-    """Delete the active pods of a Job whose outcome is decided."""
+    """Delete the active pods of a Job whose outcome is decided.
+
+    Like `deleteActivePods` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     for pod in state.active:
         yield writes.delete(pod.stored)
         yield _deletion_event(state.job, pod, now)
@@ -104,7 +117,10 @@ def delete_active_pods(state: JobState, counts: PodCounts, now: Ms) -> PodWrites
 
 
 def manage_pods(state: JobState, counts: PodCounts, now: Ms) -> PodWrites:
-    """Create or delete pods until the desired number is active, never both at once."""
+    """Create or delete pods until the desired number is active, never both at once.
+
+    Like `manageJob` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     if state.spec.is_suspended:
         return (yield from _delete_pods(state, counts, state.active, now))
     desired = _desired_active(state, counts)
@@ -124,7 +140,10 @@ def _desired_active(state: JobState, counts: PodCounts) -> int:
 
 
 def _surplus_pods(state: JobState, count: int) -> list[JobPod]:
-    """Return the pods to delete: those with an invalid or duplicate index, then surplus ones."""
+    """Return the pods to delete: those with an invalid or duplicate index, then surplus ones.
+
+    Like `activePodsForRemoval` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     remaining, surplus = state.active, list[JobPod]()
     if state.spec.is_indexed:
         seen: set[int] = set()
@@ -142,7 +161,10 @@ def _surplus_pods(state: JobState, count: int) -> list[JobPod]:
 
 
 def _delete_pods(state: JobState, counts: PodCounts, pods: list[JobPod], now: Ms) -> PodWrites:
-    """Delete pods without counting them as failed: their tracking finalizer is removed first."""
+    """Delete pods without counting them as failed: their tracking finalizer is removed first.
+
+    Like `deleteJobPods` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     for pod in pods:
         if pod.is_tracked:
             yield remove_tracking(pod)
@@ -171,7 +193,12 @@ def _create_pods(state: JobState, counts: PodCounts, missing: int, now: Ms) -> P
 
 
 def _indexes_to_create(state: JobState, missing: int, now: Ms) -> tuple[list[int | None], Ms]:
-    """Return the indexes to create pods for, and the earliest time to do so."""
+    """Return the indexes to create pods for, and the earliest time to do so.
+
+    Like `firstPendingIndexes` in `pkg/controller/job/indexed_job_utils.go` and
+    `getPodCreationInfoForIndependentIndexes` in `pkg/controller/job/job_controller.go` of
+    Kubernetes 1.36.4.
+    """
     spec = state.spec
     if spec.backoff_limit_per_index is None:
         start = next_creation_time(state.pods, state.failed)
@@ -212,4 +239,5 @@ def _deletion_event(job: StoredObject, pod: JobPod, now: Ms) -> Write:
 
 
 def remove_tracking(pod: JobPod) -> Write:
+    """Return the removal of the tracking finalizer of a pod."""
     return writes.remove_finalizer(pod.stored, TRACKING)

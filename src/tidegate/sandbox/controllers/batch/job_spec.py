@@ -1,7 +1,7 @@
 """Spec of a Job, and the state of its pods.
 
 Defaults are those of Kubernetes. Indexes have the format of the status: `0,2,3,5-9`. Policies
-tell what the failure of a pod means, and when enough indexes have succeeded.
+define what the failure of a pod means, and when enough indexes have succeeded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ MAX_BACKOFF = Ms(600 * SECOND)
 
 
 def parse_indexes(text: str, completions: int) -> Indexes:
-    """Return the indexes below `completions`; parts that are not numbers are ignored."""
+    """Return the indexes below `completions`; parts that are not numbers are ignored.
+
+    Like `parseIndexesFromString` in `pkg/controller/job/indexed_job_utils.go` of Kubernetes 1.36.4.
+    """
     indexes: set[int] = set()
     for piece in text.split(","):
         first, _, last = piece.partition("-")
@@ -60,7 +63,10 @@ def _format_range(first: int, last: int) -> str:
 
 
 def lowest_free_indexes(count: int, completions: int, taken: Indexes) -> list[int]:
-    """Return the lowest `count` indexes that are not taken."""
+    """Return the lowest `count` indexes that are not taken.
+
+    Like `firstPendingIndexes` in `pkg/controller/job/indexed_job_utils.go` of Kubernetes 1.36.4.
+    """
     return list(islice((index for index in range(completions) if index not in taken), count))
 
 
@@ -68,21 +74,31 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parsed spec of a Job."""
 
     parallelism: int
+    """Maximum number of active pods."""
     completions: int | None
     """Desired successes; None: complete once one pod succeeded and the others have ended."""
     backoff_limit: int
+    """Number of failed pods that the Job tolerates."""
     backoff_limit_per_index: int | None
+    """Number of failed pods that an index tolerates; None without such a limit."""
     max_failed_indexes: int | None
+    """Number of failed indexes that the Job tolerates; None without such a limit."""
     active_deadline: int | None
+    """`activeDeadlineSeconds`; None without a deadline."""
     is_indexed: bool
+    """Whether each pod has a completion index."""
     is_suspended: bool
+    """Whether the Job is suspended."""
     is_managed_elsewhere: bool
     """Whether another controller manages this Job (`managedBy`)."""
     restarts_in_place: bool
+    """Whether the kubelet restarts failed containers (`OnFailure`)."""
     replaces_only_failed: bool
     """Whether a terminating pod is replaced only after it has failed."""
     failure_rules: tuple[dict[str, Json], ...]
+    """The rules of `podFailurePolicy`."""
     success_rules: tuple[dict[str, Json], ...]
+    """The rules of `successPolicy`."""
 
     @property
     def index_count(self) -> int:
@@ -91,6 +107,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_job_spec(job: JsonObject) -> JobSpec:
+    """Return the parsed spec of a Job."""
     spec = get_value(job, "spec")
     parallelism, completions = optional_int(spec, "parallelism"), optional_int(spec, "completions")
     if parallelism is None and completions is None:
@@ -135,17 +152,20 @@ class FailureRuleMatch(NamedTuple):
     """The first matching rule of `podFailurePolicy`; `action` is empty without one."""
 
     action: str = ""
+    """The action of the rule, such as `FailJob`."""
     message: str = ""
+    """Message for the condition of the Job."""
 
     @property
     def counts_as_failure(self) -> bool:
+        """Whether the failure counts against the backoff limit."""
         return self.action != "Ignore"
 
 
 def match_failure_policy(spec: JobSpec, pod: StoredObject) -> FailureRuleMatch:
     """Match a failed pod against `podFailurePolicy`.
 
-    Like `pkg/controller/job/pod_failure_policy.go` of Kubernetes.
+    Like `pkg/controller/job/pod_failure_policy.go` of Kubernetes 1.36.4.
     """
     for index, rule in enumerate(spec.failure_rules):
         action = get_text(rule, "action")
@@ -189,7 +209,7 @@ def _match_condition(patterns: list[dict[str, Json]], pod: StoredObject) -> str:
 def match_success_policy(spec: JobSpec, succeeded: Indexes) -> str:
     """Return which rule of `successPolicy` is met; empty for none.
 
-    Like `pkg/controller/job/success_policy.go` of Kubernetes.
+    Like `pkg/controller/job/success_policy.go` of Kubernetes 1.36.4.
     """
     if not succeeded:
         return ""
@@ -218,22 +238,27 @@ class JobPod:
 
     @property
     def uid(self) -> str:
+        """The uid of the pod."""
         return self.stored.uid
 
     @property
     def succeeded(self) -> bool:
+        """Whether the pod has succeeded."""
         return self.phase == "Succeeded"
 
     @property
     def is_active(self) -> bool:
+        """Whether the pod is neither finished nor being deleted."""
         return self.phase not in ("Succeeded", "Failed") and not self.stored.is_deleting
 
     @property
     def is_terminating(self) -> bool:
+        """Whether the pod is being deleted and not finished."""
         return self.phase not in ("Succeeded", "Failed") and self.stored.is_deleting
 
     @property
     def is_ready(self) -> bool:
+        """Whether the pod is ready."""
         return is_ready(self.stored)
 
     @property
@@ -245,6 +270,7 @@ class JobPod:
 
     @cached_property
     def failure_match(self) -> FailureRuleMatch:
+        """The rule of `podFailurePolicy` that the failed pod matches."""
         return match_failure_policy(self._spec, self.stored)
 
     @cached_property
@@ -256,9 +282,11 @@ class JobPod:
 
     @property
     def is_valid(self) -> bool:
+        """Whether an indexed Job can count the pod."""
         return not self._spec.is_indexed or self.index is not None
 
     def annotated_count(self, annotation: str) -> int:
+        """Return the number in an annotation; 0 without one."""
         value = get_text(self.stored.metadata, "annotations", annotation)
         return int(value) if value.isdigit() else 0
 
@@ -269,7 +297,10 @@ class JobPod:
 
     @cached_property
     def finished_at(self) -> Ms:
-        """The best known time at which the pod ended."""
+        """The best known time at which the pod ended.
+
+        Like `getFinishedTime` in `pkg/controller/job/backoff_utils.go` of Kubernetes 1.36.4.
+        """
         end_times = [
             read_timestamp(get_value(status, "state", "terminated", "finishedAt"))
             for status in get_mappings(self.stored.body, "status", "containerStatuses")
@@ -290,7 +321,11 @@ class JobPod:
 
 
 def backoff_after(failures: int) -> Ms:
-    """Return the delay after this many failures: 10 s, 20 s, 40 s, ..."""
+    """Return the delay after this many failures: 10 s, 20 s, 40 s, ...
+
+    Like `getRemainingTimeForFailuresCount` in `pkg/controller/job/backoff_utils.go` of Kubernetes
+    1.36.4.
+    """
     if failures <= 0:
         return Ms(0)
     return Ms(min(INITIAL_BACKOFF << min(failures - 1, 10), MAX_BACKOFF))
@@ -300,6 +335,8 @@ def next_creation_time(pods: Iterable[JobPod], counted: int) -> Ms:
     """Return when a Job may create its next pod: failures since its last success delay it.
 
     `counted` failures are known from the status; some of their pods may be gone.
+
+    Like `getRemainingTime` in `pkg/controller/job/backoff_utils.go` of Kubernetes 1.36.4.
     """
     all_pods = list(pods)
     last_success = max((pod.finished_at for pod in all_pods if pod.succeeded), default=None)
@@ -315,5 +352,8 @@ def next_creation_time(pods: Iterable[JobPod], counted: int) -> Ms:
 
 
 def next_creation_time_for_index(last: JobPod | None) -> Ms:
-    """Return when an index may get its next pod, with a backoff limit per index."""
+    """Return when an index may get its next pod, with a backoff limit per index.
+
+    Like `getRemainingTimePerIndex` in `pkg/controller/job/backoff_utils.go` of Kubernetes 1.36.4.
+    """
     return Ms(last.finished_at + backoff_after(last.failures + 1)) if last else Ms(0)

@@ -45,24 +45,38 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """A Job and its counted pods. Pods without the tracking finalizer are already in the status."""
 
     job: StoredObject
+    """The Job."""
     spec: JobSpec
+    """The parsed spec."""
     pods: tuple[JobPod, ...]
+    """The pods of the Job."""
     status: JsonObject
+    """The status of the Job."""
     succeeded: int
+    """Number of succeeded pods."""
     failed: int
+    """Number of failed pods."""
     succeeded_indexes: Indexes
+    """Succeeded indexes of an indexed Job."""
     failed_indexes: Indexes
+    """Failed indexes, with a backoff limit per index."""
 
     @property
     def active(self) -> list[JobPod]:
+        """The active pods."""
         return [pod for pod in self.pods if pod.is_active]
 
     @property
     def terminating(self) -> int:
+        """The number of pods that are being deleted."""
         return sum(pod.is_terminating for pod in self.pods)
 
     def awaiting_replacement(self) -> dict[int, JobPod]:
-        """Return, by index, the failed pod whose failure count its replacement inherits."""
+        """Return, by index, the failed pod whose failure count its replacement inherits.
+
+        Like `getPodsWithDelayedDeletionPerIndex` in `pkg/controller/job/indexed_job_utils.go` of
+        Kubernetes 1.36.4.
+        """
         excluded = self.succeeded_indexes | self.failed_indexes
         excluded |= {pod.index for pod in self.active if pod.index is not None}
         awaiting: dict[int, JobPod] = {}
@@ -83,13 +97,17 @@ class JobOutcome(NamedTuple):
     """The outcome of a Job."""
 
     is_success: bool
+    """Whether the Job has succeeded."""
     reason: str
+    """Reason of the condition."""
     message: str
+    """Message of the condition."""
     is_recorded: bool = False
     """Whether the status already announces the outcome."""
 
 
 def read_job_state(reader: ObjectReader, job: StoredObject) -> JobState:
+    """Read a Job and count its pods."""
     spec = read_job_spec(job.body)
     pods = tuple(JobPod(pod, spec) for pod in list_controlled(reader, job, POD))
     status = get_mapping(job.body, "status")
@@ -137,7 +155,11 @@ def _fails_index(pod: JobPod, spec: JobSpec) -> bool:
 
 
 def find_outcome(state: JobState, now: Ms) -> JobOutcome | None:
-    """Return the outcome of a Job, or None; completions are checked later, with the pods."""
+    """Return the outcome of a Job, or None; completions are checked later, with the pods.
+
+    Like `syncJob`, `pastBackoffLimitOnFailure` and `pastActiveDeadline` in
+    `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     return (
         _recorded_outcome(state) or _failure_outcome(state, now) or _success_policy_outcome(state)
     )
@@ -201,8 +223,11 @@ class PodCounts(msgspec.Struct, frozen=True):
     """Counts of the unfinished pods of a Job."""
 
     active: int
+    """Number of active pods."""
     ready: int
+    """Number of ready pods."""
     terminating: int
+    """Number of pods that are being deleted."""
 
     def after_deletion(self, pods: list[JobPod]) -> PodCounts:
         """Return the counts after these pods were deleted."""
@@ -215,8 +240,11 @@ class UncountedPods(msgspec.Struct, frozen=True):
     """Finished pods whose tracking finalizer is removed now, and those of them that are counted."""
 
     released: tuple[JobPod, ...]
+    """Pods whose finalizer is removed."""
     succeeded: tuple[JobPod, ...]
+    """Succeeded pods to count."""
     failed: tuple[JobPod, ...]
+    """Failed pods to count."""
 
 
 def finished_condition(job: JsonObject) -> str:
@@ -228,6 +256,7 @@ def finished_condition(job: JsonObject) -> str:
 
 
 def find_uncounted_pods(state: JobState, outcome: JobOutcome | None) -> UncountedPods:
+    """Return the finished pods that the status does not count yet."""
     awaited = {pod.uid for pod in state.awaiting_replacement().values()}
     keeps_failed_pods = state.spec.backoff_limit_per_index is not None
     is_over = outcome is not None or state.job.is_deleting
@@ -261,7 +290,11 @@ def status_before_counting(
     conditions: Conditions,
     start: str,
 ) -> JsonObject:
-    """Return the status that lists the pods to be counted."""
+    """Return the status that lists the pods to be counted.
+
+    Like `trackJobStatusAndRemoveFinalizers` in `pkg/controller/job/job_controller.go` of Kubernetes
+    1.36.4.
+    """
     uids_by_result: dict[str, Json] = {
         name: [pod.uid for pod in pods]
         for name, pods in (
@@ -288,7 +321,11 @@ def status_before_counting(
 
 
 def status_after_counting(before: JsonObject, uncounted_pods: UncountedPods) -> JsonObject:
-    """Return the status with these pods counted."""
+    """Return the status with these pods counted.
+
+    Like `flushUncountedAndRemoveFinalizers` in `pkg/controller/job/job_controller.go` of Kubernetes
+    1.36.4.
+    """
     return _without_empty(
         {
             **before,
@@ -341,7 +378,10 @@ def finished_status(status: JsonObject, outcome: JobOutcome, now: Ms) -> JsonObj
 
 
 def with_suspended_condition(conditions: Conditions, *, is_suspended: bool, now: Ms) -> Conditions:
-    """Return the conditions with Suspended updated; unchanged if the state is the same."""
+    """Return the conditions with Suspended updated; unchanged if the state is the same.
+
+    Like `ensureJobConditionStatus` in `pkg/controller/job/job_controller.go` of Kubernetes 1.36.4.
+    """
     status = "True" if is_suspended else "False"
     existing = next(
         (condition for condition in conditions if condition.get("type") == "Suspended"), None

@@ -35,23 +35,42 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 RECORDER = writes.EventRecorder("persistentvolume-controller")
 NO_VOLUME = "no persistent volumes available for this claim and no storage class is set"
+"""Message of the Event for a claim without a matching volume and without a class.
+
+Like `syncUnboundClaim` in `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes
+1.36.4.
+"""
 NO_CONSUMER = "waiting for first consumer to be created before binding"
+"""Message of the Event for a claim that waits for its first consumer.
+
+Like `emitEventForUnboundDelayBindingClaim` in
+`pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+"""
 PROTECTION = "kubernetes.io/pvc-protection"
 
 
 def volume_status(phase: str, now: Ms) -> JsonObject:
+    """Return the status of a volume in this phase."""
     return {"phase": phase, "lastPhaseTransitionTime": format_rfc3339(now)}
 
 
 def provisioned_volume_name(claim: StoredObject) -> str:
-    """Return the name of the volume that a provisioner creates for a claim."""
+    """Return the name of the volume that a provisioner creates for a claim.
+
+    Like `getProvisionedVolumeNameForClaim` in
+    `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     return f"pvc-{claim.uid}"
 
 
 def find_best_volume(
     reader: ObjectReader, claim: StoredObject, class_name: str
 ) -> StoredObject | None:
-    """Return the volume reserved for a claim, or the smallest unclaimed one that fits, or None."""
+    """Return the volume reserved for a claim, or the smallest unclaimed one that fits, or None.
+
+    Like `findBestMatchForClaim` in `pkg/controller/volume/persistentvolume/index.go` of Kubernetes
+    1.36.4.
+    """
     provisioned = reader.get(Ref(VOLUME, "", provisioned_volume_name(claim)))
     if provisioned is not None and is_reserved_for(provisioned, claim):
         return provisioned
@@ -68,10 +87,12 @@ def find_best_volume(
 
 
 def is_unclaimed(volume: StoredObject) -> bool:
+    """Return whether a volume has no claim reference."""
     return not get_mapping(volume.body, "spec", "claimRef") and not volume.is_deleting
 
 
 def is_reserved_for(volume: StoredObject, claim: StoredObject) -> bool:
+    """Return whether the claim reference of a volume names this claim."""
     claim_ref = get_mapping(volume.body, "spec", "claimRef")
     claim_name = (get_text(claim_ref, "namespace"), get_text(claim_ref, "name"))
     return claim_name == (claim.ref.namespace, claim.ref.name) and get_text(claim_ref, "uid") in (
@@ -99,7 +120,11 @@ def _satisfies(volume: StoredObject, claim: StoredObject, class_name: str) -> bo
 
 
 def reconcile_claim(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bind a claim, request a volume for it, or record why it is pending."""
+    """Bind a claim, request a volume for it, or record why it is pending.
+
+    Like `syncUnboundClaim` and `syncBoundClaim` in
+    `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     claim = reader.get(ref)
     if claim is None or claim.is_deleting:
         return
@@ -129,7 +154,7 @@ def storage_class_name(reader: ObjectReader, claim: StoredObject) -> str:
     named = get_value(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
         return named
-    # The newest of the classes that say so.
+    # The newest of the default classes.
     defaults = [
         storage_class
         for storage_class in reader.list_objects(STORAGE_CLASS)
@@ -147,7 +172,11 @@ def storage_class_name(reader: ObjectReader, claim: StoredObject) -> str:
 def _sync_named_volume(
     reader: ObjectReader, claim: StoredObject, name: str, now: Ms
 ) -> Iterator[Write]:
-    """Yield writes for a claim that names its volume: bind it, or mark it as lost."""
+    """Yield writes for a claim that names its volume: bind it, or mark it as lost.
+
+    Like `syncUnboundClaim` and `syncBoundClaim` in
+    `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     volume = reader.get(Ref(VOLUME, "", name))
     is_bound = BIND_COMPLETED in get_mapping(claim.metadata, "annotations")
     if volume is None:
@@ -158,7 +187,10 @@ def _sync_named_volume(
 
 
 def _bind(claim: StoredObject, volume: StoredObject, now: Ms) -> Iterator[Write]:
-    """Yield the binding: the volume first, then the claim; each with its spec, then its status."""
+    """Yield the binding: the volume first, then the claim; each with its spec, then its status.
+
+    Like `bind` in `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes 1.36.4.
+    """
     if get_text(volume.body, "spec", "claimRef", "uid") != claim.uid:
         claim_ref = writes.object_reference(claim)
         annotations: Json = {BOUND_BY_CONTROLLER: "yes"}
@@ -216,7 +248,11 @@ def _request_volume(
 
 
 def set_selected_node(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
-    """Set the selected node on the waiting claims of a pod, as the scheduler does."""
+    """Set the selected node on the waiting claims of a pod, as the scheduler does.
+
+    Like `AssumePodVolumes` in `pkg/scheduler/framework/plugins/volumebinding/binder.go` of
+    Kubernetes 1.36.4.
+    """
     pod = reader.get(ref)
     for claim_ref in claims_of(pod) if pod is not None else ():
         claim = reader.get(claim_ref)
@@ -276,7 +312,10 @@ def _map_consumer_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref
 
 
 def waits_for_consumer(reader: ObjectReader, claim: StoredObject) -> bool:
-    """Return whether the class of a claim provisions no volume before a consumer is scheduled."""
+    """Return whether the class of a claim provisions no volume before a consumer is scheduled.
+
+    Like `IsDelayBindingMode` in `storage/volume/pv_helpers.go` of k8s.io/component-helpers 0.36.4.
+    """
     storage_class = reader.get(Ref(STORAGE_CLASS, "", storage_class_name(reader, claim)))
     return storage_class is not None and _is_wait_for_consumer(storage_class)
 
@@ -295,6 +334,9 @@ def protect_claim(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
     """Add the protection finalizer to a claim, or remove it from a deleted one.
 
     The finalizer is removed once no pod that is bound to a node mounts the claim.
+
+    Like `processPVC` in `pkg/controller/volume/pvcprotection/pvc_protection_controller.go` of
+    Kubernetes 1.36.4.
     """
     claim = reader.get(ref)
     if claim is None:

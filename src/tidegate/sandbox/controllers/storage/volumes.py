@@ -71,7 +71,11 @@ def _volume_source(name: str, provisioner: str) -> JsonObject:
 
 
 def reconcile_volume(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Set the phase of a volume: Available, or Released if its claim is gone."""
+    """Set the phase of a volume: Available, or Released if its claim is gone.
+
+    Like `syncVolume` in `pkg/controller/volume/persistentvolume/pv_controller.go` of Kubernetes
+    1.36.4.
+    """
     volume = reader.get(ref)
     if volume is None or volume.is_deleting:
         return

@@ -41,17 +41,24 @@ class DaemonSetState(NamedTuple):
     """A DaemonSet as read for one reconciliation: node fits, and pods by node, the oldest first."""
 
     owner: StoredObject
+    """The DaemonSet."""
     digest: str
+    """The hash of the current template."""
     fits: dict[str, placement.NodeFit]
+    """The fit of each node, by name."""
     pods: dict[str, list[StoredObject]]
+    """The pods by node."""
     now: Ms
+    """The current time."""
 
     @property
     def min_ready_seconds(self) -> int:
+        """`minReadySeconds` of the spec."""
         return get_int(self.owner.body, "spec", "minReadySeconds")
 
     @property
     def desired(self) -> int:
+        """The number of nodes that should run a pod."""
         return sum(fit.should_run for fit in self.fits.values())
 
     def limit(self, name: str, default: int) -> int:
@@ -59,9 +66,11 @@ class DaemonSetState(NamedTuple):
         return scaled_value(default if value is None else value, total=self.desired, round_up=True)
 
     def is_new(self, pod: StoredObject) -> bool:
+        """Return whether a pod has the current template."""
         return pod.labels.get(REVISION_LABEL) == self.digest
 
     def is_available(self, pod: StoredObject) -> bool:
+        """Return whether a pod is available."""
         return is_available(pod, self.min_ready_seconds, now=self.now)
 
     def remaining_pods(self, node: str) -> list[StoredObject]:
@@ -77,7 +86,11 @@ class DaemonSetState(NamedTuple):
 
 
 def reconcile_daemon_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Run a pod on every node that should have one; replace old pods a few at a time."""
+    """Run a pod on every node that should have one; replace old pods a few at a time.
+
+    Like `syncDaemonSet` and `manage` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes
+    1.36.4.
+    """
     owner = reader.get(ref)
     if owner is None or owner.is_deleting:
         return
@@ -108,7 +121,7 @@ def _manage_pods(state: DaemonSetState) -> Generator[Write, Outcome | None, str]
     problem = ""
     for node, fit in state.fits.items():
         pods = state.remaining_pods(node)
-        # Beside one that ends, the next may run only where there may be two.
+        # Next to a terminating pod, a new pod runs only if the DaemonSet may surge.
         existing = pods if state.limit("maxSurge", 0) else state.pods.get(node)
         if fit.should_run and not existing:
             problem = problem or (yield from _create_pod(state, node))
@@ -120,7 +133,10 @@ def _manage_pods(state: DaemonSetState) -> Generator[Write, Outcome | None, str]
 
 
 def _delete_surplus(state: DaemonSetState, node: str, pods: list[StoredObject]) -> Iterator[Write]:
-    """Delete finished pods and duplicates, except a new pod that is surging."""
+    """Delete finished pods and duplicates, except a new pod that is surging.
+
+    Like `podsShouldBeOnNode` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes 1.36.4.
+    """
     for pod in pods:
         if phase_of(pod) == "Failed":
             pod_on_node = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
@@ -163,7 +179,7 @@ def _create_pod(state: DaemonSetState, node: str) -> Generator[Write, Outcome | 
 def _rolling_update(state: DaemonSetState) -> Generator[Write, Outcome | None, None]:
     """Delete old pods within `maxUnavailable`, or surge within `maxSurge`.
 
-    Like `rollingUpdate` of `pkg/controller/daemon/update.go` in Kubernetes.
+    Like `rollingUpdate` in `pkg/controller/daemon/update.go` of Kubernetes 1.36.4.
     """
     if surge := state.limit("maxSurge", 0):
         yield from _surge_update(state, surge)
@@ -227,7 +243,11 @@ def _map_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
 
 
 def _affects_placement(event: StoreEvent) -> bool:
-    """Return whether labels or taints of a node changed; other reports of nodes move no pods."""
+    """Return whether labels or taints of a node changed; other reports of nodes move no pods.
+
+    Like `shouldIgnoreNodeUpdate` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes
+    1.36.4.
+    """
     before = event.before
     if event.change is not WatchEventType.MODIFIED or before is None:
         return True

@@ -46,7 +46,11 @@ ReconcileStep = Generator[Write | RequeueAt, Outcome | None, bool]
 
 
 def reconcile_deployment(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bring a Deployment one step closer to its desired state."""
+    """Advance a Deployment by one step towards its desired state.
+
+    Like `syncDeployment` in `pkg/controller/deployment/deployment_controller.go` of Kubernetes
+    1.36.4.
+    """
     deployment = reader.get(ref)
     if deployment is None:
         return
@@ -88,7 +92,10 @@ def _until_status_write(reconciliation: Reconciliation) -> Reconciliation:
 
 
 def _scale_only(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
-    """Scale only: while paused, or in the first reconciliation after a change of scale."""
+    """Scale only: while paused, or in the first reconciliation after a change of scale.
+
+    Like `sync` and `scale` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+    """
     yield from _scale(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
         yield from _clean_up_old(rollout)
@@ -110,7 +117,10 @@ def _rolling_update(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -
 
 
 def _recreate(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
-    """Create no new pod before the last old one is gone."""
+    """Create no new pod before the last old one is gone.
+
+    Like `rolloutRecreate` in `pkg/controller/deployment/recreate.go` of Kubernetes 1.36.4.
+    """
     scaled_down = yield from _scale(
         rollout, [(replica_set, 0) for replica_set in rollout.old if replica_set.size], now
     )
@@ -138,7 +148,7 @@ def _has_old_pods(reader: ObjectReader, rollout: DeploymentRollout) -> bool:
 def _record_pause(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
     """Record a pause or its end in Progressing, so that the progress deadline starts again.
 
-    Like `checkPausedConditions` of `pkg/controller/deployment/sync.go` in Kubernetes.
+    Like `checkPausedConditions` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
     """
     _, reason = deployment_status.progressing_state(conditions_of(rollout.deployment))
     if (
@@ -155,7 +165,11 @@ def _record_pause(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
 
 
 def _sync_revision(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
-    """Give the new ReplicaSet the highest revision, and record that revision on the Deployment."""
+    """Give the new ReplicaSet the highest revision, and record that revision on the Deployment.
+
+    Like `getAllReplicaSetsAndSyncRevision` in `pkg/controller/deployment/sync.go` of Kubernetes
+    1.36.4.
+    """
     if rollout.new is None:
         return False
     annotations = get_mapping(rollout.new.stored.metadata, "annotations")
@@ -193,7 +207,10 @@ def _record_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Writ
 def _create_replica_set(
     reader: ObjectReader, rollout: DeploymentRollout, now: Ms
 ) -> Reconciliation:
-    """Create the ReplicaSet of a new template."""
+    """Create the ReplicaSet of a new template.
+
+    Like `getNewReplicaSet` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+    """
     deployment, size, annotations = rollout.deployment, new_size(rollout), rollout.annotations()
     prefix = deployment.ref.name[: MAX_NAME - 1 - len(rollout.template_hash)]
     name = f"{prefix}-{rollout.template_hash}"
@@ -251,7 +268,10 @@ def _replica_set_body(
 
 
 def _adopt(reader: ObjectReader, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
-    """Yield the adoption of an orphaned ReplicaSet of this template."""
+    """Yield the adoption of an orphaned ReplicaSet of this template.
+
+    Like `AdoptReplicaSet` in `pkg/controller/controller_ref_manager.go` of Kubernetes 1.36.4.
+    """
     replica_set = reader.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
     if replica_set is not None and not get_value(replica_set.metadata, "ownerReferences"):
         owner: Json = [writes.owner_reference(rollout.deployment)]
@@ -283,7 +303,7 @@ def _scale(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> ReconcileStep:
 def _clean_up_old(rollout: DeploymentRollout) -> Iterator[Write]:
     """Yield deletions of old ReplicaSets beyond `revisionHistoryLimit`.
 
-    Like `cleanupDeployment` of `pkg/controller/deployment/sync.go` in Kubernetes.
+    Like `cleanupDeployment` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
     """
     limit = get_int(rollout.spec, "revisionHistoryLimit", default=10)
     candidates = [replica_set for replica_set in rollout.old if not replica_set.stored.is_deleting]

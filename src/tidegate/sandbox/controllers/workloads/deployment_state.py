@@ -27,13 +27,19 @@ class ReplicaSetState(msgspec.Struct, frozen=True):
     """A ReplicaSet of a Deployment: its desired size and its reported counts."""
 
     stored: StoredObject
+    """The ReplicaSet."""
     size: int
+    """The desired number of pods."""
     pods: int
+    """The reported number of pods."""
     ready: int
+    """The reported number of ready pods."""
     available: int
+    """The reported number of available pods."""
 
     @property
     def revision(self) -> int:
+        """The revision in the annotation."""
         return _parse_count(get_text(self.stored.metadata, "annotations", REVISION)) or 0
 
     def annotated_count(self, name: str) -> int | None:
@@ -45,12 +51,17 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
     """A Deployment and its ReplicaSets, as read for one reconciliation."""
 
     deployment: StoredObject
+    """The Deployment."""
     spec: dict[str, Json]
+    """The spec of the Deployment."""
     template_hash: str
+    """The hash of the current template."""
     new: ReplicaSetState | None
+    """The ReplicaSet of the current template; None if it does not exist."""
     old: tuple[ReplicaSetState, ...]
     """The old ReplicaSets, the oldest first."""
     replicas: int
+    """The desired number of pods."""
     max_surge: int
     """Maximum number of pods above the desired number."""
     max_unavailable: int
@@ -60,26 +71,38 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def template(self) -> dict[str, Json]:
+        """The pod template."""
         return get_mapping(self.spec, "template")
 
     @property
     def deadline(self) -> int:
+        """`progressDeadlineSeconds` of the spec."""
         return get_int(self.spec, "progressDeadlineSeconds", default=600)
 
     @property
     def is_paused(self) -> bool:
+        """Whether the rollout is paused."""
         return self.spec.get("paused") is True
 
     @property
     def replica_sets(self) -> tuple[ReplicaSetState, ...]:
+        """All ReplicaSets."""
         return (*self.old, self.new) if self.new else self.old
 
     @property
     def active(self) -> tuple[ReplicaSetState, ...]:
+        """The ReplicaSets with a desired size above zero.
+
+        Like `FilterActiveReplicaSets` in `pkg/controller/controller_utils.go` of Kubernetes 1.36.4.
+        """
         return tuple(replica_set for replica_set in self.replica_sets if replica_set.size)
 
     def annotations(self) -> JsonObject:
-        """Return the annotations for the new ReplicaSet, copied from the Deployment."""
+        """Return the annotations for the new ReplicaSet, copied from the Deployment.
+
+        Like `SetNewReplicaSetAnnotations` in `pkg/controller/deployment/util/deployment_util.go` of
+        Kubernetes 1.36.4.
+        """
         copied: JsonObject = {
             name: value
             for name, value in get_mapping(self.deployment.metadata, "annotations").items()
@@ -97,7 +120,7 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
         return copied
 
     def scale_annotations(self) -> JsonObject:
-        """Return the annotations that tell a ReplicaSet the size of its Deployment."""
+        """Return the annotations of a ReplicaSet with the size of its Deployment."""
         return {DESIRED: str(self.replicas), MAXIMUM: str(self.replicas + self.max_surge)}
 
 
@@ -134,8 +157,8 @@ def read_rollout(reader: ObjectReader, deployment: StoredObject) -> DeploymentRo
 def _resolve_limits(spec: dict[str, Json], replicas: int) -> tuple[int, int]:
     """Return `maxSurge` and `maxUnavailable` as counts, never both zero.
 
-    Like `ResolveFenceposts` of `pkg/controller/deployment/util/deployment_util.go` in
-    Kubernetes.
+    Like `ResolveFenceposts` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
     """
     rolling_update = get_mapping(spec, "strategy", "rollingUpdate")
     max_surge = scaled_value(
@@ -148,6 +171,7 @@ def _resolve_limits(spec: dict[str, Json], replicas: int) -> tuple[int, int]:
 
 
 def read_replica_set(stored: StoredObject) -> ReplicaSetState:
+    """Return the sizes and counts of a ReplicaSet."""
     status = get_mapping(stored.body, "status")
     return ReplicaSetState(
         stored,
@@ -169,7 +193,8 @@ Sizes = list[tuple[ReplicaSetState, int]]
 def new_size(rollout: DeploymentRollout) -> int:
     """Return how large the new ReplicaSet may become, given the sizes of the old ones.
 
-    Like `NewRSNewReplicas` of `deployment_util.go` in Kubernetes.
+    Like `NewRSNewReplicas` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
     """
     current = rollout.new.size if rollout.new else 0
     if rollout.is_recreate or current > rollout.replicas:
@@ -179,7 +204,10 @@ def new_size(rollout: DeploymentRollout) -> int:
 
 
 def old_sizes(rollout: DeploymentRollout) -> Sizes:
-    """Return the smaller sizes of the old ReplicaSets: unhealthy pods go first, then spare ones."""
+    """Return the smaller sizes of the old ReplicaSets: unhealthy pods go first, then spare ones.
+
+    Like `reconcileOldReplicaSets` in `pkg/controller/deployment/rolling.go` of Kubernetes 1.36.4.
+    """
     min_available = rollout.replicas - rollout.max_unavailable
     new_unavailable = rollout.new.size - rollout.new.available if rollout.new else 0
     spare = _total_size(rollout.replica_sets) - min_available - new_unavailable
@@ -201,7 +229,10 @@ def old_sizes(rollout: DeploymentRollout) -> Sizes:
 
 
 def is_scaling(rollout: DeploymentRollout) -> bool:
-    """Return whether the Deployment was scaled since its ReplicaSets were last annotated."""
+    """Return whether the Deployment was scaled since its ReplicaSets were last annotated.
+
+    Like `isScalingEvent` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+    """
     return any(
         replica_set.annotated_count(DESIRED) not in (None, rollout.replicas)
         for replica_set in rollout.active
@@ -209,7 +240,11 @@ def is_scaling(rollout: DeploymentRollout) -> bool:
 
 
 def scaled_sizes(rollout: DeploymentRollout) -> Sizes:
-    """Return sizes after scaling: in proportion during a rollout, else all on one ReplicaSet."""
+    """Return sizes after scaling: in proportion during a rollout, else all on one ReplicaSet.
+
+    Like `scale` in `pkg/controller/deployment/sync.go` and `GetReplicaSetProportion` in
+    `pkg/controller/deployment/util/deployment_util.go` of Kubernetes 1.36.4.
+    """
     match rollout.active:
         case ():
             newest = rollout.new or (rollout.old[-1] if rollout.old else None)

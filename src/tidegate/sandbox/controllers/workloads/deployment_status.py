@@ -1,6 +1,6 @@
 """Status of a Deployment: counts, and the conditions Available, Progressing, ReplicaFailure.
 
-Like `pkg/controller/deployment/progress.go` of Kubernetes.
+Like `pkg/controller/deployment/progress.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations
@@ -33,11 +33,20 @@ MINIMUM_UNAVAILABLE = (
     "MinimumReplicasUnavailable",
     "Deployment does not have minimum availability.",
 )
+"""Status, reason and message of the condition Available.
+
+Like `calculateStatus` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+"""
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 NO_DEADLINE = 2**31 - 1
 
 
 def has_deadline(rollout: DeploymentRollout) -> bool:
+    """Return whether a rollout has a progress deadline.
+
+    Like `HasProgressDeadline` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
+    """
     return rollout.deadline != NO_DEADLINE
 
 
@@ -48,13 +57,17 @@ def progressing_state(conditions: Conditions) -> tuple[str, str]:
 
 
 def with_conditions(status: JsonObject, conditions: Conditions) -> JsonObject:
+    """Return the status with other conditions."""
     listed_conditions: list[Json] = [*conditions]
     fields = {name: value for name, value in status.items() if name != "conditions"}
     return {**fields, "conditions": listed_conditions} if listed_conditions else fields
 
 
 def base_status(rollout: DeploymentRollout, now: Ms) -> JsonObject:
-    """Return the status with counts and Available, and Progressing unchanged."""
+    """Return the status with counts and Available, and Progressing unchanged.
+
+    Like `calculateStatus` in `pkg/controller/deployment/sync.go` of Kubernetes 1.36.4.
+    """
     available = sum(replica_set.available for replica_set in rollout.replica_sets)
     new = rollout.new
     counts: JsonObject = {
@@ -97,13 +110,21 @@ def status_with_progress(rollout: DeploymentRollout, now: Ms) -> JsonObject:
 
 
 def is_complete(rollout: DeploymentRollout, status: JsonObject) -> bool:
+    """Return whether all pods are updated and available.
+
+    Like `DeploymentComplete` in `pkg/controller/deployment/util/deployment_util.go` of Kubernetes
+    1.36.4.
+    """
     counts = (get_int(status, name) for name in COUNTS if name != "readyReplicas")
     observed = get_int(status, "observedGeneration") >= rollout.deployment.generation
     return observed and all(count == rollout.replicas for count in counts)
 
 
 def progress_check_time(rollout: DeploymentRollout, status: JsonObject) -> Ms | None:
-    """Return when to check a stalled rollout: a second after its deadline; None if it has none."""
+    """Return when to check a stalled rollout: a second after its deadline; None if it has none.
+
+    Like `requeueStuckDeployment` in `pkg/controller/deployment/progress.go` of Kubernetes 1.36.4.
+    """
     condition = find_condition(get_mappings(status, "conditions"), PROGRESSING)
     if condition is None or not has_deadline(rollout) or is_complete(rollout, status):
         return None
@@ -166,7 +187,10 @@ def _is_timed_out(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -
 
 
 def _replica_failure(rollout: DeploymentRollout) -> JsonObject | None:
-    """Return the ReplicaFailure condition of the new ReplicaSet, or of an old one, or None."""
+    """Return the ReplicaFailure condition of the new ReplicaSet, or of an old one, or None.
+
+    Like `getReplicaFailures` in `pkg/controller/deployment/progress.go` of Kubernetes 1.36.4.
+    """
     for replica_set in ((rollout.new,) if rollout.new else ()) + rollout.old:
         condition = find_condition(
             get_mappings(replica_set.stored.body, "status", "conditions"), FAILURE

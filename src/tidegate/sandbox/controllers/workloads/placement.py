@@ -22,17 +22,24 @@ DAEMON_TOLERATIONS: tuple[JsonObject, ...] = tuple(
         ("unschedulable", "NoSchedule"),
     )
 )
-"""Tolerations of every pod of a DaemonSet."""
+"""Tolerations of every pod of a DaemonSet.
+
+Like `AddOrUpdateDaemonPodTolerations` in `pkg/controller/daemon/util/daemonset_util.go` of
+Kubernetes 1.36.4.
+"""
 
 
 class NodeFit(NamedTuple):
     """Whether a new pod should run on a node, and whether an existing one should continue to run.
 
-    Like `NodeShouldRunDaemonPod` of `pkg/controller/daemon/daemon_controller.go` in Kubernetes.
+    Like `NodeShouldRunDaemonPod` in `pkg/controller/daemon/daemon_controller.go` of Kubernetes
+    1.36.4.
     """
 
     should_run: bool
+    """Whether a new pod should run on the node."""
     should_continue: bool
+    """Whether an existing pod should continue to run on the node."""
 
 
 def node_fit(template: Json, node: StoredObject) -> NodeFit:
@@ -58,7 +65,11 @@ def node_fit(template: Json, node: StoredObject) -> NodeFit:
 
 
 def pin_to_node(spec: JsonObject, node: str) -> JsonObject:
-    """Return a pod's affinity narrowed to one node that already met all requirements."""
+    """Return a pod's affinity narrowed to one node that already met all requirements.
+
+    Like `ReplaceDaemonSetPodNodeNameNodeAffinity` in `pkg/controller/daemon/util/daemonset_util.go`
+    of Kubernetes 1.36.4.
+    """
     field: JsonObject = {"key": "metadata.name", "operator": "In", "values": [node]}
     term: JsonObject = {"matchFields": [field]}
     affinity = get_mapping(spec, "affinity")
@@ -70,7 +81,10 @@ def pin_to_node(spec: JsonObject, node: str) -> JsonObject:
 
 
 def target_node(pod: StoredObject) -> str:
-    """Return the node a pod is assigned to, or the one its affinity selects; empty for none."""
+    """Return the node a pod is assigned to, or the one its affinity selects; empty for none.
+
+    Like `GetTargetNodeName` in `pkg/controller/daemon/util/daemonset_util.go` of Kubernetes 1.36.4.
+    """
     assigned = get_text(pod.body, "spec", "nodeName")
     if assigned:
         return assigned

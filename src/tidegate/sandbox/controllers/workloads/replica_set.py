@@ -46,11 +46,17 @@ from tidegate.world.requests import Write
 RECORDER = EventRecorder("replicaset-controller")
 FAILURE = "ReplicaFailure"
 BURST = 500
-"""Maximum number of pods that one reconciliation creates or deletes."""
+"""Maximum number of pods that one reconciliation creates or deletes.
+
+Like `BurstReplicas` in `pkg/controller/replicaset/replica_set.go` of Kubernetes 1.36.4.
+"""
 
 
 def reconcile_replica_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Create or delete pods up to the desired number, and report how many there were."""
+    """Create or delete pods up to the desired number, and report how many there were.
+
+    Like `syncReplicaSet` in `pkg/controller/replicaset/replica_set.go` of Kubernetes 1.36.4.
+    """
     owner = reader.get(ref)
     if owner is None:
         return
@@ -77,7 +83,7 @@ def _manage_replicas(
 ) -> Generator[Write, Outcome | None, str]:
     """Create missing pods or delete surplus ones; return why a pod could not be created.
 
-    Like `manageReplicas` of `pkg/controller/replicaset/replica_set.go` in Kubernetes.
+    Like `manageReplicas` in `pkg/controller/replicaset/replica_set.go` of Kubernetes 1.36.4.
     """
     missing = get_int(owner.body, "spec", "replicas", default=1) - len(active)
     if missing > 0:
@@ -90,7 +96,7 @@ def _manage_replicas(
 def _create_pods(owner: StoredObject, count: int, now: Ms) -> Generator[Write, Outcome | None, str]:
     """Create pods in batches of one, two, four; stop after the first batch with an error.
 
-    Like `slowStartBatch` of `replica_set.go` in Kubernetes.
+    Like `slowStartBatch` in `pkg/controller/replicaset/replica_set.go` of Kubernetes 1.36.4.
     """
     template = get_mapping(owner.body, "spec", "template")
     write = new_pod(owner, template, metadata={"generateName": f"{owner.ref.name}-"})

@@ -26,15 +26,21 @@ class StatefulSetRevisions(NamedTuple):
     update: str
     """The revision that the pods are updated to."""
     templates: dict[str, Json]
+    """The templates by revision name."""
 
     def template(self, name: str) -> dict[str, Json]:
+        """Return the template of a revision."""
         return get_mapping(self.templates, name)
 
 
 def sync_revisions(
     reader: ObjectReader, owner: StoredObject
 ) -> Generator[Write, Outcome | None, StatefulSetRevisions]:
-    """Record the current template; one that was recorded before becomes the newest again."""
+    """Record the current template; one that was recorded before becomes the newest again.
+
+    Like `getStatefulSetRevisions` in `pkg/controller/statefulset/stateful_set_control.go` of
+    Kubernetes 1.36.4.
+    """
     revisions = list_revisions(reader, owner)
     template = get_value(owner.body, "spec", "template")
     digest = writes.compute_hash(template)
@@ -70,8 +76,8 @@ def truncate_history(
 ) -> Iterator[Write]:
     """Delete unused revisions beyond `revisionHistoryLimit`.
 
-    Like `truncateHistory` of `pkg/controller/statefulset/stateful_set_control.go` in
-    Kubernetes.
+    Like `truncateHistory` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
     """
     used = {revisions.current, revisions.update}
     used |= {get_text(pod.metadata, "labels", "controller-revision-hash") for pod in pods}

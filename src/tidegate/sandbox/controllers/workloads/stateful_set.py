@@ -1,6 +1,6 @@
 """StatefulSets: pods with stable names, created and replaced in order.
 
-Like `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes.
+Like `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes 1.36.4.
 """
 
 from __future__ import annotations
@@ -49,45 +49,59 @@ class StatefulSetState(NamedTuple):
     """A StatefulSet and its pods by ordinal, as read for one reconciliation."""
 
     owner: StoredObject
+    """The StatefulSet."""
     revisions: StatefulSetRevisions
+    """The current revision and the update revision."""
     replicas: dict[int, StoredObject]
     """Pods with a desired ordinal, by ordinal."""
     condemned: list[tuple[int, StoredObject]]
     """Pods whose ordinal is no longer desired, the highest ordinal first."""
     now: Ms
+    """The current time."""
     create_failed_since: Ms | None = None
     """Time of the first failed pod creation, or None."""
 
     @property
     def spec(self) -> dict[str, Json]:
+        """The spec."""
         return get_mapping(self.owner.body, "spec")
 
     @property
     def ordinals(self) -> range:
+        """The desired ordinals."""
         return _ordinals(self.owner)
 
     @property
     def min_ready_seconds(self) -> int:
+        """`minReadySeconds` of the spec."""
         return get_int(self.spec, "minReadySeconds")
 
     @property
     def is_ordered(self) -> bool:
+        """Whether pods are managed one after another (`OrderedReady`)."""
         return self.spec.get("podManagementPolicy") != "Parallel"
 
     @property
     def partition(self) -> int:
+        """The lowest ordinal that is updated."""
         return get_int(self.spec, "updateStrategy", "rollingUpdate", "partition")
 
     @property
     def is_rolling_update(self) -> bool:
+        """Whether the update strategy is RollingUpdate, the default."""
         return get_text(self.spec, "updateStrategy", "type", default="RollingUpdate") != "OnDelete"
 
     def is_available(self, pod: StoredObject) -> bool:
+        """Return whether a pod is available."""
         return not pod.is_deleting and is_available(pod, self.min_ready_seconds, now=self.now)
 
 
 def reconcile_stateful_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
-    """Bring a StatefulSet one step closer to its desired state."""
+    """Advance a StatefulSet by one step towards its desired state.
+
+    Like `updateStatefulSet` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
+    """
     owner = reader.get(ref)
     if owner is None:
         return
@@ -130,7 +144,11 @@ def _read_state(
 
 
 def _sync_replicas(state: StatefulSetState) -> ReconcileStep:
-    """Sync the pod of every ordinal; if ordered, stop at the first that is not available."""
+    """Sync the pod of every ordinal; if ordered, stop at the first that is not available.
+
+    Like `processReplica` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
+    """
     for ordinal in state.ordinals:
         if (yield from _sync_ordinal(state, ordinal)) and state.is_ordered:
             return True
@@ -150,7 +168,11 @@ def _sync_ordinal(state: StatefulSetState, ordinal: int) -> ReconcileStep:
 
 
 def _delete_condemned(state: StatefulSetState) -> ReconcileStep:
-    """Delete condemned pods, the highest ordinal first; one at a time in an ordered StatefulSet."""
+    """Delete condemned pods, the highest ordinal first; one at a time in an ordered StatefulSet.
+
+    Like `processCondemned` in `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes
+    1.36.4.
+    """
     unavailable = [pod for _, pod in reversed(state.condemned) if not state.is_available(pod)]
     for _, pod in state.condemned:
         if pod.is_deleting:
@@ -211,7 +233,11 @@ def _create_pod(state: StatefulSetState, ordinal: int) -> ReconcileStep:
 
 
 def _revision_for(state: StatefulSetState, ordinal: int) -> str:
-    """Return the revision for a new pod."""
+    """Return the revision for a new pod.
+
+    Like `newVersionedStatefulSetPod` in `pkg/controller/statefulset/stateful_set_utils.go` of
+    Kubernetes 1.36.4.
+    """
     rolling_update = get_value(state.spec, "updateStrategy", "rollingUpdate")
     if not state.is_rolling_update:
         return state.revisions.update

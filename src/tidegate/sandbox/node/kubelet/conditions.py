@@ -22,7 +22,10 @@ FALSE: JsonObject = {"status": "False"}
 
 
 def compute_phase(containers: ContainerStatuses) -> str:
-    """Return the phase: Pending until every container has started; final when none will restart."""
+    """Return the phase: Pending until every container has started; final when none will restart.
+
+    Like `getPhase` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+    """
     for context, status in containers:
         terminated = _last_terminated(status)
         if context.role is states.ContainerRole.INIT and terminated and terminated.code:
@@ -91,6 +94,10 @@ def compute_conditions(
     """Return all conditions: those of the kubelet computed, those of others unchanged.
 
     `since`: when the volumes of the pod were mounted; None if not yet.
+
+    Like `GenerateContainersReadyCondition`, `GeneratePodReadyCondition`,
+    `GeneratePodInitializedCondition` and `GeneratePodReadyToStartContainersCondition` in
+    `pkg/kubelet/status/generate.go` of Kubernetes 1.36.4.
     """
     is_ready_to_start = since is not None and phase not in ("Succeeded", "Failed")
     readiness = _containers_ready(containers, phase)
@@ -107,7 +114,7 @@ def compute_conditions(
     )
     others = [condition for name, condition in known.items() if name not in KUBELET_CONDITIONS]
     if SCHEDULED not in known:
-        # Nobody has to schedule a pod that was made for its node.
+        # A pod that was created for its node needs no scheduling.
         others.append(_with_transition_time(SCHEDULED, None, TRUE, ready_since))
     return [
         *(
@@ -166,7 +173,10 @@ def _containers_ready(containers: ContainerStatuses, phase: str) -> JsonObject:
 
 
 def _ready_with_gates(pod: StoredObject, known: dict[str, JsonObject]) -> JsonObject:
-    """Return the readiness of a pod with ready containers, according to its readiness gates."""
+    """Return the readiness of a pod with ready containers, according to its readiness gates.
+
+    Like `GeneratePodReadyCondition` in `pkg/kubelet/status/generate.go` of Kubernetes 1.36.4.
+    """
     problems = []
     for gate in get_mappings(pod.body, "spec", "readinessGates"):
         name = get_text(gate, "conditionType")

@@ -15,11 +15,18 @@ MISSING_KEY_MESSAGES = {
     references.SECRET: "references non-existent secret key: {}",
     references.CONFIG_MAP: "configmap references non-existent config key: {}",
 }
-"""The kubelet's message for a missing key, by kind."""
+"""The kubelet's message for a missing key of a volume, by kind.
+
+Like `MakePayload` in `pkg/volume/secret/secret.go` and `MakePayload` in
+`pkg/volume/configmap/configmap.go` of Kubernetes 1.36.4.
+"""
 
 
 def missing_variable(reader: ObjectReader, pod: StoredObject, container: Json) -> str:
-    """Return the kubelet's message for the first variable without a value; empty for none."""
+    """Return the kubelet's message for the first variable without a value; empty for none.
+
+    Like `makeEnvironmentVariables` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+    """
     namespace = pod.ref.namespace
     for kind, reference in references.list_env_from_sources(container):
         if (
@@ -35,7 +42,11 @@ def missing_variable(reader: ObjectReader, pod: StoredObject, container: Json) -
 
 
 def missing_volume(reader: ObjectReader, pod: StoredObject) -> tuple[str, str]:
-    """Return the first volume that cannot be mounted, and why; two empty strings for none."""
+    """Return the first volume that cannot be mounted, and why; two empty strings for none.
+
+    Like `MakePayload` in `pkg/volume/secret/secret.go` and `MakePayload` in
+    `pkg/volume/configmap/configmap.go` of Kubernetes 1.36.4.
+    """
     for volume in get_mappings(pod.body, "spec", "volumes"):
         for kind, reference in references.list_volume_sources(volume):
             problem = _mount_problem(reader, kind, pod.ref.namespace, reference)

@@ -20,12 +20,19 @@ from tidegate.sandbox.server.store import StoredObject
 
 
 class ContainerProbe(NamedTuple):
-    """The numbers of a probe, with the defaults of Kubernetes."""
+    """The numbers of a probe, with the defaults of Kubernetes.
+
+    Like `SetDefaults_Probe` in `pkg/apis/core/v1/defaults.go` of Kubernetes 1.36.4.
+    """
 
     delay: Ms
+    """`initialDelaySeconds` as a duration."""
     period: Ms
+    """`periodSeconds` as a duration."""
     failures: int
+    """`failureThreshold`."""
     successes: int
+    """`successThreshold`."""
 
     def first_success(self, started_at: Ms, up_at: Ms) -> Ms:
         """Return the time of the first probe at or after the time the container is up."""
@@ -46,13 +53,17 @@ class ProbeTimes(NamedTuple):
     """Times of the probe results in one run of a container; None is never."""
 
     started: Ms | None
+    """When the startup probe succeeds."""
     ready: Ms | None
+    """When the readiness probe succeeds."""
     killed: Ms | None
+    """When a failed probe kills the container."""
     killed_by: str = ""
     """The probe that kills the container."""
 
 
 def read_probe(container: Json, name: str) -> ContainerProbe | None:
+    """Return a probe of a container, or None."""
     probe = get_mapping(container, name)
     if not probe:
         return None
@@ -65,7 +76,10 @@ def read_probe(container: Json, name: str) -> ContainerProbe | None:
 
 
 def predict_probes(container: Json, started_at: Ms, up_at: Ms | None) -> ProbeTimes:
-    """Predict the probe results of a container that starts and is up at these times."""
+    """Predict the probe results of a container that starts and is up at these times.
+
+    Like `doProbe` in `pkg/kubelet/prober/worker.go` of Kubernetes 1.36.4.
+    """
     startup = read_probe(container, "startupProbe")
     started: Ms | None = started_at
     if startup is not None:
@@ -90,7 +104,7 @@ def _ready_time(container: Json, started_at: Ms, up_at: Ms | None, started: Ms |
         return started
     if up_at is None:
         return None
-    # When a container has started, its readiness is asked at once, whatever the period.
+    # Readiness is probed at once when a container has started, whatever the period.
     first = readiness.first_success(started_at, up_at) if started == started_at else started
     first = max(first, Ms(started_at + readiness.delay))
     return Ms(first + (readiness.successes - 1) * readiness.period)
@@ -100,11 +114,17 @@ class ContainerContext(msgspec.Struct, frozen=True, kw_only=True):
     """A container, and everything that decides its behavior."""
 
     reader: ObjectReader
+    """Read access to the cluster."""
     pod: StoredObject
+    """The pod."""
     profile: Profile
+    """The profile of the simulation."""
     container: Json
+    """The container of the spec."""
     container_profile: ContainerProfile
+    """The profile of the container."""
     role: ContainerRole
+    """The role of the container."""
     restart_policy: str
     """The restart policy of the pod; init containers and sidecars interpret it differently."""
     earlier_failures: int
@@ -112,15 +132,22 @@ class ContainerContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def image(self) -> str:
+        """The image of the spec."""
         return get_text(self.container, "image")
 
     @property
     def is_long_running(self) -> bool:
+        """Whether the container should run until its pod is deleted."""
         return self.role is ContainerRole.SIDECAR or (
             self.role is ContainerRole.MAIN and self.restart_policy == "Always"
         )
 
     def should_restart(self, exit_code: int) -> bool:
+        """Return whether a container that ended with this code restarts.
+
+        Like `ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go` of Kubernetes
+        1.36.4.
+        """
         match self.role:
             case ContainerRole.SIDECAR:
                 return True

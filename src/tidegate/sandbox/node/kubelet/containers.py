@@ -17,7 +17,10 @@ from tidegate.sandbox.node.profile import ContainerProfile
 
 INITIAL_BACKOFF, MAX_BACKOFF = Ms(10 * SECOND), Ms(300 * SECOND)
 BACKOFF_RESET = Ms(10 * MINUTE)
-"""A container that ran this long starts its back-off again."""
+"""A container that ran this long starts its back-off again.
+
+Like `hasExpired` in `util/flowcontrol/backoff.go` of k8s.io/client-go 0.36.4.
+"""
 CONFIG_ERROR = "CreateContainerConfigError"
 IMAGE_WAIT_REASONS = (states.CREATING, "ErrImagePull", "ImagePullBackOff")
 """Reasons for which a container that ran before waits for another image."""
@@ -30,7 +33,9 @@ class PodEvent(NamedTuple):
     """An Event to record for a pod."""
 
     reason: str
+    """Reason of the Event."""
     message: str
+    """Message of the Event."""
     is_assumed: bool = False
     """Whether the Event states an assumption of the simulation."""
 
@@ -39,10 +44,15 @@ class ContainerStep(NamedTuple):
     """The new status of a container, its next check, Events and log lines."""
 
     status: states.ContainerStatus
+    """The new status."""
     requeue_at: Ms | None = None
+    """When to check the container again; None for never."""
     events: tuple[PodEvent, ...] = ()
+    """Events to record."""
     lines: tuple[str, ...] = ()
+    """Log lines to append."""
     assumptions: tuple[str, ...] = ()
+    """Names of the assumptions that the step relies on."""
 
 
 def advance_container(
@@ -90,7 +100,11 @@ def _start(
 def _replace_image(
     context: ContainerContext, status: states.ContainerStatus, since: Ms | None, now: Ms
 ) -> ContainerStep:
-    """Restart a container whose image was changed in place, without back-off."""
+    """Restart a container whose image was changed in place, without back-off.
+
+    Like `computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` of Kubernetes
+    1.36.4.
+    """
     new_status = status._replace(image=context.image)
     match status.state:
         case states.RunningState():
@@ -147,7 +161,10 @@ def _create(context: ContainerContext, status: states.ContainerStatus, now: Ms) 
 def _pull(
     status: states.ContainerStatus, profile: ContainerProfile, since: Ms, now: Ms
 ) -> ContainerStep | Ms:
-    """Return the state of an image pull that fails, or the time at which it succeeded."""
+    """Return the state of an image pull that fails, or the time at which it succeeded.
+
+    Like `EnsureImageExists` in `pkg/kubelet/images/image_manager.go` of Kubernetes 1.36.4.
+    """
     attempt, backoff = Ms(since + profile.pull), INITIAL_BACKOFF
     first = attempt
     while True:
@@ -252,7 +269,7 @@ def _terminate(
     ended_status = status._replace(state=terminated, started=False, ready=is_done)
     step = _after_exit(context, ended_status, terminated, now)
     if step.status.restarts > ended_status.restarts:
-        # The next run is another look: what this one has said must be told first.
+        # The next run starts in another reconciliation: the status of this run is written first.
         step = ContainerStep(ended_status, now)
     assumption_events = (
         (PodEvent("Assumed", exit_.message, is_assumed=True),) if exit_.assumptions else ()
@@ -316,7 +333,10 @@ def _restart(
 
 
 def restart_backoff(restarts: int, terminated: states.TerminatedState) -> Ms:
-    """Return the back-off: none before the first restart, then 10 s, doubled up to five minutes."""
+    """Return the back-off: none before the first restart, then 10 s, doubled up to five minutes.
+
+    Like `doBackOff` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` of Kubernetes 1.36.4.
+    """
     if not restarts or terminated.finished_at - terminated.started_at >= BACKOFF_RESET:
         return Ms(0)
     return Ms(min(INITIAL_BACKOFF * 2 ** min(restarts - 1, 10), MAX_BACKOFF))

@@ -18,21 +18,30 @@ class ContainerExit(NamedTuple):
     """The exit of a container, in the future or in the past."""
 
     time: Ms
+    """The time of the exit."""
     code: int
+    """The exit code."""
     message: str = ""
+    """The termination message."""
     lines: tuple[str, ...] = ()
+    """The last log lines."""
     kill_message: str = ""
+    """Why a probe killed the container; empty if none did."""
     assumptions: tuple[str, ...] = ()
+    """Names of the assumptions that the exit relies on."""
 
 
 class ExitForecast(NamedTuple):
-    """What is known about the exit of a container: the exit, or when to check again."""
+    """A forecast of the exit of a container: the exit, or when to check again."""
 
     exit: ContainerExit | None
+    """The exit; None if it is not known yet."""
     requeue_at: Ms | None = None
+    """When to check again; None if the exit is known."""
     assumption_text: str = ""
     """The text that explains `assumptions`."""
     assumptions: tuple[str, ...] = ()
+    """Names of the assumptions that the forecast relies on."""
 
 
 def predict_exit(

@@ -53,21 +53,29 @@ class PendingWait(NamedTuple):
     """A wait that is not satisfied: its deadline, and what is missing."""
 
     deadline: Ms | None
+    """When the wait gives up; None for never."""
     missing: str
+    """What is missing."""
 
 
 class FailedWait(NamedTuple):
     """A wait that failed: when, why, and the line that kubectl prints."""
 
     time: Ms
+    """When the wait failed."""
     missing: str
+    """What was missing."""
     line: str
+    """The line that kubectl prints."""
 
 
 def evaluate_waits(
     context: ContainerContext, started_at: Ms, now: Ms
 ) -> Ms | PendingWait | FailedWait:
-    """Return when the last wait was satisfied, or the pending wait, or the failed one."""
+    """Return when the last wait was satisfied, or the pending wait, or the failed one.
+
+    Like `RunWait` in `pkg/cmd/wait/wait.go` of k8s.io/kubectl 0.36.4.
+    """
     done_at = started_at
     for wait in container_waits(context.reader, context.pod, context.container):
         objects = _find_objects(context, wait)
@@ -200,7 +208,7 @@ def _unmet_message(wait: KubectlWait) -> str:
 
 
 def _object_satisfied_since(wait: KubectlWait, stored: StoredObject) -> Ms | None:
-    """Return since when an object satisfies a wait, as far as its status tells; else None."""
+    """Return since when an object satisfies a wait, as far as its status shows; else None."""
     match wait.condition:
         case WaitCondition.CONDITION:
             return _condition_since(stored, wait.key, wait.value)
@@ -221,7 +229,10 @@ def _to_text(value: Json) -> str:
 
 
 def _condition_since(stored: StoredObject, key: str, value: str) -> Ms | None:
-    """Return since when a condition has this value; one of an older generation is ignored."""
+    """Return since when a condition has this value; one of an older generation is ignored.
+
+    Like `checkCondition` in `pkg/cmd/wait/condition.go` of k8s.io/kubectl 0.36.4.
+    """
     for condition in conditions_of(stored):
         if get_text(condition, "type").lower() != key.lower():
             continue
@@ -236,7 +247,11 @@ def _condition_since(stored: StoredObject, key: str, value: str) -> Ms | None:
 
 
 def _is_rolled_out(stored: StoredObject) -> bool:
-    """Return whether a workload is rolled out, like `kubectl rollout status`."""
+    """Return whether a workload is rolled out, like `kubectl rollout status`.
+
+    Like `DeploymentStatusViewer`, `DaemonSetStatusViewer` and `StatefulSetStatusViewer` in
+    `pkg/polymorphichelpers/rollout_status.go` of k8s.io/kubectl 0.36.4.
+    """
     status = get_mapping(stored.body, "status")
     if get_int(status, "observedGeneration") < stored.generation:
         return False

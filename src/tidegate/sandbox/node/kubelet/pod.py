@@ -49,6 +49,10 @@ FINAL_PHASES = ("Succeeded", "Failed")
 HOST_ADDRESS = "10.0.0.1"
 MAX_MOUNT_BACKOFF = Ms(122 * SECOND)
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
+"""Message of a pod that exceeds `activeDeadlineSeconds`.
+
+Like `message` in `pkg/kubelet/active_deadline.go` of Kubernetes 1.36.4.
+"""
 UNREADY_CHECK_INTERVAL = Ms(5 * SECOND)
 """Interval at which a pod is checked that cannot be ready yet."""
 UnreadyReason: TypeAlias = Callable[[ObjectReader, StoredObject], str]
@@ -64,7 +68,7 @@ def kubelet_controller(
     """Return a scheduler and a kubelet as one controller, with the durations of a profile.
 
     `unready_reason` returns why a running pod cannot be ready yet, such as a sealed Vault. With
-    `record_pulls`, Events tell how long images were pulled, for observers of the cluster.
+    `record_pulls`, Events report how long images were pulled, for observers of the cluster.
     """
     container_profiles = ContainerProfiles(profile)
 
@@ -152,14 +156,23 @@ class _PodSync(msgspec.Struct):
     """The state and the results of one reconciliation of a pod."""
 
     pod: StoredObject
+    """The pod."""
     contexts: list[ContainerContext]
+    """The containers, init containers first."""
     now: Ms
+    """The current time."""
     conditions: dict[str, JsonObject]
+    """The conditions by type."""
     bound_at: Ms
+    """When the pod was bound to its node."""
     old_statuses: list[states.ContainerStatus] = msgspec.field(default_factory=list)
+    """The statuses of the containers before the reconciliation."""
     steps: list[ContainerStep] = msgspec.field(default_factory=list)
+    """The new states of the containers."""
     requeue_times: list[Ms] = msgspec.field(default_factory=list)
+    """Times at which to reconcile again."""
     events: list[PodEvent] = msgspec.field(default_factory=list)
+    """Events to record."""
 
 
 def _sync_pod(
@@ -229,7 +242,11 @@ def _bound_at(pod: StoredObject, conditions: dict[str, JsonObject]) -> Ms:
 
 
 def _advance_containers(sync: _PodSync, since: Ms | None) -> None:
-    """Advance init containers one after the other, then all others at once."""
+    """Advance init containers one after the other, then all others at once.
+
+    Like `computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` of Kubernetes
+    1.36.4.
+    """
     has_inits = any(context.role is not states.ContainerRole.MAIN for context in sync.contexts)
     recorded = {
         get_text(container_status, "name"): container_status

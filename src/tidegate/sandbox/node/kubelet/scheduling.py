@@ -31,8 +31,13 @@ RECORDER = EventRecorder("default-scheduler")
 DEFAULT_NODE = "node-1"
 """The node of a cluster without Node objects."""
 UNBOUND_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
+"""Message for a pod with claims that are not bound.
+
+Like `PreFilter` in `pkg/scheduler/framework/plugins/volumebinding/volume_binding.go` of Kubernetes
+1.36.4.
+"""
 PREEMPTION_MESSAGE = "not found"
-"""What the scheduler of this version appends if no node was evaluated."""
+"""The text that the scheduler of Kubernetes 1.36 appends if it evaluated no node."""
 MIN_RETRY, MAX_RETRY = Ms(SECOND), Ms(10 * SECOND)
 SIGTERM_EXIT_CODE = 143
 """128 plus the number of SIGTERM."""
@@ -61,7 +66,11 @@ def schedule_pod(
 
 
 def bind_pod(pod: StoredObject, node: str) -> Write:
-    """Return the Binding of a pod to a node."""
+    """Return the Binding of a pod to a node.
+
+    Like `Bind` in `pkg/scheduler/framework/plugins/defaultbinder/default_binder.go` of Kubernetes
+    1.36.4.
+    """
     body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -90,6 +99,9 @@ def _claim_problem(reader: ObjectReader, claims: list[tuple[Ref, StoredObject | 
     """Return the scheduler's message about the claims of a pod; empty if there is no problem.
 
     Claims that wait for their first consumer are no problem.
+
+    Like `PreFilter` and `podHasPVCs` in
+    `pkg/scheduler/framework/plugins/volumebinding/volume_binding.go` of Kubernetes 1.36.4.
     """
     for ref, claim in claims:
         if claim is None:
@@ -126,7 +138,7 @@ def terminate_pod(pod: StoredObject, stop_duration: Ms, now: Ms) -> Reconciliati
         yield RequeueAt(stopped_at)
         return
     if pod.finalizers and get_text(pod.body, "status", "phase") not in ("Succeeded", "Failed"):
-        # Whoever holds the pod counts it by how it ended.
+        # The controller that holds the finalizer counts the pod by its phase.
         yield _final_status(pod, now)
     if grace or not pod.finalizers:
         yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace_period_seconds=0)

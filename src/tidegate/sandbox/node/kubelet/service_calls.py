@@ -37,14 +37,18 @@ class ServiceCall(NamedTuple):
     """A call of a container to a Service: the host name it uses, and what names that host."""
 
     service: Ref
+    """The Service."""
     host: str
+    """The host name that the container uses."""
     reason: str = ""
+    """What names the host."""
 
 
 class _ServiceLookup(NamedTuple):
     """The current Services and namespaces of a cluster."""
 
     reader: ObjectReader
+    """Read access to the cluster."""
 
     def has_service(self, namespace: str, name: str) -> bool:
         return self.reader.get(Ref(SERVICE, namespace, name)) is not None

@@ -53,6 +53,7 @@ def start_assumptions(container: Json) -> tuple[str, ...]:
 
 
 def format_assumptions(*assumptions: str) -> str:
+    """Return the names of assumptions as a part of a message."""
     return f"(assumed: {', '.join(assumptions)})"
 
 
@@ -65,36 +66,57 @@ class ContainerRole(Enum):
 
 
 class WaitingState(NamedTuple):
+    """The state `waiting`."""
+
     reason: str
+    """Reason for programs."""
     message: str = ""
+    """Message for people."""
 
 
 class RunningState(NamedTuple):
+    """The state `running`."""
+
     started_at: Ms
+    """When the container started."""
 
 
 class TerminatedState(NamedTuple):
+    """The state `terminated`."""
+
     code: int
+    """The exit code."""
     reason: str
+    """Reason for programs."""
     message: str
+    """The termination message."""
     started_at: Ms
+    """When the container started."""
     finished_at: Ms
+    """When the container exited."""
 
 
 class ContainerStatus(NamedTuple):
     """The status of a container, as in the pod's status."""
 
     name: str
+    """The name of the container."""
     image: str
     """The running image, which differs from the spec after a change in place."""
     state: WaitingState | RunningState | TerminatedState
+    """The current state."""
     last: TerminatedState | None = None
+    """The state at the end of the previous run; None for the first run."""
     restarts: int = 0
+    """Number of restarts."""
     started: bool = False
+    """Whether the startup probe has succeeded."""
     ready: bool = False
+    """Whether the readiness probe has succeeded."""
 
 
 def container_role(container: Json, *, is_init: bool) -> ContainerRole:
+    """Return the role of a container."""
     if not is_init:
         return ContainerRole.MAIN
     return (
@@ -149,6 +171,10 @@ def _read_terminated(terminated: JsonObject) -> TerminatedState:
 
 
 def write_container_status(status: ContainerStatus) -> JsonObject:
+    """Return a status in the format of a pod's status.
+
+    Like `convertToAPIContainerStatuses` in `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.36.4.
+    """
     return {
         "name": status.name,
         "state": _write_state(status.state),
