@@ -30,7 +30,13 @@ SENTENCE = re.compile(r"[A-Za-z]+ [a-z]+")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 SOURCES = sorted((ROOT / "src" / "tidegate").rglob("*.py"))
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+TEST_NAMES = frozenset({"argocd-cases.md", "flux-cases.md"})
+"""Pages that list the names of tests."""
+PAGES = sorted(
+    page
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if page.name not in TEST_NAMES
+)
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
@@ -72,7 +72,10 @@ def resources(ran: Ran) -> list[JsonObject]:
 def test_hooks_and_owned_objects_are_listed_in_the_order_of_a_sync(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     get = ("argocd", "app", "get", "base", "-C", made.root)
 
     before = resources(cluster.reach(*get, "-o", "json"))
@@ -119,7 +122,7 @@ def test_a_deleted_hook_is_listed_with_its_phase(
     served: bool,  # noqa: FBT001
     generated: bool,  # noqa: FBT001
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     ready, never = (
         self_deleting_hook("ready", generated=generated),
         self_deleting_hook("never", hook="SyncFail"),
@@ -138,7 +141,7 @@ def test_a_deleted_hook_is_listed_with_its_phase(
 def test_a_failed_hook_is_listed_with_its_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["ready"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["ready"])
     made = hooked(tmp_path / "platform", job("ready", hook="PreSync"))
     assert cluster.sync(made.root).code == 4
 
@@ -154,7 +157,7 @@ def test_a_failed_hook_is_listed_with_its_message(
 def test_hooks_do_not_count_for_the_status_of_an_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = hooked(tmp_path / "platform", self_deleting_hook("ready"), deployment("web"))
     assert cluster.sync(made.root).code == 0
     made.put("red/all.yaml", job("ready", hook="PreSync"), deployment("web"), setting("web"))
@@ -167,7 +170,7 @@ def test_hooks_do_not_count_for_the_status_of_an_application(
 def test_the_header_shows_the_sync_windows_of_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = hooked(tmp_path / "platform", project=DENIES)
 
     ran = cluster.reach("argocd", "app", "get", "red", "-C", made.root)

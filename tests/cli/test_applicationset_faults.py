@@ -92,12 +92,12 @@ FAULTS = {
     "two with one name": (
         LIST.replace("{name: a}", "{name: a}, {name: b}")
         + TEMPLATE.replace('"{{name}}"', "same # here"),
-        "twice",
+        "duplicate",
     ),
     "a glob that finds nothing": (
         "  generators:\n  - git:\n      repoURL: https://git.example.com/shop/steps.git\n"
         "      directories: # here\n      - path: nowhere/*\n" + TEMPLATE,
-        "nothing",
+        "no-results",
     ),
     "a step that takes nothing": (
         LIST + TEMPLATE + STEPS + "      - matchExpressions: [] \n"
@@ -133,7 +133,7 @@ def test_each_fault_is_reported_at_its_own_line(tmp_path: Path) -> None:
     here = ("--repo-map", f"{URL}={tmp_path}")
     ran = tidegate("argocd", "appset", "generate", tmp_path, "--offline", *here)
 
-    result = re.findall(r"\[appset\.(\w+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
+    result = re.findall(r"\[appset\.([\w-]+)\].*\n  at (\d+)\.yaml:(\d+):", ran.stderr)
     for number, (what, (text, code)) in enumerate(FAULTS.items()):
         expected = next(
             at for at, line in enumerate((HEAD + text).splitlines(), 1) if "# here" in line
@@ -149,7 +149,7 @@ def test_of_a_set_that_generates_nothing_no_step_is_blamed(tmp_path: Path) -> No
 
     ran = tidegate("argocd", "appset", "generate", tmp_path, "--offline")
 
-    assert re.findall(r"\[appset\.(\w+)\]", ran.stderr) == ["template"]
+    assert re.findall(r"\[appset\.([\w-]+)\]", ran.stderr) == ["template"]
 
 
 PATCHES = {

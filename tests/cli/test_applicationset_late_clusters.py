@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.appset_repository import a_step
 from tests.support.repositories import URL, WAVE, Repository, application, setting
-from tests.support.set_fleets import a_step
 from tests.support.tidegate_runs import tidegate
 from tidegate.model.k8s.objects import Json, JsonObject
 

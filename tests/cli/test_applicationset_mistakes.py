@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
+from tests.support.manifest_texts import URL, config_map, notes, pods
 from tests.support.recorded_wording import RecordedWording
-from tests.support.repo_texts import URL, config_map, notes, pods
 from tests.support.rule_pages import write_files
 
 

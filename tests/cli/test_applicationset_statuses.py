@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox, definition
+from tests.support.appset_repository import NAMES, STEPS, SetRepository
+from tests.support.persistent_sandbox import PersistentSandbox, definition
 from tests.support.repositories import Repository
-from tests.support.set_fleets import NAMES, STEPS, SetRepository
 from tidegate.model.k8s.json_fields import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.k8s.objects import Kind
 
@@ -24,7 +24,7 @@ class SetStatuses:
         self, root: Path, patch: pytest.MonkeyPatch, *, rolls: bool = True, failing: str = ""
     ) -> None:
         jobs = [f"{failing}-smoke"] if failing else []
-        self.cluster = KeptSandbox.make(root, patch, SETS, failing=jobs)
+        self.cluster = PersistentSandbox.make(root, patch, SETS, failing=jobs)
         self.sets = SetRepository(Repository(root / "platform"), rolls=rolls)
         self.sets.write()
         if failing:

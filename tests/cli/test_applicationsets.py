@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.appset_repository import NAMES, SetRepository
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import Repository, deployment
-from tests.support.set_fleets import NAMES, SetRepository
-from tests.support.set_ladder import URL, Ladder, spans
+from tests.support.rolling_appset import URL, Ladder, spans
 from tests.support.tidegate_command import Tidegate
 from tests.support.tidegate_runs import ROOT, tidegate
 

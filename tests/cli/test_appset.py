@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.recorded_wording import RecordedWording
-from tests.support.set_ladder import Ladder
+from tests.support.rolling_appset import Ladder
 from tests.support.tidegate_runs import ROOT, tidegate
 
 HOMELAB = ROOT / "examples" / "homelab"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
+from tests.support.manifest_texts import URL, application, config_map, notes, pods, service
 from tests.support.recorded_wording import RecordedWording
-from tests.support.repo_texts import URL, application, config_map, notes, pods, service
 from tests.support.rule_pages import write_files
 
 DATABASE = (

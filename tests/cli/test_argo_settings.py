@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.projects import Ran, written
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
@@ -237,7 +237,7 @@ def test_the_tracking_method_tells_which_unit_owns_an_object(
     repository = one_unit(tmp_path / "platform", setting("web"), setting("old"), data=data)
     theirs = setting("web", "shop")
     get_mapping(theirs, "metadata")["labels"] = {INSTANCE: "other"}
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), theirs)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, namespace("shop"), theirs)
 
     first = cluster.sync(repository.root, "-o", "json")
 
@@ -260,7 +260,7 @@ def test_an_object_that_now_belongs_to_another_unit_is_not_pruned(
 ) -> None:
     data = {"application.resourceTrackingMethod": method}
     repository = one_unit(tmp_path / "platform", setting("web"), setting("old"), data=data)
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     first = cluster.sync(repository.root)
     moved: dict[str, Json] = {
         "label": {"labels": {INSTANCE: "other"}},
@@ -283,7 +283,7 @@ def test_objects_of_a_unit_that_left_git_are_known_by_their_label(
     repository.put(
         "argocd/cm.yaml", settings_map(**{"application.resourceTrackingMethod": "label"})
     )
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     first = cluster.sync(repository.root)
     repository.drop("teams/red.yaml")
 

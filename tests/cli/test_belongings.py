@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.builders import make_object
 from tests.support.cluster_client import ClusterClient, require_live
+from tests.support.cluster_snapshots import scenario_of
 from tests.support.deletions import a_setting, bring
-from tests.support.kept_clusters import scenario_of
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.test_screen_story import check, text_of
 from tests.support.failing_migration import MIGRATION
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import write_unit
 from tidegate.model.rollouts.documents import EventDocument, event_from_document

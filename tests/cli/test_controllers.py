@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.test_statuses import a_chain
 from tests.cli.test_takeover import ARGO, FLUX, a_controller
-from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     application,
@@ -147,7 +147,10 @@ async def test_a_running_argo_cd_gets_the_operation_of_its_own_command(
 def test_force_recreates_an_object_with_an_immutable_field(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     cluster.sync(made.root)
     other = deployment("red-web")
     get_mapping(other, "spec", "selector", "matchLabels")["tier"] = "front"

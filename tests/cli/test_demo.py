@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from examples.demo import LAST_TEXT, ROOT, SCENES
-from tests.support.on_terminal import on_terminal
 from tests.support.recorded_wording import RecordedWording
+from tests.support.terminal_program import on_terminal
 
 DEMO = "examples.demo"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import APPLICATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, PersistentSandbox
 from tests.support.repositories import (
     FINALIZER,
     OBJECTS,
@@ -34,13 +34,13 @@ CLUSTERS = pytest.mark.parametrize(("served", "ruled"), [(False, False), (True, 
 CONFIG_MAP, JOB = Kind("", "v1", "ConfigMap"), Kind("batch", "v1", "Job")
 
 
-def creation_order(cluster: KeptSandbox) -> dict[str, int]:
+def creation_order(cluster: PersistentSandbox) -> dict[str, int]:
     """When each object was made."""
     made = [deed.removeprefix("create ") for deed in cluster.deeds() if deed.startswith("create ")]
     return {name: at for at, name in enumerate(dict.fromkeys(made)) if name in OBJECTS}
 
 
-def assert_in_order(cluster: KeptSandbox) -> None:
+def assert_in_order(cluster: PersistentSandbox) -> None:
     at = creation_order(cluster)
     assert set(at) == OBJECTS
     assert [pair for pair in ORDER if at[pair[0]] >= at[pair[1]]] == []
@@ -57,7 +57,7 @@ def repository(root: Path, *, ruled: bool = False, finalizer: bool = False) -> R
 def test_a_rollout_killed_ten_times_ends_the_same_in_the_same_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", ruled=ruled)
     for number in range(10):
         cluster.killed(made.root, turns=6 + 5 * number)
@@ -79,7 +79,7 @@ def test_a_rollout_killed_ten_times_ends_the_same_in_the_same_order(
 def test_a_failed_child_stops_only_what_comes_after_it_until_it_is_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["red-job"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served, failing=["red-job"])
     made = repository(tmp_path / "platform", ruled=ruled)
     made.put("red/all.yaml", job("red-job"), setting("red-late", wave=1))
     made.put("clusters/main/beside.yaml", setting("beside", "shop", wave=1))
@@ -106,7 +106,7 @@ def test_a_failed_child_stops_only_what_comes_after_it_until_it_is_fixed(
 def test_the_objects_of_a_child_that_left_git_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", finalizer=True)
     first = cluster.sync(made.root)
     before = len(cluster.deeds())
@@ -128,7 +128,7 @@ def test_the_objects_of_a_child_that_left_git_are_deleted(
 def test_a_child_with_a_new_directory_keeps_the_objects_that_are_there_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform")
     first = cluster.sync(made.root)
     before = len(cluster.deeds())
@@ -147,7 +147,7 @@ def test_a_child_with_a_new_directory_keeps_the_objects_that_are_there_too(
 def test_children_of_a_unit_that_left_git_are_deleted_before_their_namespace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", finalizer=True)
     made.put("teams/den.yaml", namespace("den", wave=-1))
     first = cluster.sync(made.root)
@@ -177,7 +177,7 @@ def test_children_of_a_unit_that_left_git_are_deleted_before_their_namespace(
 def test_of_two_units_that_left_git_the_later_wave_is_deleted_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = repository(tmp_path / "platform", finalizer=True)
     made.put("teams/den.yaml", namespace("den", wave=-1))
     first = cluster.sync(made.root)
@@ -198,7 +198,7 @@ def test_of_two_units_that_left_git_the_later_wave_is_deleted_first(
 def test_deletion_runs_in_reverse_order_across_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, served: bool, ruled: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", ruled=ruled, finalizer=True)
     first = cluster.sync(made.root)
     before = len(cluster.deeds())
@@ -217,7 +217,7 @@ def test_deletion_runs_in_reverse_order_across_children(
 def test_the_finalizer_of_an_application_sets_the_propagation_of_its_deletion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = repository(tmp_path / "platform")
     base = application("base", "base")
     other = "" if way == "/background" else "/background"  # the first one counts
@@ -240,7 +240,7 @@ def test_the_finalizer_of_an_application_sets_the_propagation_of_its_deletion(
 def test_the_finalizer_of_a_child_that_left_git_sets_the_propagation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, *, served: bool
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", finalizer=True)
     red = application("red", "red", finalizer=True)
     red["metadata"] = {**get_mapping(red, "metadata"), "finalizers": [f"{FINALIZER}{way}"]}
@@ -261,7 +261,7 @@ def test_the_finalizer_of_a_child_that_left_git_sets_the_propagation(
 def test_the_finalizers_of_the_live_application_count_and_not_those_of_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = repository(tmp_path / "platform", finalizer=True)
     cluster.sync(made.root)
     cluster.patch(APPLICATION, "argocd", "red", {"metadata": {"finalizers": None}})

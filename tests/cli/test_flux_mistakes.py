@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import lint_at
+from tests.support.in_process_lint import lint_at
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,

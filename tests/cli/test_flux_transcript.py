@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.controller_transcript import TRANSCRIPT, said_of
 from tests.support.flux_layers import sops_age, three_layers
-from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.support.live_statuses import commit
+from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox
 from tests.support.repositories import Repository
 from tests.support.sops_program import AgeKey
 
@@ -24,7 +24,7 @@ def test_layers_have_the_conditions_of_kustomize_controller(
     made, key = Repository(tmp_path / "platform"), AgeKey.generate()
     three_layers(made, key)
     commit(made.root)
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, sops_age("flux-system", key))
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, sops_age("flux-system", key))
 
     ran = cluster.sync(made.root)
 

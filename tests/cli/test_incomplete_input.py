@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.inside import Said, typed
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.in_process_command import Said, typed
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     URL,
@@ -130,7 +130,7 @@ def test_what_comes_through_a_pipe_has_places_of_its_own(
 def test_a_base_that_could_not_be_fetched_is_no_success(
     wording: RecordedWording, verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     far = "https://git.example.invalid/base//web?ref=v1"
     unit = write_unit(tmp_path / "unit", kustomization=f"resources: ['{far}']\n")
     args = (*verb, str(unit), "--offline")
@@ -174,13 +174,17 @@ def test_where_no_unit_could_be_looked_into_nothing_has_passed(
 
 @pytest.mark.parametrize(
     "args",
-    ["status {}", "argocd app list -C {}", "argocd app get red -C {}"]
-    + ["argocd app manifests red -C {}"],
+    [
+        "status {}",
+        "argocd app list -C {}",
+        "argocd app get red -C {}",
+        "argocd app manifests red -C {}",
+    ],
 )
 def test_a_misspelt_hook_is_reported_by_commands_that_only_read(
     args: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     lost: JsonObject = setting("lost")
     get_mapping(lost, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "Presync"}
     made.put("apps/red.yaml", application("red", "red", into="default"))
@@ -208,7 +212,7 @@ def test_a_bug_is_a_line_of_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     made.put("clusters/source.yaml", git_repository())
     made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
     made.put("clusters/web.yaml", kustomization("web", "./web", into="default"))
@@ -227,7 +231,7 @@ def test_wide_shows_where_units_come_from(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_source_that_no_unit_applies_is_a_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     made.put("clusters/source.yaml", git_repository())
     made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
     spare = git_repository()
@@ -247,7 +251,7 @@ def test_a_source_that_no_unit_applies_is_a_source(
 def test_where_nothing_is_found_it_is_no_bug(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     made.put("clusters/web.yaml", kustomization("web", "./web"))
 
     ran = cluster.reach("flux", "get", "sources", "-C", str(made.root))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.in_process_cli import type_in
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
@@ -19,7 +20,6 @@ from tests.support.repositories import (
 )
 from tests.support.tidegate_command import Ran
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
-from tests.support.typed import type_in
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import JsonObject, Kind
@@ -74,7 +74,7 @@ def test_without_a_terminal_nothing_is_run(tmp_path: Path) -> None:
 def test_jobs_of_units_that_depend_on_it_run_again_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "platform")
     made.put("clusters/main/source.yaml", git_repository())
     units: dict[str, tuple[str, ...]] = {
         "ground": (),
@@ -108,7 +108,7 @@ def test_later_waves_of_a_parent_run_after_a_hook_of_its_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = three_levels(tmp_path / "platform")
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
 
     assert cluster.sync(made.root).code == 0
     before = runs(cluster, "shop")
@@ -138,5 +138,5 @@ def assert_nothing_changed(ran: Ran) -> None:
     assert types.isdisjoint({"object.written", "object.pruned", "hook.finished"})
 
 
-def runs(cluster: KeptSandbox, home: str = "default") -> dict[str, JsonObject]:
+def runs(cluster: PersistentSandbox, home: str = "default") -> dict[str, JsonObject]:
     return cluster.all(Kind("batch", "v1", "Job"), home)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.support.in_process_cli import type_in
 from tests.support.recorded_wording import RecordedWording
 from tests.support.served_cluster import served_cluster
 from tests.support.tidegate_runs import FIRST, write_unit
-from tests.support.typed import type_in
 from tidegate.model.k8s.json_fields import get_list, get_mappings
 from tidegate.model.k8s.objects import Json
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import typed
+from tests.support.in_process_command import typed
 from tests.support.served_cluster import served_cluster
 from tidegate.documents import read_documents
 

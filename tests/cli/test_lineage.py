@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_statuses import a_chain
-from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
+from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox, definition
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import application, job, kustomization, setting, three_levels
 from tests.support.served_cluster import ServedCluster, served_cluster
@@ -78,7 +78,7 @@ def test_a_tree_of_a_cluster_shows_its_objects_and_which_are_not_in_git(
     served: bool,  # noqa: FBT001
 ) -> None:
     cluster, made = (
-        KeptSandbox.make(tmp_path, monkeypatch, served=served),
+        PersistentSandbox.make(tmp_path, monkeypatch, served=served),
         a_chain(tmp_path / "platform"),
     )
     args = ("flux", "tree", "ks", "data", "-C", made.root)
@@ -119,7 +119,7 @@ def test_a_tree_of_a_cluster_shows_units_that_only_the_cluster_has(
 ) -> None:
     helm = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
     served = definition(helm, "helmreleases", status=True)
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served)
     made = a_chain(tmp_path / "platform")
     assert cluster.sync(made.root).code == 0
     made.drop("clusters/main/web.yaml")
@@ -262,7 +262,7 @@ def test_follow_prints_the_logs_of_all_pods_until_they_have_ended(
 ) -> None:
     lines = ["one", "two", "by hunter2-hunter2"]
     prints: Json = {"effect": "prints", "lines": [*lines]}
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"], behaviours=[prints])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["broken"], behaviours=[prints])
     made = a_chain(tmp_path / "platform")
     generated = job("made", hook="")
     get_mapping(generated, "metadata")["generateName"] = (

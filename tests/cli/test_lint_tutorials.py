@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import lint_at
+from tests.support.in_process_lint import lint_at
 from tests.support.tidegate_runs import ROOT
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets

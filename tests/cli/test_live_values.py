@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.releases import CONFIG_MAP, ChartRepository, config_map
 from tests.support.repositories import Repository, git_repository, kustomization, namespace, setting
 from tidegate.model.k8s.json_fields import get_text
@@ -42,7 +42,7 @@ def test_values_of_a_release_are_read_from_the_cluster(
     secret: Json = {"kind": "Secret", "name": "words", "valuesKey": "to", "targetPath": "to"}
     shop.release(valuesFrom=[secret])
     place, kept = namespace("shop"), secret_of("words", "shop", to=PASSWORD)
-    cluster = KeptSandbox.make(home, monkeypatch, place, kept, served=False)
+    cluster = PersistentSandbox.make(home, monkeypatch, place, kept, served=False)
 
     ran = cluster.sync(shop.root, "-o", "json")
 
@@ -71,7 +71,7 @@ def test_variables_are_read_from_the_cluster_after_the_repository(
     made.put("web/all.yaml", body)
     live = settings_of("there", "flux-system", far="of the cluster")
     old = settings_of("here", "flux-system", own="of yesterday")
-    cluster = KeptSandbox.make(home, monkeypatch, namespace("shop"), live, old, served=False)
+    cluster = PersistentSandbox.make(home, monkeypatch, namespace("shop"), live, old, served=False)
 
     ran = cluster.sync(made.root)
 

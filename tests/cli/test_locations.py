@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import typed
+from tests.support.in_process_command import typed
 from tests.support.rule_pages import write_files
 
 APP = """\

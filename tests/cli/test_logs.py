@@ -11,7 +11,7 @@ from tests.cli.test_causes import events_of
 from tests.cli.test_screen_story import text_of
 from tests.support.failing_hook import HOOK, LOGIN
 from tests.support.failing_migration import MIGRATION
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
 from tests.support.tidegate_command import Tidegate
 from tests.support.tidegate_runs import config_map, write_unit
 from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox

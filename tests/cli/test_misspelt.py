@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
 from tests.support.tidegate_runs import write_unit
 
 VERBS = [

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from examples.encrypt import KEY, encrypt_example, own_identity
+from tests.support.in_process_cli import Typed, type_in
 from tests.support.platforms import lay_out
 from tests.support.recorded_wording import RecordedWording
-from tests.support.typed import Typed, type_in
 
 NOT_KNOWN, GATE_STAYED_SHUT = 3, 4
 NOBODY_ANSWERS = """---

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_terminal import on_terminal
 from tests.support.recorded_wording import RecordedWording
+from tests.support.terminal_program import on_terminal
 from tests.support.tidegate_runs import FIRST, kubeconfig, tidegate
-from tests.support.vt import Vt
+from tests.support.virtual_terminal import Vt
 from tidegate.cli.progress import ProgressLine
 
 VERBS = [
@@ -48,10 +48,10 @@ spec: {interval: 1h, url: https://git.example.org/repo}
 """
 SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}}\n"
 SEARCHES = [
-    ("flux", "tree", "kustomization", "apps"),
+    ("flux", "tree", "kustomization", "apps", "-C"),
     ("trace", "configmap/settings"),
-    ("flux", "build", "kustomization", "apps"),
-    ("flux", "diff", "kustomization", "apps"),
+    ("flux", "build", "kustomization", "apps", "-C"),
+    ("flux", "diff", "kustomization", "apps", "-C"),
 ]
 
 
@@ -63,7 +63,7 @@ def test_a_search_has_a_progress_line_that_is_cleared(
     (tmp_path / "unit.yaml").write_text(UNIT)
     (tmp_path / "apps/settings.yaml").write_text(SETTINGS)
 
-    with on_terminal("tidegate", *args, "-C", str(tmp_path)) as program:
+    with on_terminal("tidegate", *args, str(tmp_path)) as program:
         code = program.finish()
 
         assert code == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox, definition
+from tests.support.persistent_sandbox import PersistentSandbox, definition
 from tests.support.projects import NIGHT, of_project, project, two_units
 from tests.support.repositories import namespace
 from tidegate.model.k8s.json_fields import get_mapping
@@ -30,7 +30,7 @@ def test_a_project_that_is_only_in_the_cluster_refuses_and_is_named(
         web = of_project("web", "web")
         get_mapping(web, "metadata")["namespace"] = "shop"
         repository.put("apps/web.yaml", web)
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, alive)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, alive)
 
     ran = cluster.sync(repository.root)
 
@@ -52,7 +52,7 @@ def test_the_default_project_of_a_cluster_counts_and_that_of_the_repository_more
 ) -> None:
     repository = two_units(tmp_path / "platform")
     strict = project("default", destinations=[{"server": "*", "namespace": "argocd"}])
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, strict)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, strict)
 
     refused = cluster.sync(repository.root)
     repository.put("projects/default.yaml", project("default"))
@@ -76,7 +76,7 @@ def test_windows_of_a_project_in_the_cluster_hold_its_units(
     repository.drop("projects/team.yaml")
     midnight: Json = {**NIGHT, "schedule": "0 0 * * *", "duration": "2h", "timeZone": ""}
     alive = project("team", syncWindows=[midnight])
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, alive)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, alive)
 
     ran = cluster.sync(repository.root)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cluster_snapshots import scenario_of
 from tests.support.deletions import a_directory, a_setting, bring
-from tests.support.kept_clusters import scenario_of
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import tidegate
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox

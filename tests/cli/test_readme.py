@@ -25,7 +25,7 @@ def test_the_readme_shows_the_product_on_its_first_screen() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.read_text().splitlines()) <= 150
+    assert len(README.read_text().splitlines()) <= 120
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

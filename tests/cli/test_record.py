@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.in_process_cli import type_in
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, config_map, write_unit
-from tests.support.typed import type_in
 
 SECRET = (
     "apiVersion: v1\nkind: Secret\nmetadata: {name: shown}\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
 from tests.support.repositories import namespace
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
@@ -19,10 +19,10 @@ IN_PLACE = "InPlaceUpdate"
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     home = tmp_path / "home"
     home.mkdir()
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), served=False)
 
 
 @pytest.fixture
@@ -37,15 +37,15 @@ def rename(shop: ChartRepository, **spec: Json) -> None:
     shop.release(**spec)
 
 
-def seen(sandbox: KeptSandbox) -> str:
+def seen(sandbox: PersistentSandbox) -> str:
     return get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "it")
 
 
-def charts(sandbox: KeptSandbox) -> list[tuple[int, str]]:
+def charts(sandbox: PersistentSandbox) -> list[tuple[int, str]]:
     return [(record.number, record.chart[0]) for record in records(sandbox)]
 
 
-def become_strange(sandbox: KeptSandbox, *, by_flux: bool) -> None:
+def become_strange(sandbox: PersistentSandbox, *, by_flux: bool) -> None:
     """The records are written anew as if somebody else had released: Flux, or Helm by itself."""
     for record in records(sandbox):
         content = {**record.content}
@@ -57,7 +57,7 @@ def become_strange(sandbox: KeptSandbox, *, by_flux: bool) -> None:
 
 
 def test_a_chart_of_another_name_is_another_release(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.release(values={"to": "two"})
@@ -86,7 +86,7 @@ def test_a_chart_of_another_name_is_another_release(
 
 
 def test_it_is_upgraded_where_it_is_if_the_release_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     before = len(sandbox.deeds())
@@ -102,7 +102,7 @@ def test_it_is_upgraded_where_it_is_if_the_release_says_so(
 
 
 def test_revision_numbers_go_on_after_a_history_that_is_kept(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(uninstall={"keepHistory": True})
     sandbox.sync(shop.root)
@@ -122,7 +122,7 @@ def test_revision_numbers_go_on_after_a_history_that_is_kept(
 
 @pytest.mark.parametrize("by_flux", [True, False])
 def test_what_flux_released_is_replaced_and_what_helm_released_is_upgraded(
-    sandbox: KeptSandbox, shop: ChartRepository, *, by_flux: bool
+    sandbox: PersistentSandbox, shop: ChartRepository, *, by_flux: bool
 ) -> None:
     """helm-controller goes by what it has released itself."""
     sandbox.sync(shop.root)
@@ -136,7 +136,7 @@ def test_what_flux_released_is_replaced_and_what_helm_released_is_upgraded(
 
 
 def test_killed_on_its_way_it_ends_and_begins_once(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     before = len(sandbox.deeds())
@@ -153,7 +153,7 @@ def test_killed_on_its_way_it_ends_and_begins_once(
     assert made == ["create secrets/sh.helm.release.v1.web.v1"]
 
 
-def test_an_unknown_strategy_is_reported(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_an_unknown_strategy_is_reported(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     shop.release(upgrade={"chartNameChangeStrategy": "Rename"})
 
     ran = sandbox.run("lint", shop.root)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox, definition
+from tests.support.persistent_sandbox import PersistentSandbox, definition
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
@@ -43,10 +43,10 @@ def base(to: str = "the truth") -> JsonObject:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     home = tmp_path / "home"
     home.mkdir()
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), served=False)
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def seen(sandbox: KeptSandbox) -> dict[str, Json]:
+def seen(sandbox: PersistentSandbox) -> dict[str, Json]:
     return get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data")
 
 
 @pytest.mark.parametrize("template", [FOUND, NEEDED])
 def test_a_release_sees_what_came_before_it_in_the_same_rollout(
-    sandbox: KeptSandbox, shop: ChartRepository, template: str
+    sandbox: PersistentSandbox, shop: ChartRepository, template: str
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=template))
 
@@ -82,7 +82,7 @@ def test_a_release_sees_what_came_before_it_in_the_same_rollout(
 
 
 def test_releases_that_look_at_each_other_come_one_after_another(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """The second needs what the first makes of what came before that."""
     text = """'{{ (lookup "v1" "ConfigMap" .Values.from .Values.what).data.to }}'"""
@@ -104,7 +104,7 @@ def test_releases_that_look_at_each_other_come_one_after_another(
 
 
 def test_an_upgrade_sees_what_was_changed_before_it(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     Repository(shop.root).put("base/all.yaml", namespace("sea"), base("another truth"))
@@ -118,7 +118,7 @@ def test_an_upgrade_sees_what_was_changed_before_it(
 
 
 def test_objects_of_a_kind_that_comes_with_the_rollout_are_found(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     metadata: Json = {"name": "red", "namespace": "flux-system"}
     buoy: JsonObject = {"apiVersion": "sea.example/v1", "kind": "Buoy", "metadata": metadata}
@@ -133,7 +133,7 @@ def test_objects_of_a_kind_that_comes_with_the_rollout_are_found(
 
 @pytest.mark.parametrize("turns", [6, 12, 18, 24, 30])
 def test_killed_at_any_turn_it_is_released_once_with_what_was_there(
-    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+    sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
     sandbox.killed(shop.root, turns=turns)
@@ -145,7 +145,9 @@ def test_killed_at_any_turn_it_is_released_once_with_what_was_there(
     assert stands(sandbox) == [(1, "deployed")]
 
 
-def test_a_plan_reports_what_is_known_later(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_plan_reports_what_is_known_later(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
 
     planned = sandbox.reach("plan", shop.root)
@@ -167,7 +169,7 @@ def test_a_plan_reports_what_is_known_later(sandbox: KeptSandbox, shop: ChartRep
 
 
 def test_a_plan_of_what_is_known_later_is_not_saved(
-    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository, tmp_path: Path
+    wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository, tmp_path: Path
 ) -> None:
     file = tmp_path / "shop.plan"
 
@@ -179,7 +181,7 @@ def test_a_plan_of_what_is_known_later_is_not_saved(
 
 
 def test_what_is_in_the_cluster_is_not_reported_as_late(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.put(namespace("sea"))
     sandbox.put(base())
@@ -191,7 +193,7 @@ def test_what_is_in_the_cluster_is_not_reported_as_late(
 
 
 def test_what_no_unit_contains_is_a_fault_before_anything_is_written(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED.replace('"base"', '"none"')))
     before = len(sandbox.deeds())
@@ -204,7 +206,7 @@ def test_what_no_unit_contains_is_a_fault_before_anything_is_written(
 
 
 def test_what_is_deployed_needs_what_it_looked_up_no_more(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))
     sandbox.sync(shop.root)
@@ -219,7 +221,7 @@ def test_what_is_deployed_needs_what_it_looked_up_no_more(
 
 
 def test_what_does_not_come_in_time_fails_the_release_and_no_other_unit(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """Nothing has it wait for what it needs."""
     shop.put("templates/seen.yaml", config_map("seen", to=NEEDED))

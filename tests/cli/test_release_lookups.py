@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.releases import (
     CONFIG_MAP,
     ONLY_WHERE_ABSENT,
@@ -42,7 +42,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     other: JsonObject = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -57,15 +57,15 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
     }
     home = tmp_path / "home"
     home.mkdir()
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), other, hidden, served=False)
+    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), other, hidden, served=False)
 
 
-def word(sandbox: KeptSandbox, name: str) -> str:
+def word(sandbox: PersistentSandbox, name: str) -> str:
     return get_text(sandbox.all(SECRET, "shop")[name], "data", "word")
 
 
 def test_a_template_sees_what_is_in_the_cluster(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/seen.yaml", config_map("seen", to=SEEN))
 
@@ -77,7 +77,7 @@ def test_a_template_sees_what_is_in_the_cluster(
 
 @pytest.mark.parametrize("template", [PASSWORD, ONLY_WHERE_ABSENT])
 def test_what_is_made_where_it_is_absent_stays(
-    sandbox: KeptSandbox, shop: ChartRepository, template: str
+    sandbox: PersistentSandbox, shop: ChartRepository, template: str
 ) -> None:
     name = "password" if template is PASSWORD else "once"
     shop.put("templates/word.yaml", template)
@@ -92,7 +92,7 @@ def test_what_is_made_where_it_is_absent_stays(
     assert stands(sandbox) == [(1, "deployed")]
 
 
-def test_drift_is_minded_by_the_record(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_drift_is_minded_by_the_record(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     shop.put("templates/word.yaml", ONLY_WHERE_ABSENT)
     shop.release(driftDetection={"mode": "enabled"})
     sandbox.sync(shop.root)
@@ -110,7 +110,7 @@ def test_drift_is_minded_by_the_record(sandbox: KeptSandbox, shop: ChartReposito
 
 @pytest.mark.parametrize("turns", [8, 14, 20])
 def test_a_run_that_dies_is_gone_on_with_as_it_was_recorded(
-    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+    sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
     shop.put("templates/word.yaml", ONLY_WHERE_ABSENT)
     sandbox.killed(shop.root, turns=turns)
@@ -123,7 +123,7 @@ def test_a_run_that_dies_is_gone_on_with_as_it_was_recorded(
 
 
 def test_an_upgrade_sees_what_the_install_has_made(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """What is made only where it is absent goes, as Helm has it go."""
     shop.put("templates/word.yaml", PASSWORD)
@@ -141,7 +141,7 @@ def test_an_upgrade_sees_what_the_install_has_made(
 
 
 def test_a_list_is_found_and_numbers_stay_whole(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     count = """'{{ len (lookup "v1" "ConfigMap" "shop" "").items }}'"""
     missing = """'{{ lookup "apps/v1" "Deployment" "shop" "none" | len }}'"""
@@ -158,7 +158,7 @@ def test_a_list_is_found_and_numbers_stay_whole(
 
 
 def test_what_is_found_in_a_secret_is_shown_nowhere(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     text = """'{{ (lookup "v1" "Secret" "shop" "token").data.word | b64dec }}'"""
     shop.put("templates/seen.yaml", config_map("seen", to=text))
@@ -179,7 +179,7 @@ def test_what_is_found_in_a_secret_is_shown_nowhere(
 
 
 def test_an_error_of_a_template_does_not_show_it_either(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     text = """((lookup "v1" "Secret" "shop" "token").data.word | b64dec)"""
     shop.put("templates/seen.yaml", f"""{{{{ fail (printf "no: %s" {text}) }}}}""")
@@ -191,7 +191,9 @@ def test_an_error_of_a_template_does_not_show_it_either(
     assert "hunter2" not in ran.stdout + ran.stderr
 
 
-def test_a_name_that_is_random_is_refused(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_name_that_is_random_is_refused(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     random = """'{{ len (lookup "v1" "Secret" "shop" (randAlphaNum 9 | lower)) }}'"""
     shop.put("templates/seen.yaml", config_map("seen", to=random))
 
@@ -202,7 +204,7 @@ def test_a_name_that_is_random_is_refused(sandbox: KeptSandbox, shop: ChartRepos
 
 
 def test_without_a_cluster_nothing_is_found_and_that_is_reported(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/_aside.tpl", '{{/* lookup "v1" */}}{{ define "a.lookup" }}{{ end }}\n')
     shop.put("templates/word.yaml", PASSWORD)

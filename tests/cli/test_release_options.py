@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
@@ -33,7 +33,7 @@ NEVER: Json = {"effect": "never-ready", "when": {"kind": "Deployment", "name": "
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     """A cluster where the Job `migrate` fails, `back` takes hours, and `never` is never ready."""
     behaviours = [HANGS, NEVER]
     return release_sandbox(tmp_path, monkeypatch, failing=["migrate"], behaviours=behaviours)
@@ -46,7 +46,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 @pytest.mark.parametrize("cleans", [True, False])
 def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository, *, cleans: bool
+    sandbox: PersistentSandbox, shop: ChartRepository, *, cleans: bool
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/more.yaml", config_map("more", to="more"))
@@ -74,7 +74,7 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
     (home := tmp_path / "home").mkdir()
     second: Json = {"verb": "apply", "kind": "Service", "name": "late"}
     fault: Json = {"effect": "conflict", "when": second, "every": 2}
-    cluster = KeptSandbox.make(
+    cluster = PersistentSandbox.make(
         home, monkeypatch, namespace("shop"), served=False, faults=[fault], failing=["migrate"]
     )
     shop.put("templates/old.yaml", config_map("old", to="old"))
@@ -96,7 +96,7 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
 
 
 def test_what_a_rollback_has_made_stays_where_it_only_waits_in_vain(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """Helm cleans up behind a write that is refused, and not behind a hook or a wait."""
     shop.put("templates/old.yaml", config_map("old", to="old"))
@@ -124,7 +124,9 @@ def lasted(ran: Ran, word: str) -> int:
     return int(failed - began)
 
 
-def test_a_rollback_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_rollback_has_a_time_of_its_own(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     shop.put("templates/back.yaml", hook("back", "post-rollback"))
     shop.release(timeout="30m", rollback={"timeout": "20m"})
     sandbox.sync(shop.root)
@@ -138,7 +140,7 @@ def test_a_rollback_has_a_time_of_its_own(sandbox: KeptSandbox, shop: ChartRepos
 
 
 def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
-    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
+    wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
@@ -160,7 +162,7 @@ def test_an_end_has_a_time_of_its_own_and_is_gone_on_with(
 
 
 def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/never.yaml", to_yaml(deployment("never")))
     assert sandbox.sync(shop.root).code != 0
@@ -173,7 +175,7 @@ def test_what_fails_again_is_another_revision_though_nothing_had_to_be_written(
 
 
 def test_hooks_that_have_run_stay_after_an_uninstall_as_helm_leaves_them(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/kept.yaml", hook("kept", "pre-install"))
     shop.put("templates/gone.yaml", hook("gone", "pre-delete", policy="hook-succeeded"))
@@ -188,7 +190,7 @@ def test_hooks_that_have_run_stay_after_an_uninstall_as_helm_leaves_them(
 
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"])
 def test_what_objects_own_goes_or_stays_as_the_release_says(
-    sandbox: KeptSandbox, shop: ChartRepository, way: str
+    sandbox: PersistentSandbox, shop: ChartRepository, way: str
 ) -> None:
     labels: Json = {"app": "web"}
     pod: Json = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER]}}

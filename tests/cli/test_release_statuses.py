@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.releases import (
     CONFIG_MAP,
     RELEASE,
@@ -22,7 +22,7 @@ from tidegate.model.k8s.objects import JsonObject
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     """A cluster that has the release, and in which the Job `migrate` fails."""
     return release_sandbox(tmp_path, monkeypatch, own=True, failing=["migrate"])
 
@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def read_result(sandbox: KeptSandbox) -> JsonObject:
+def read_result(sandbox: PersistentSandbox) -> JsonObject:
     return sandbox.all(RELEASE, "shop")["web"]
 
 
@@ -44,7 +44,7 @@ def versions(body: JsonObject) -> list[tuple[object, str]]:
 
 
 def test_a_release_says_what_was_installed_and_upgraded(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     installed = sandbox.sync(shop.root)
 
@@ -65,7 +65,7 @@ def test_a_release_says_what_was_installed_and_upgraded(
     assert ("web", "UpgradeSucceeded") in list_results(sandbox, "shop")
 
 
-def test_a_second_run_says_nothing_new(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_second_run_says_nothing_new(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     sandbox.sync(shop.root)
     before = read_result(sandbox)
 
@@ -75,7 +75,7 @@ def test_a_second_run_says_nothing_new(sandbox: KeptSandbox, shop: ChartReposito
 
 
 def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
@@ -110,7 +110,7 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
 
 
 def test_an_install_that_is_uninstalled_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
     shop.release(install={"remediation": {"remediateLastFailure": True}})
@@ -128,7 +128,7 @@ def test_an_install_that_is_uninstalled_says_so(
 
 
 def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
 
@@ -148,7 +148,7 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
 
 @pytest.mark.parametrize("mode", ["warn", "enabled"])
 def test_a_release_says_what_has_drifted(
-    sandbox: KeptSandbox, shop: ChartRepository, mode: str
+    sandbox: PersistentSandbox, shop: ChartRepository, mode: str
 ) -> None:
     shop.put("templates/more.yaml", config_map("more", to="more"))
     shop.release(driftDetection={"mode": mode})
@@ -181,7 +181,7 @@ def test_a_release_says_what_has_drifted(
 
 
 def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
     sandbox.sync(shop.root)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_release_statuses import read_result, versions
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
@@ -29,7 +29,7 @@ ON: JsonObject = {"enable": True}
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     """A cluster that has the release, and in which the Job `broken` fails."""
     return release_sandbox(tmp_path, monkeypatch, own=True, failing=["broken"])
 
@@ -42,14 +42,14 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def phases(sandbox: KeptSandbox) -> dict[str, str]:
+def phases(sandbox: PersistentSandbox) -> dict[str, str]:
     """What the last record says of its hooks."""
     hooks = get_mappings(records(sandbox)[-1].content, "hooks")
     return {get_text(hook, "name"): get_text(hook, "last_run", "phase") for hook in hooks}
 
 
 def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("after", "post-install"))
 
@@ -86,7 +86,7 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
 
 
 def test_a_test_that_fails_fails_the_release_which_stays_deployed(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test", weight=-1))
 
@@ -115,7 +115,7 @@ def test_a_test_that_fails_fails_the_release_which_stays_deployed(
 
 
 def test_what_failed_its_tests_is_released_again_by_who_asks_for_it(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
     for _ in range(2):
@@ -125,7 +125,7 @@ def test_what_failed_its_tests_is_released_again_by_who_asks_for_it(
 
 
 def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
@@ -156,7 +156,7 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
 
 
 def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
     shop.release(install={"remediation": {"remediateLastFailure": True}})
@@ -183,7 +183,7 @@ def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_s
     ],
 )
 def test_tests_whose_failures_are_ignored_are_reported_and_fail_nothing(
-    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository, spec: JsonObject
+    wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository, spec: JsonObject
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test", weight=-1))
     shop.release(**spec)
@@ -209,7 +209,7 @@ def test_tests_whose_failures_are_ignored_are_reported_and_fail_nothing(
 
 
 def test_only_those_tests_are_run_that_are_asked_for(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test"))
     shop.put("templates/tests/more.yaml", hook("more", "test-success"))
@@ -225,7 +225,7 @@ def test_only_those_tests_are_run_that_are_asked_for(
 
 
 def test_what_is_deployed_is_tested_when_that_is_asked_for_later(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("before", "pre-install,pre-upgrade"))
     shop.release(test={"enable": False})
@@ -243,7 +243,7 @@ def test_what_is_deployed_is_tested_when_that_is_asked_for_later(
 
 
 def test_a_release_without_tests_is_tested_all_the_same(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.drop("templates/tests/probe.yaml")
 
@@ -275,7 +275,7 @@ def test_tests_have_a_time_of_their_own(tmp_path: Path, shop: ChartRepository) -
 
 @pytest.mark.parametrize("event", ["pre-install", "post-install"])
 def test_a_hook_that_is_a_test_as_well_has_passed_when_it_has(
-    sandbox: KeptSandbox, shop: ChartRepository, event: str
+    sandbox: PersistentSandbox, shop: ChartRepository, event: str
 ) -> None:
     shop.put("templates/tests/probe.yaml", hook("probe", f"{event},test"))
     sandbox.sync(shop.root)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import CONFIG_MAP, ChartRepository, config_map, hook, records, stands
 from tests.support.repositories import Repository, git_repository, kustomization, namespace
@@ -23,10 +23,10 @@ APPS = "apps/release.yaml"
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     home = tmp_path / "home"
     home.mkdir()
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), served=False)
+    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), served=False)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def leave(shop: ChartRepository) -> None:
     Repository(shop.root).put(APPS, namespace(shop.home))
 
 
-def deeds_since(sandbox: KeptSandbox, before: int) -> list[str]:
+def deeds_since(sandbox: PersistentSandbox, before: int) -> list[str]:
     """What was done to objects of the release, its hooks and its records."""
     prefixes = ("jobs/before", "jobs/behind", "services/web", "configmaps/web", "secrets/sh.helm")
     done = [deed for deed in sandbox.deeds()[before:] if deed.split()[1].startswith(prefixes)]
@@ -64,7 +64,7 @@ def deeds_since(sandbox: KeptSandbox, before: int) -> list[str]:
 
 
 def test_a_release_that_left_git_is_uninstalled_as_helm_does(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     first = sandbox.sync(shop.root)
     assert first.code == 0, first.stderr
@@ -106,7 +106,7 @@ MOVES = {
 
 @pytest.mark.parametrize("move", MOVES)
 def test_a_release_that_becomes_another_is_uninstalled_first(
-    sandbox: KeptSandbox, shop: ChartRepository, move: str
+    sandbox: PersistentSandbox, shop: ChartRepository, move: str
 ) -> None:
     spec, home, name = MOVES[move]
     message = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.Namespace }}'"
@@ -141,7 +141,7 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
 
 
 def test_killed_on_its_way_it_ends_and_begins_once(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """The release becomes another one, and somebody kills that again and again."""
     assert sandbox.sync(shop.root).code == 0
@@ -163,7 +163,7 @@ def test_killed_on_its_way_it_ends_and_begins_once(
 
 
 def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(uninstall={"keepHistory": True, "disableHooks": True})
     sandbox.sync(shop.root)
@@ -182,7 +182,7 @@ def test_the_history_of_a_release_that_left_git_stays_where_it_says_so(
 
 
 def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.put(namespace("quay"))
     shop.release(uninstall={"keepHistory": True})
@@ -202,7 +202,7 @@ def test_after_a_kept_history_of_several_revisions_the_new_release_stays(
 
 
 def test_of_a_release_whose_objects_are_gone_the_records_go(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     for name in ("before", "behind", "service"):
         shop.drop(f"templates/{name}.yaml")
@@ -217,7 +217,7 @@ def test_of_a_release_whose_objects_are_gone_the_records_go(
 
 
 def test_what_is_suspended_is_not_uninstalled(
-    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
+    wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     sandbox.ask(build_suspension("HelmRelease/shop/web", "somebody"))
@@ -236,7 +236,7 @@ def test_what_is_suspended_is_not_uninstalled(
 
 
 def test_who_may_not_list_all_secrets_reads_where_former_releases_are_searched(
-    sandbox: KeptSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
+    sandbox: PersistentSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask_with_few_rights(
         world: Dispatcher, request: Request, cluster: str

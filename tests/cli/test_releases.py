@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox, definition
+from tests.support.persistent_sandbox import PersistentSandbox, definition
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
@@ -30,7 +30,7 @@ VALUE = "'{{ .Values.to }}'"
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     return release_sandbox(tmp_path, monkeypatch)
 
 
@@ -42,7 +42,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 
 def test_an_install_and_an_upgrade_leave_a_record_each(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     first = sandbox.sync(shop.root)
     assert first.code == 0, first.stderr
@@ -62,7 +62,7 @@ def test_an_install_and_an_upgrade_leave_a_record_each(
 
 
 def test_nothing_is_entered_where_nothing_has_changed(
-    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
+    wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     before = records(sandbox)
@@ -76,7 +76,7 @@ def test_nothing_is_entered_where_nothing_has_changed(
 
 
 def test_values_that_change_no_object_are_a_revision_too(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.release(values={"unused": True})
@@ -87,7 +87,7 @@ def test_values_that_change_no_object_are_a_revision_too(
 
 
 def test_as_many_records_are_kept_as_the_release_says(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.release(maxHistory=2)
     for to in ("one", "two", "three"):
@@ -98,7 +98,7 @@ def test_as_many_records_are_kept_as_the_release_says(
 
 
 def test_a_release_that_is_deleted_leaves_no_record(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
 
@@ -109,7 +109,7 @@ def test_a_release_that_is_deleted_leaves_no_record(
     assert "web" not in sandbox.all(CONFIG_MAP, "shop")
 
 
-def test_an_end_is_as_the_release_says(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_an_end_is_as_the_release_says(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     """Without hooks, and with its history; a finalizer holds what goes, and nobody waits for it."""
     held = config_map("held").replace("name: held", "name: held\n  finalizers: [shop/held]")
     shop.put("templates/held.yaml", held)
@@ -125,7 +125,9 @@ def test_an_end_is_as_the_release_says(sandbox: KeptSandbox, shop: ChartReposito
     assert stands(sandbox) == [(1, "uninstalled")]
 
 
-def test_records_lie_where_the_release_says(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_records_lie_where_the_release_says(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     shop.release(storageNamespace="records", targetNamespace="shop", releaseName="till")
 
     ran = sandbox.sync(shop.root)
@@ -144,7 +146,7 @@ def ran(done: Ran) -> list[str]:
 
 
 def test_installs_and_upgrades_run_their_own_hooks_one_after_another(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/a.yaml", hook("late", "pre-install,post-upgrade", weight=5))
     shop.put("templates/b.yaml", hook("early", "pre-install", weight=-5))
@@ -165,7 +167,7 @@ def test_installs_and_upgrades_run_their_own_hooks_one_after_another(
 
 
 def test_hooks_run_for_each_revision_though_their_text_is_the_same(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
     sandbox.sync(shop.root)
@@ -177,7 +179,7 @@ def test_hooks_run_for_each_revision_though_their_text_is_the_same(
 
 
 def test_templates_see_the_revision_that_they_make(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     message = "'{{ .Release.Revision }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'"
     shop.put("templates/seen.yaml", config_map("seen", it=message))
@@ -195,7 +197,7 @@ def test_templates_see_the_revision_that_they_make(
 
 
 def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     def define(note: str) -> None:
         body = definition(Kind("sea.example", "v1", "Buoy"), "buoys", status=False)
@@ -227,7 +229,7 @@ def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
 
 
 def test_objects_say_which_release_they_are_of_and_hooks_do_not(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("note", "pre-install", kind="ConfigMap"))
     sandbox.sync(shop.root)
@@ -249,7 +251,7 @@ def test_objects_say_which_release_they_are_of_and_hooks_do_not(
 
 
 def test_options_of_upgrades_are_for_upgrades_alone(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
     shop.release(upgrade={"disableHooks": True})
@@ -262,7 +264,7 @@ def test_options_of_upgrades_are_for_upgrades_alone(
 
 
 def test_what_left_the_chart_goes_with_the_upgrade(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/old.yaml", config_map("old", to="old"))
     sandbox.sync(shop.root)
@@ -275,7 +277,7 @@ def test_what_left_the_chart_goes_with_the_upgrade(
 
 
 def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": IN_PLACE, "data": {"a": "b"}})
     shop.release(install={"disableTakeOwnership": True})
@@ -296,7 +298,7 @@ def test_what_is_there_already_is_taken_over_unless_the_release_says_otherwise(
 
 
 def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install,pre-upgrade"))
     shop.release(driftDetection={"mode": "enabled"})
@@ -311,7 +313,7 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
 
 
 def test_what_others_may_change_stays_until_the_next_revision(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/web.yaml", config_map("web", to=VALUE, kept="mine"))
     target: Json = {"kind": "ConfigMap", "name": "web"}

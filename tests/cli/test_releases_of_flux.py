@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
+from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox, definition
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
@@ -31,14 +31,14 @@ FINALIZER: Json = ["finalizers.fluxcd.io"]
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     home = tmp_path / "home"
     home.mkdir()
     kinds = (
         definition(HELM_RELEASE, "helmreleases", status=True),
         definition(HELM_CHART, "helmcharts", status=True),
     )
-    return KeptSandbox.make(home, monkeypatch, namespace("shop"), namespace("quay"), *kinds)
+    return PersistentSandbox.make(home, monkeypatch, namespace("shop"), namespace("quay"), *kinds)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def fill(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def fill(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     """Everything as Flux leaves it: own objects with their statuses, and nothing of ours."""
     sandbox.put(kustomization("apps", "./apps", into=""))
     ran = sandbox.sync(shop.root)
@@ -80,13 +80,13 @@ def leave(shop: ChartRepository) -> None:
     Repository(shop.root).put(APPS, namespace(shop.home))
 
 
-def is_gone(sandbox: KeptSandbox) -> bool:
+def is_gone(sandbox: PersistentSandbox) -> bool:
     lives = [sandbox.all(HELM_RELEASE, "shop"), sandbox.all(HELM_CHART, "flux-system")]
     return not (records(sandbox) or any(lives) or "web" in sandbox.all(CONFIG_MAP, "shop"))
 
 
 def test_a_release_that_flux_installed_and_that_left_git_is_uninstalled(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     fill(sandbox, shop)
     before = len(sandbox.deeds())
@@ -107,7 +107,7 @@ def test_a_release_that_flux_installed_and_that_left_git_is_uninstalled(
     assert (again.code, "units.orphan" in again.stderr) == (0, False)
 
 
-def test_a_plan_reports_the_deletion(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_a_plan_reports_the_deletion(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     fill(sandbox, shop)
     leave(shop)
 
@@ -123,7 +123,7 @@ def test_a_plan_reports_the_deletion(sandbox: KeptSandbox, shop: ChartRepository
     assert not is_gone(sandbox)
 
 
-def test_it_ends_as_its_own_object_says(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_it_ends_as_its_own_object_says(sandbox: PersistentSandbox, shop: ChartRepository) -> None:
     shop.release(uninstall={"keepHistory": True, "disableHooks": True})
     fill(sandbox, shop)
     before = len(sandbox.deeds())
@@ -138,7 +138,7 @@ def test_it_ends_as_its_own_object_says(sandbox: KeptSandbox, shop: ChartReposit
 
 
 def test_one_that_is_suspended_stays(
-    wording: RecordedWording, sandbox: KeptSandbox, shop: ChartRepository
+    wording: RecordedWording, sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     fill(sandbox, shop)
     sandbox.patch(HELM_RELEASE, "shop", "web", {"spec": {"suspend": True}})
@@ -157,7 +157,7 @@ def test_one_that_is_suspended_stays(
 
 @pytest.mark.parametrize("why", ["labels", "prune", "inventory"])
 def test_what_its_parent_would_not_prune_stays(
-    sandbox: KeptSandbox, shop: ChartRepository, why: str
+    sandbox: PersistentSandbox, shop: ChartRepository, why: str
 ) -> None:
     """By kustomize-controller's rules: what it has an inventory of, and says that it may go."""
     fill(sandbox, shop)
@@ -181,7 +181,7 @@ def test_what_its_parent_would_not_prune_stays(
 
 @pytest.mark.parametrize("most", [20, 60])
 def test_killed_on_its_way_nothing_of_it_is_lost(
-    sandbox: KeptSandbox, shop: ChartRepository, most: int
+    sandbox: PersistentSandbox, shop: ChartRepository, most: int
 ) -> None:
     fill(sandbox, shop)
     before = len(sandbox.deeds())
@@ -205,7 +205,7 @@ MOVES: dict[str, dict[str, Json]] = {
 
 @pytest.mark.parametrize("move", MOVES)
 def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
-    sandbox: KeptSandbox, shop: ChartRepository, move: str
+    sandbox: PersistentSandbox, shop: ChartRepository, move: str
 ) -> None:
     fill(sandbox, shop)
     before = len(sandbox.deeds())

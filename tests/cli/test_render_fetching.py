@@ -9,9 +9,9 @@ import pytest
 from plane.identity.certificates import Authority
 from tests.support.git_server import GitServer, Repository
 from tests.support.helm_charts import write_chart
+from tests.support.http_application import served
 from tests.support.recorded_wording import RecordedWording
 from tests.support.registry import FakeRegistry
-from tests.support.serving import served
 from tests.support.tidegate_command import Tidegate
 from tests.support.web_files import CONFIG, Files, packed
 from tests.support.web_server import listening

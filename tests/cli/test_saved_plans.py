@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import config_map, write_unit
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.support.vt import Vt
+from tests.support.virtual_terminal import Vt
 from tidegate.cli.output import terminal_size
 from tidegate.cli.screen.terminal import (
     SafeStream,

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.story import Story, tell_first
+from tests.support.first_example_run import Story, tell_first
 from tidegate.cli.screen.outputs import JsonOutput, LineOutput
 from tidegate.cli.screen.terminal import SafeStream
 from tidegate.model.rollouts.documents import EventDocument, event_from_document

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tests.support.on_terminal import OnTerminal, on_terminal
 from tests.support.recorded_wording import RecordedWording
-from tests.support.vt import Vt
+from tests.support.terminal_program import TerminalProgram, on_terminal
+from tests.support.virtual_terminal import Vt
 
 PROGRAM = "tests.support.screen_program"
 CTRL_C, CTRL_Z = "\x03", "\x1a"
@@ -23,7 +23,7 @@ def fills(vt: Vt, columns: int) -> bool:
     return any(row.startswith("✓ wave 0") and len(row) == columns - 1 for row in vt.screen)
 
 
-def drawn_again(program: OnTerminal, pictures: int = 3) -> None:
+def drawn_again(program: TerminalProgram, pictures: int = 3) -> None:
     """Let so many more pictures be drawn."""
     until = program.vt.frames + pictures
     program.read_until(lambda vt: vt.frames >= until)

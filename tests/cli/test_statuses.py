@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
@@ -43,7 +43,10 @@ def a_chain(root: Path) -> Repository:
 def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
 
     ran = cluster.sync(made.root)
 
@@ -97,7 +100,10 @@ def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
 def test_what_git_says_of_an_application_is_left_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     cluster.sync(made.root)
 
     app = cluster.all(APPLICATION, "argocd")["red"]
@@ -117,7 +123,7 @@ def test_a_second_run_writes_no_status(
 ) -> None:
     is_argo = kind is APPLICATION
     home = "argocd" if is_argo else "flux-system"
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = (three_levels if is_argo else a_chain)(tmp_path / "platform")
     cluster.sync(made.root)
     before, events = cluster.versions(kind, home), list_results(cluster, home)
@@ -132,7 +138,10 @@ def test_a_second_run_writes_no_status(
 def test_a_new_revision_is_in_every_status_and_in_the_history_of_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     cluster.sync(made.root)
     first = cluster.all(APPLICATION, "argocd")
     made.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))
@@ -160,7 +169,7 @@ def test_a_new_revision_is_in_every_status_and_in_the_history_of_what_changed(
 def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["broken"])
     made = three_levels(tmp_path / "platform")
     made.put("red/all.yaml", job("broken"), setting("red-late", wave=1))
 
@@ -191,7 +200,7 @@ def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
 def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
 
     ran = cluster.sync(made.root)
 
@@ -231,7 +240,7 @@ def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
 def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["prepare"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["prepare"])
     made = a_chain(tmp_path / "platform")
 
     ran = cluster.sync(made.root)
@@ -269,7 +278,7 @@ def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
 def test_a_run_that_is_stopped_at_a_gate_says_so_and_the_next_one_that_it_is_done(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
 
     stopped = cluster.sync(made.root, "--timeout", "2s")
 
@@ -288,7 +297,7 @@ def test_a_status_that_cannot_be_written_is_reported_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault: Json = {"effect": "error", "when": {"verb": "patch", "kind": "Kustomization"}}
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, faults=[fault])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, faults=[fault])
     made = a_chain(tmp_path / "platform")
 
     ran = cluster.sync(made.root)
@@ -306,7 +315,7 @@ def test_a_status_that_cannot_be_written_is_reported_and_ends_nothing(
 def test_where_the_kinds_are_not_served_nothing_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=False)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=False)
 
     ran = cluster.sync(three_levels(tmp_path / "platform").root)
 
@@ -318,7 +327,7 @@ def test_where_the_kinds_are_not_served_nothing_is_reported(
 def test_a_status_that_was_changed_by_hand_is_corrected_by_the_next_run(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
     wrong: JsonObject = {"status": {"conditions": [], "lastAppliedRevision": "main@sha1:0"}}
     cluster.patch(KUSTOMIZATION, "flux-system", "web", wrong, status=True)

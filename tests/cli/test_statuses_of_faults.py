@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_statuses import a_chain
-from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION, PersistentSandbox
 from tests.support.repositories import (
     application,
     deployment,
@@ -24,7 +24,7 @@ from tidegate.model.k8s.objects import Json, JsonObject
 def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     made.put("clusters/main/lost.yaml", kustomization("lost", "./nowhere"))
 
     ran = cluster.sync(made.root, "--skip-broken")
@@ -42,7 +42,10 @@ def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
 def test_an_application_that_cannot_be_rendered_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     made.put("teams/lost.yaml", application("lost", "nowhere"))
 
     cluster.sync(made.root, "--skip-broken")
@@ -60,7 +63,10 @@ def test_an_application_that_cannot_be_rendered_is_unknown(
 def test_what_is_not_pruned_keeps_an_application_out_of_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     made.put("teams/red.yaml", application("red", "red", sync={"automated": {}}))
     cluster.sync(made.root)
     made.put("red/all.yaml", deployment("red-web"))
@@ -92,7 +98,7 @@ def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
         "    end\n"
         "    return hs\n"
     )
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, failing=["broken"])
     made = three_levels(tmp_path / "platform")
 
     ran = cluster.sync(made.root, "--health-rules", str(rules))
@@ -112,7 +118,10 @@ def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
 def test_what_is_in_sync_and_left_out_is_still_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     options: JsonObject = {"syncOptions": ["ApplyOutOfSyncOnly=true", "CreateNamespace=true"]}
     sync: Json = {"automated": {"prune": True}, **options}
     made.put("teams/red.yaml", application("red", "red", into="red", sync=sync))
@@ -138,7 +147,10 @@ def test_what_is_in_sync_and_left_out_is_still_reported(
 def test_of_a_part_of_a_unit_nothing_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     cluster.sync(made.root)
     before = cluster.versions(APPLICATION, "argocd")
     made.put("red/all.yaml", deployment("red-web", to="2"), setting("red-late", wave=1))

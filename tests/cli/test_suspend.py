@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_takeover import ARGO, SKIPS, a_controller
-from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION
+from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,

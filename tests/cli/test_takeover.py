@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_statuses import a_chain
-from tests.support.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import setting, three_levels
 from tests.support.tidegate_command import Ran
@@ -40,7 +40,7 @@ def annotations_of(body: JsonObject) -> dict[str, Json]:
     return get_mapping(body, "metadata", "annotations")
 
 
-def paused_by_tidegate(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
+def paused_by_tidegate(cluster: PersistentSandbox, kind: Kind) -> dict[str, bool]:
     """By unit, whether it is paused with the annotation of Tidegate."""
     result = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system")
     return {
@@ -77,7 +77,7 @@ def test_with_a_running_controller_of_the_units_nothing_is_written(
     kind: Kind,
     title: str,
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(labels))
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(labels))
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
 
     ran = cluster.sync(made.root)
@@ -102,7 +102,7 @@ def test_with_a_running_controller_of_the_units_nothing_is_written(
 def test_other_controllers_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pod: JsonObject, kind: Kind
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, pod)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, pod)
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
 
     ran = cluster.sync(made.root)
@@ -121,7 +121,7 @@ def test_units_of_a_running_controller_are_deleted_only_with_take_over(
     labels: dict[str, str],
     kind: Kind,
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
     cluster.sync(made.root)
     cluster.put(a_controller(labels))
@@ -148,7 +148,7 @@ def test_units_of_a_running_controller_are_deleted_only_with_take_over(
 def test_units_that_are_not_in_the_cluster_have_no_controller(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
     for name in cluster.all(KUSTOMIZATION, "flux-system"):
         cluster.delete(KUSTOMIZATION, "flux-system", name)
@@ -165,7 +165,7 @@ def test_units_that_are_not_in_the_cluster_have_no_controller(
 def test_a_finished_controller_pod_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(ARGO))
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(ARGO))
     cluster.patch(POD, "argocd", "controller-0", {"status": {"phase": phase}}, status=True)
 
     ran = cluster.sync(three_levels(tmp_path / "platform").root)
@@ -183,7 +183,7 @@ def test_a_unit_is_paused_from_take_over_until_hand_back(
     labels: dict[str, str],
     kind: Kind,
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(labels))
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(labels))
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
 
     taken = cluster.sync(made.root, "--take-over")
@@ -210,7 +210,7 @@ def test_a_unit_is_paused_from_take_over_until_hand_back(
 def test_live_units_are_paused_before_anything_else_is_written(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
     cluster.put(a_controller(FLUX))
     made.put("web/all.yaml", setting("web", to="2"))
@@ -226,7 +226,7 @@ def test_live_units_are_paused_before_anything_else_is_written(
 def test_a_failed_rollout_keeps_its_units_paused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX), failing=["prepare"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(FLUX), failing=["prepare"])
 
     ran = cluster.sync(a_chain(tmp_path / "platform").root, "--take-over", "--hand-back")
 
@@ -238,7 +238,7 @@ def test_a_failed_rollout_keeps_its_units_paused(
 def test_an_interrupted_hand_back_can_be_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
     made = a_chain(tmp_path / "platform")
     cluster.sync(made.root, "--take-over")
     change, count = takeover._set_paused, 0
@@ -264,7 +264,7 @@ def test_an_interrupted_hand_back_can_be_continued(
 def test_a_unit_that_was_suspended_by_others_is_not_resumed(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
+    cluster, made = PersistentSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
     suspend: JsonObject = {"spec": {"suspend": True}}
     cluster.patch(KUSTOMIZATION, "flux-system", "web", suspend)
@@ -279,7 +279,10 @@ def test_a_unit_that_was_suspended_by_others_is_not_resumed(
 def test_a_unit_with_a_running_operation_is_not_paused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
+    cluster, made = (
+        PersistentSandbox.make(tmp_path, monkeypatch),
+        three_levels(tmp_path / "platform"),
+    )
     cluster.sync(made.root)
     cluster.put(a_controller(ARGO))
     cluster.patch(APPLICATION, "argocd", "red", {"operation": {"sync": {"revision": "HEAD"}}})
@@ -296,7 +299,7 @@ def test_a_unit_with_a_running_operation_is_not_paused(
 def test_take_over_without_a_controller_is_reported(
     wording: RecordedWording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
 
     ran = cluster.sync(a_chain(tmp_path / "platform").root, "--take-over")
 
@@ -308,7 +311,7 @@ def test_take_over_without_a_controller_is_reported(
 def test_a_paused_unit_still_has_its_conditions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
 
     cluster.sync(a_chain(tmp_path / "platform").root, "--take-over")
 

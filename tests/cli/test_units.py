@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_terminal import on_terminal
 from tests.support.recorded_wording import RecordedWording
+from tests.support.terminal_program import on_terminal
 from tests.support.tidegate_runs import ROOT, config_map, tidegate, tidegate_in, write_unit
 
 PLATFORM = ROOT / "examples" / "platform"

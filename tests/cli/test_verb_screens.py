@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.releases import config_map, helm_release
 from tests.support.repositories import (
     URL,
@@ -106,7 +106,9 @@ def typed(
         patch.setenv("TERM", "dumb")
         prints: Json = {"effect": "prints", "lines": ["begun"]}
         given = namespace("shop")
-        cluster = KeptSandbox.make(home, patch, given, failing=["prepare"], behaviours=[prints])
+        cluster = PersistentSandbox.make(
+            home, patch, given, failing=["prepare"], behaviours=[prints]
+        )
         root = a_platform(home / "platform").root
         ran = cluster.sync(root, "--repo-map", f"{URL}={root}")
         assert ran.code == 4, ran.stdout + ran.stderr
@@ -116,7 +118,7 @@ def typed(
         )
 
 
-def shown(cluster: KeptSandbox, args: str, root: Path, room: int) -> str:
+def shown(cluster: PersistentSandbox, args: str, root: Path, room: int) -> str:
     """What stands on a screen behind a command: its output, and what it says beside that."""
     place = () if "{}" in args else ("-C", root)
     texts = [part.format(root) for part in args.split()]

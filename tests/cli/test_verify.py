@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.in_process_cli import type_in
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, ROOT
-from tests.support.typed import type_in
 
 KEPT = "examples/runs/first.jsonl"
 Line = dict[str, object]

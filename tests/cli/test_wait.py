@@ -15,7 +15,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import (
     Repository,
@@ -78,7 +78,7 @@ def test_whoever_waits_for_a_deletion_or_for_one_resource(
     monkeypatch: pytest.MonkeyPatch,
     served: bool,  # noqa: FBT001
 ) -> None:
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served, failing=["broken"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, served=served, failing=["broken"])
     made = one_app(tmp_path / "platform")
     made.put("red/all.yaml", setting("web"), job("broken", wave=1))
     wait = ("argocd", "app", "wait", "red", "-C", made.root, "--timeout", "5s")
@@ -165,7 +165,7 @@ def test_an_edit_is_refused_with_the_file_to_edit(verb: str) -> None:
 
 
 def test_a_shell_completes_the_names_of_a_repository() -> None:
-    request = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
+    request = {"_TIDEGATE_COMPLETE": "bash_complete", "COMP_CWORD": "4"}
 
     ran = tidegate_in(PLATFORM, COMP_WORDS="tidegate flux reconcile ks m", **request)
 

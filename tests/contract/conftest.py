@@ -11,8 +11,8 @@ import pytest
 from plane import ControlPlane
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.kubelet import LogEndpoint
+from tests.support.log_pods import PrintingPod, in_a_sandbox, on_a_real_server
 from tests.support.objects import a_namespace
-from tests.support.printing import PrintingPod, in_a_sandbox, on_a_real_server
 from tests.support.worlds import real_world, sandbox_world, served_world
 from tidegate.model.times import SECOND, Ms
 from tidegate.sandbox.world import Sandbox

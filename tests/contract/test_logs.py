@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.cluster_client import ClusterClient
+from tests.support.log_pods import PrintingPod
 from tests.support.objects import POD
-from tests.support.printing import PrintingPod
 from tidegate.model.k8s.objects import Ref
 from tidegate.world.messages import Invalid, NotFound, RawResponse
 from tidegate.world.requests import Logs

@@ -14,6 +14,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_statuses import IN_ORDER
 from tests.support.dialect_kinds import serve
+from tests.support.in_process_cli import Typed, type_in
 from tests.support.kubectl import kubectl
 from tests.support.live_statuses import commit
 from tests.support.repositories import (
@@ -27,7 +28,6 @@ from tests.support.repositories import (
     setting,
 )
 from tests.support.tidegate_runs import ROOT
-from tests.support.typed import Typed, type_in
 from tidegate.model.k8s.objects import JsonObject
 
 PAGE = ROOT / "docs" / "reference" / "commands-you-know.md"

@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.conftest import Site
 from tests.support.builders import make_object
 from tests.support.cluster_client import require_live
-from tests.support.on_terminal import on_terminal
 from tests.support.recorded_wording import RecordedWording
+from tests.support.terminal_program import on_terminal
 from tests.support.tidegate_command import Tidegate
 from tests.support.tidegate_runs import config_map, write_unit
 from tidegate.model.k8s.objects import Kind, Ref

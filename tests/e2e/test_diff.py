@@ -10,7 +10,12 @@ from plane import ControlPlane
 from tests.e2e.conftest import Site
 from tests.e2e.diff_bodies import Case, read_cases
 from tests.support.cluster_client import ClusterClient, require_body
-from tests.support.foreseen import changes_between, is_touched, not_kept_by_seal, surprises_of
+from tests.support.predicted_changes import (
+    changes_between,
+    is_touched,
+    not_kept_by_seal,
+    surprises_of,
+)
 from tests.support.takeover import OURS, take_over
 from tests.support.worlds import real_world
 from tests.support.write_sequences import random_sequences

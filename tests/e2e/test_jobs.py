@@ -11,10 +11,10 @@ import pytest
 from plane import ControlPlane
 from plane.audit import read_audit
 from tests.e2e.output import events_of
+from tests.support.in_process_cli import Typed, type_in
 from tests.support.kubectl import kubectl
 from tests.support.repositories import deployment, job, setting
 from tests.support.rollout_audit import WRITES
-from tests.support.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]

@@ -14,7 +14,7 @@ from tests.support.cluster_client import ClusterClient, require_items, require_l
 from tests.support.failing_hook import HOOK, LOGIN
 from tests.support.failing_migration import MIGRATION
 from tests.support.kubelet import LogEndpoint
-from tests.support.printing import NODE
+from tests.support.log_pods import NODE
 from tests.support.tidegate_runs import write_unit
 from tests.support.worlds import real_world
 from tidegate.model.k8s.objects import JsonObject

@@ -13,8 +13,8 @@ import pytest
 from plane import ControlPlane
 from tests.support.builders import make_config_map, make_object
 from tests.support.cluster_client import ClusterClient, require_items
-from tests.support.inside import Said, typed
-from tests.support.mistakes import MISTAKES, named_mistakes
+from tests.support.in_process_command import Said, typed
+from tests.support.object_mistakes import MISTAKES, named_mistakes
 from tests.support.worlds import real_world
 from tidegate.documents.dump import to_yaml
 from tidegate.model.k8s.objects import Json, JsonObject, Kind

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from plane import ControlPlane
-from tests.support.sequence_runs import answers_of
+from tests.support.sequence_runner import answers_of
 from tests.support.worlds import real_world
 from tests.support.write_sequences import (
     DIGESTS,

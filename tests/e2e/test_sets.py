@@ -23,11 +23,11 @@ import pytest
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.output import plain_lines
+from tests.support.appset_repository import LIMITS, NAMES, STEPS, SetRepository
 from tests.support.cluster_client import ClusterClient, require_live
 from tests.support.dialect_kinds import serve
 from tests.support.repositories import Repository, deployment, namespace
 from tests.support.rollout_audit import CREATED, DeploymentSeen, is_own_write
-from tests.support.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.support.tidegate_command import Ran, Tidegate
 from tests.support.worlds import real_world
 from tidegate.model.k8s.json_fields import get_mappings, get_text, get_value

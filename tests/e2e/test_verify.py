@@ -13,10 +13,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.output import lines_with
+from tests.support.in_process_cli import Typed, type_in
 from tests.support.kubectl import kubectl
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import deployment, job, setting
-from tests.support.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
 from tidegate.model.times import SECOND, parse_timestamp
 

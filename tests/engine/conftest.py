@@ -15,10 +15,10 @@ from plane import ControlPlane
 from tests.engine.hooks import Answering, an_answering_port, an_answering_service
 from tests.support.cluster_client import require_live
 from tests.support.objects import ACCOUNT, a_namespace
-from tests.support.rollout_records import AuditRecord, Record, StoreRecord
 from tests.support.rollout_stage import Stage
 from tests.support.rollout_worlds import WORLDS, a_still_world
 from tests.support.worlds import real_world
+from tests.support.write_records import AuditRecord, Record, StoreRecord
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import Ref
 from tidegate.sandbox.world import Sandbox

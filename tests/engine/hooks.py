@@ -13,8 +13,8 @@ from aiohttp import web
 from plane import ControlPlane
 from tests.support.certificates import issue
 from tests.support.cluster_client import ClusterClient, require_live
+from tests.support.http_application import served
 from tests.support.objects import a_service, an_object
-from tests.support.serving import served
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")

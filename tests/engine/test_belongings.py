@@ -16,9 +16,9 @@ from tests.support.builders import (
 from tests.support.cluster_client import require_live
 from tests.support.objects import NAMESPACE, a_definition
 from tests.support.rollout_objects import a_gate
-from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run, with_policy
 from tests.support.rollout_stage import PATIENT, Stage
+from tests.support.write_records import Record
 from tidegate.dialect.ownership.tracking import UNIT
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject, Ref

@@ -13,9 +13,9 @@ from tests.support.builders import (
     make_unit,
     make_unit_id,
 )
-from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import PATIENT, Stage
+from tests.support.write_records import Record
 from tidegate.health.readiness_timeout import readiness_timeout
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Manifests, Phase

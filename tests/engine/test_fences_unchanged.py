@@ -6,9 +6,9 @@ from tests.support.builders import make_config_map, make_job, make_object, make_
 from tests.support.cluster_client import require_body
 from tests.support.objects import a_definition
 from tests.support.rollout_objects import WEB, a_gate, an_ingress
-from tests.support.rollout_records import Record
 from tests.support.rollout_stage import HASTY, PATIENT, Stage
 from tests.support.rollout_statuses import addressed
+from tests.support.write_records import Record
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.rollouts.event import EventType, StepState

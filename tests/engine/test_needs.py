@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.support.builders import make_config_map, make_object
 from tests.support.objects import a_definition
 from tests.support.rollout_objects import a_gate
-from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import HASTY, Stage
+from tests.support.write_records import Record
 from tidegate.model.rollouts.event import Event, EventType
 
 FIRST = make_config_map("first")

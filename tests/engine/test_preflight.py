@@ -13,11 +13,11 @@ from plane import ControlPlane
 from tests.engine.hooks import a_webhook
 from tests.support.builders import make_config_map, make_deployment, make_object, make_pod_template
 from tests.support.cluster_client import require_live
+from tests.support.http_application import served
 from tests.support.objects import a_definition, a_namespace
-from tests.support.rollout_records import Record
 from tests.support.rollout_runs import Run
 from tests.support.rollout_stage import HASTY, Stage
-from tests.support.serving import served
+from tests.support.write_records import Record
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.rollouts.event import Event, EventType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.foreseen import surprises_of
+from tests.support.predicted_changes import surprises_of
 from tests.support.write_sequences import random_sequences
 from tidegate.sandbox.world import Sandbox
 

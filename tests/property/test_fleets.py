@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.mortal import Absence
+from tests.support.cluster_history import Record, assert_counted, assert_record_in_order, is_ready
+from tests.support.gate_assertions import assert_gates_open_for_our_text
+from tests.support.killable_processes import Absence
+from tests.support.random_fleets import (
+    GROUP,
+    Fleet,
+    Meddling,
+    Traits,
+    fleets,
+    hook_runs,
+    meddlings,
+)
 from tests.support.rollout_cases import (
     MOSTLY_WELL,
     Case,
@@ -19,19 +30,15 @@ from tests.support.rollout_cases import (
     shared_by,
     some_turns,
 )
-from tests.support.rollout_fleets import (
-    GROUP,
-    Fleet,
-    Meddling,
-    Traits,
-    fleets,
-    hook_runs,
-    meddlings,
-)
-from tests.support.rollout_gates import assert_gates_open_for_our_text
-from tests.support.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
-from tests.support.rollout_record import Record, assert_counted, assert_record_in_order, is_ready
 from tests.support.rollout_runs import Run
+from tests.support.rollout_stages import (
+    PATIENCE,
+    Part,
+    Stage,
+    assert_two_blocks,
+    finished,
+    replayed,
+)
 from tidegate.model.plans.plan import Plan, step_items
 from tidegate.model.rollouts.event import FINAL_STATES, EventType
 from tidegate.model.units.unit import UnitId

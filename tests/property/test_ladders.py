@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.support.builders import make_object, make_unit_id
-from tests.support.mortal import Happening
+from tests.support.cluster_history import Record, is_ready
+from tests.support.killable_processes import Happening
 from tests.support.rollout_cases import (
     FAULTS,
     Case,
@@ -25,8 +26,7 @@ from tests.support.rollout_cases import (
     shared_by,
     some_turns,
 )
-from tests.support.rollout_plays import PATIENCE, Part, Stage
-from tests.support.rollout_record import Record, is_ready
+from tests.support.rollout_stages import PATIENCE, Part, Stage
 from tidegate.engine.records.markers import build_approval
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.faulty_line import (
+from tests.support.faulty_world import (
     SHOP,
     Caller,
     run,

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import lint_at
-from tests.support.random_repositories import broken_repository, loose_repository, sound_repository
-from tests.support.repo_texts import (
+from tests.support.in_process_lint import lint_at
+from tests.support.manifest_texts import (
     SOURCE,
     application,
     config_map,
@@ -19,6 +18,7 @@ from tests.support.repo_texts import (
     pods,
     service,
 )
+from tests.support.random_repositories import broken_repository, loose_repository, sound_repository
 from tests.support.rule_pages import write_files
 from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.clusters.session import ClusterTargets

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.property.test_lint import EXAMPLES, ends
-from tests.support.linting import lint_at
+from tests.support.in_process_lint import lint_at
 from tests.support.mutations import mutants_of
 from tests.support.random_repositories import sound_repository
 from tests.support.rule_pages import write_files

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import DEFAULT_POLICY, STAGED_POLICY, make_unit_id
-from tests.support.orders import (
+from tests.support.ordered_manifests import (
     CRD,
     a_definition,
     a_hook,
@@ -20,7 +20,7 @@ from tests.support.orders import (
     add_prunes,
     no_budget,
 )
-from tests.support.plan_wire import KEY
+from tests.support.plan_key import KEY
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase

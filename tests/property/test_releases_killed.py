@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.rollout_cases import shared_by, some_turns
-from tests.support.rollout_plays import PATIENCE
 from tests.support.rollout_releases import Harbourmaster, ReleaseCase, release_cases
+from tests.support.rollout_stages import PATIENCE
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from tests.support.cluster_client import ClusterClient, require_body
-from tests.support.foreseen import changes_between, is_touched
-from tests.support.sequence_runs import NAMESPACE, Run, named, prepare
+from tests.support.predicted_changes import changes_between, is_touched
+from tests.support.sequence_runner import NAMESPACE, Run, named, prepare
 from tests.support.write_sequences import Deed, Step, random_sequences
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Ref

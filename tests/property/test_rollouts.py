@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from hypothesis import example, given
 
+from tests.support.cluster_history import assert_counted, assert_record_in_order
 from tests.support.rollout_cases import WELL, Case, Shape, cases, down, every_case, shared_by
-from tests.support.rollout_plays import PATIENCE, Actor, Stage, finished, replayed
-from tests.support.rollout_record import assert_counted, assert_record_in_order
 from tests.support.rollout_runs import Run
+from tests.support.rollout_stages import PATIENCE, Actor, Stage, finished, replayed
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import FINAL_STATES, EventType
 from tidegate.model.times import Ms

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.cluster_history import assert_counted, assert_record_in_order
 from tests.support.rollout_cases import WELL, Case, Shape, cases, every_case, shared_by
-from tests.support.rollout_plays import PATIENCE, Part, Stage, finished
-from tests.support.rollout_record import assert_counted, assert_record_in_order
 from tests.support.rollout_runs import Run
+from tests.support.rollout_stages import PATIENCE, Part, Stage, finished
 from tidegate.engine.messages import Apply, CompareStep, Delete, StopRequested
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.rollout_cases import OFTEN_ILL, Case, cases, shared_by
-from tests.support.rollout_plays import PATIENCE, Part, Stage
+from tests.support.rollout_stages import PATIENCE, Part, Stage
 from tidegate.model.plans.plan import Plan, Step
 from tidegate.model.rollouts.event import EventType, StepState
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import make_config_map, make_unit, make_unit_id
+from tests.support.cluster_history import assert_counted, assert_record_in_order
 from tests.support.rollout_cases import (
     IN_A_HURRY,
     MOSTLY_WELL,
@@ -17,8 +18,7 @@ from tests.support.rollout_cases import (
     no_budget,
     shared_by,
 )
-from tests.support.rollout_plays import PATIENCE, Part, Stage, finished
-from tests.support.rollout_record import assert_counted, assert_record_in_order
+from tests.support.rollout_stages import PATIENCE, Part, Stage, finished
 from tidegate.model.plans.plan import (
     Edge,
     EdgeReason,

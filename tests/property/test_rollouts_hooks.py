@@ -22,7 +22,7 @@ from tests.support.rollout_hooks import (
     twice_hooked,
     well_hooked,
 )
-from tests.support.rollout_plays import PATIENCE, Part, Stage
+from tests.support.rollout_stages import PATIENCE, Part, Stage
 from tidegate.engine.messages import DeleteHooks
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import HookPolicy

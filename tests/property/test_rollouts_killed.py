@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cluster_history import assert_counted, assert_record_in_order
 from tests.support.rollout_cases import WELL, Case, cases, fast_by, shared_by, some_turns
-from tests.support.rollout_plays import PATIENCE, Part, Stage, finished
-from tests.support.rollout_record import assert_counted, assert_record_in_order
+from tests.support.rollout_stages import PATIENCE, Part, Stage, finished
 from tidegate.engine.records.heartbeat import LEASE_DURATION
 from tidegate.engine.records.storage import SECRET
 from tidegate.model.times import SECOND

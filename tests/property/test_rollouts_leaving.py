@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cluster_history import is_ready, remembered
 from tests.support.rollout_cases import no_budget, shared_by, some_turns
 from tests.support.rollout_hooks import (
     BEFORE,
@@ -20,9 +21,8 @@ from tests.support.rollout_hooks import (
     runs_of,
     unhooked,
 )
-from tests.support.rollout_plays import PATIENCE, Part, Stage
-from tests.support.rollout_record import is_ready, remembered
 from tests.support.rollout_runs import PolicyChanges
+from tests.support.rollout_stages import PATIENCE, Part, Stage
 from tidegate.model.plans.plan import HookPolicy, Plan
 from tidegate.plan.changes.delete_unit import build_deletion
 from tidegate.plan.changes.prune import PruneCandidate

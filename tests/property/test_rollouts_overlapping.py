@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.support.builders import make_unit_id
-from tests.support.mortal import Absence
+from tests.support.cluster_history import assert_record_in_order
+from tests.support.killable_processes import Absence
+from tests.support.random_fleets import hook_of, hook_runs
 from tests.support.rollout_cases import Case, Shape, fast_by, no_budget, shared_by
-from tests.support.rollout_fleets import hook_of, hook_runs
-from tests.support.rollout_plays import PATIENCE, Actor, Part, Stage, finished
-from tests.support.rollout_record import assert_record_in_order
+from tests.support.rollout_stages import PATIENCE, Actor, Part, Stage, finished
 from tidegate.engine.records.storage import JOURNAL_KEY, SECRET, UNIT_LABEL, label_value
 from tidegate.model.k8s.json_fields import get_text
 from tidegate.model.k8s.objects import JsonObject

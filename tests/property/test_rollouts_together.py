@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.mortal import Absence
+from tests.support.cluster_history import assert_record_in_order
+from tests.support.killable_processes import Absence
 from tests.support.rollout_cases import WELL, Case, cases, fast_by, shared_by
-from tests.support.rollout_plays import (
+from tests.support.rollout_stages import (
     PATIENCE,
     Actor,
     Part,
@@ -17,7 +18,6 @@ from tests.support.rollout_plays import (
     blocks,
     finished,
 )
-from tests.support.rollout_record import assert_record_in_order
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = cases(fates=WELL, faulty=False, most=2)

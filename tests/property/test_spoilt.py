@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.inside import Said, typed
+from tests.support.file_corruption import is_text, spoil
+from tests.support.in_process_command import Said, typed
 from tests.support.random_repositories import sound_repository
 from tests.support.rollout_cases import shared_by
 from tests.support.rule_pages import write_files
-from tests.support.spoiling import is_text, spoil
 from tests.support.tidegate_runs import ROOT
 
 LARGEST = 60_000

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.canaries import CANARY, LAIRS, REAL, VERBS, all_runs, leaks, run_in, some_runs
 from tests.support.canary_search import contents, is_in
-from tests.support.inside import Said
+from tests.support.in_process_command import Said
 
 RUNS = [*some_runs()]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import typed
+from tests.support.in_process_command import typed
 from tests.support.recorded_wording import RecordedWording
 from tests.support.tidegate_runs import FIRST, ROOT, tidegate
 from tidegate.cli.screen.screen import STOPPING_MESSAGE

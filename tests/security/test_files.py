@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.inside import typed
+from tests.support.in_process_command import typed
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import helm_release
 from tests.support.repositories import Repository, git_repository

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.support.inside import typed
+from tests.support.in_process_command import typed
 from tests.support.tidegate_runs import tidegate
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_yaml

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.canary_search import seen
-from tests.support.inside import Said, typed
+from tests.support.in_process_command import Said, typed
 from tests.support.sops_program import AgeKey, encrypt
 
 CANARY = "canary-in-the-coal-mine-7"

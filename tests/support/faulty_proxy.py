@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from tests.support.serving import served
+from tests.support.http_application import served
 from tidegate.kube.transport import AbortingConnector
 
 HOP_BY_HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "host"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.support.serving import served
+from tests.support.http_application import served
 
 
 @dataclass

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from tests.support.repo_texts import WAVE
+from tests.support.manifest_texts import WAVE
 
 PRODUCERS = frozenset(
     [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from examples.encrypt import KEY, encrypt_example
 from examples.seal import seal_example
+from tests.support.in_process_cli import Typed, type_in
 from tests.support.tidegate_runs import ROOT
-from tests.support.typed import Typed, type_in
 
 PLATFORMS = ("fineract", "homelab", "ladder", "layers")
 MAKERS = {"fineract": seal_example, "layers": encrypt_example}

@@ -9,8 +9,15 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tests.support.repo_texts import SOURCE, application, config_map, kustomization, pods, service
-from tests.support.repo_texts import notes as wave_notes
+from tests.support.manifest_texts import (
+    SOURCE,
+    application,
+    config_map,
+    kustomization,
+    pods,
+    service,
+)
+from tests.support.manifest_texts import notes as wave_notes
 
 HOME = "default"
 PHASES = ("PreSync", "Sync", "PostSync")

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.support.kept_sandbox import KeptSandbox, definition
+from tests.support.persistent_sandbox import PersistentSandbox, definition
 from tests.support.repositories import Repository, git_repository, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.documents.dump import to_yaml
@@ -126,12 +126,12 @@ def release_sandbox(
     own: bool = False,
     failing: Sequence[str] = (),
     behaviours: Sequence[Json] = (),
-) -> KeptSandbox:
+) -> PersistentSandbox:
     """A cluster with a place for the release; with its `own` object, which says how it is."""
     home, place = folder / "home", namespace("shop")
     home.mkdir()
     given = (definition(RELEASE, "helmreleases", status=True), place) if own else (place,)
-    cluster = KeptSandbox.make(
+    cluster = PersistentSandbox.make(
         home, patch, *given, served=False, failing=failing, behaviours=behaviours
     )
     if own:
@@ -139,12 +139,12 @@ def release_sandbox(
     return cluster
 
 
-def records(sandbox: KeptSandbox, home: str = "shop") -> list[ReleaseRecord]:
+def records(sandbox: PersistentSandbox, home: str = "shop") -> list[ReleaseRecord]:
     """The revisions of all releases of a namespace, the first one first."""
     secrets = sandbox.all(SECRET, home).values()
     matches = [read_record(secret) for secret in secrets if get_text(secret, "type") == OWNER]
     return sorted(matches, key=lambda item: (item.name, item.number))
 
 
-def stands(sandbox: KeptSandbox, home: str = "shop") -> list[tuple[int, str]]:
+def stands(sandbox: PersistentSandbox, home: str = "shop") -> list[tuple[int, str]]:
     return [(record.number, record.status.value) for record in records(sandbox, home)]

@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from tests.support.builders import make_manifest, make_unit_id
+from tests.support.cluster_history import Record, is_planned, is_ready
 from tests.support.rollout_cases import FAULTS, IN_A_HURRY, UNITS, WELL, Shape, body_of, no_budget
-from tests.support.rollout_record import Record, is_planned, is_ready
 from tidegate.dialect.ownership.tracking import UNIT
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_text
 from tidegate.model.k8s.objects import Json, JsonObject

@@ -9,9 +9,9 @@ import msgspec
 from hypothesis import strategies as st
 
 from tests.support.builders import make_object
-from tests.support.mortal import Realm
+from tests.support.killable_processes import Realm
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
-from tests.support.rollout_plays import NOTHING, Actor, Part, Stage
+from tests.support.rollout_stages import NOTHING, Actor, Part, Stage
 from tidegate.dialect.helm import history, record_owner
 from tidegate.dialect.helm.action_policy import with_action
 from tidegate.dialect.helm.record import ReleaseRecord, read_record

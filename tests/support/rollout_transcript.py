@@ -8,7 +8,7 @@ import sys
 import msgspec
 
 from tests.support.rollout_cases import FAULTS_END, Case, Shape
-from tests.support.rollout_plays import Stage
+from tests.support.rollout_stages import Stage
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, ResponseLoss
 
 KINDS = ("ConfigMap", "Deployment", "Job")

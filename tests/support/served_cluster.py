@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tests.support.cluster_client import ClusterClient, require_items, require_live
-from tests.support.kept_sandbox import ACCOUNT, SERVED
+from tests.support.persistent_sandbox import ACCOUNT, SERVED
 from tests.support.repositories import namespace
 from tests.support.tidegate_command import Ran, Tidegate
 from tests.support.worlds import real_world

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from tests.support.faulty_line import run
+from tests.support.faulty_world import run
 
 if __name__ == "__main__":
     for seed in range(5):

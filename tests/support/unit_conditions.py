@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.kept_sandbox import EVENT, KeptSandbox
+from tests.support.persistent_sandbox import EVENT, PersistentSandbox
 from tidegate.model.k8s.json_fields import get_mappings, get_text
 from tidegate.model.k8s.objects import JsonObject, Kind
 
@@ -24,7 +24,7 @@ def condition(body: JsonObject, name: str) -> tuple[str, str, str] | None:
     )
 
 
-def list_results(cluster: KeptSandbox, home: str) -> set[tuple[str, str]]:
+def list_results(cluster: PersistentSandbox, home: str) -> set[tuple[str, str]]:
     """About whom which Events were sent."""
     events = cluster.all(EVENT, home).values()
     return {

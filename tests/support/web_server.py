@@ -10,7 +10,7 @@ from threading import Thread
 
 from aiohttp import web
 
-from tests.support.serving import hang_up
+from tests.support.http_application import hang_up
 
 
 @asynccontextmanager

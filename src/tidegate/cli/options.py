@@ -45,13 +45,16 @@ def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str,
 
 
 def _parse_duration(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
-    from tidegate.model.times import parse_duration  # noqa: PLC0415 - only when a command runs
+    from tidegate.model.times import Ms, parse_duration  # noqa: PLC0415 - only when a command runs
 
     try:
-        return parse_duration(text) if text or option.default else None
+        duration = parse_duration(text) if text or option.default else None
     except ValueError:
+        duration = Ms(-1)
+    if duration is not None and duration < 0:
         problem = f"`{text}` is not a duration; write it like 90s, 30m or 2h"
-        raise click.BadParameter(problem, param_hint=option.opts[0]) from None
+        raise click.BadParameter(problem, param_hint=option.opts[0])
+    return duration
 
 
 def _parse_pairs(

@@ -13,8 +13,8 @@ from tidegate.model.views.units import UnitRow
 from tidegate.report.findings import finding_document
 from tidegate.report.tables import table_lines
 
-COLUMNS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "PLACE")
-OPTIONAL_COLUMNS = ("PLACE", "SOURCE", "TO")
+COLUMNS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "LOCATION")
+OPTIONAL_COLUMNS = ("LOCATION", "SOURCE", "TO")
 """Columns that are dropped first on a narrow terminal."""
 
 

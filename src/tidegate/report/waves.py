@@ -31,7 +31,7 @@ def waves_lines(inventory: WaveInventory, max_width: int | None = None) -> Itera
     """Yield tables: phases, waves of units, levels, waves of objects, coverage."""
     tables = [
         (("PHASE", "STEP", "UNITS"), [_phase_cells(row) for row in inventory.phases]),
-        (("WAVE", "UNITS", "BROUGHT BY"), [_wave_cells(row) for row in inventory.waves]),
+        (("WAVE", "UNITS", "PARENT"), [_wave_cells(row) for row in inventory.waves]),
         (("LEVEL", "UNITS"), [_level_cells(row) for row in inventory.levels]),
         (("UNIT", "WAVE", "OBJECTS"), list(_object_cells(inventory.units))),
         (("UNIT", "SOURCE", "OBJECTS", "WITH A WAVE", "WITHOUT"), _coverage_rows(inventory.units)),

@@ -11,10 +11,10 @@ import pytest
 from plane import ControlPlane
 from tests.conformance.argocd.stage import ArgoStage, open_stage
 from tests.support.cluster_client import ClusterClient
-from tests.support.rollout_records import AuditRecord, Record
+from tests.support.rolling_appset import Ladder
 from tests.support.rollout_worlds import RUNNERS, WORLDS, a_still_world
-from tests.support.set_ladder import Ladder
 from tests.support.worlds import sandbox_world
+from tests.support.write_records import AuditRecord, Record
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.protocol import World
 

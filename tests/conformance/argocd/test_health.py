@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.argocd.stage import case
-from tests.support.kept_sandbox import APPLICATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, PersistentSandbox
 from tests.support.repositories import (
     Repository,
     application,
@@ -25,7 +25,7 @@ CAUSE = "Caused by batch/Job:shop/failed-job"
 BY_LABEL = "return {status = (obj.metadata.labels or {}).told or 'Healthy'}"
 
 
-def health(cluster: KeptSandbox, name: str = "web") -> tuple[str, str]:
+def health(cluster: PersistentSandbox, name: str = "web") -> tuple[str, str]:
     mapping = get_mapping(cluster.all(APPLICATION, "argocd")[name], "status", "health")
     return get_text(mapping, "status"), get_text(mapping, "message")
 
@@ -65,7 +65,7 @@ def test_a_job_that_failed_counts_unless_it_is_a_hook_or_says_that_it_does_not(
 ) -> None:
     made = one_application(tmp_path / "platform", setting("web"), body)
     ground = namespace("shop")
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, ground, failing=["failed-job"])
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, ground, failing=["failed-job"])
 
     ran = cluster.sync(made.root)
 
@@ -90,7 +90,7 @@ def test_what_is_missing_counts_where_all_is_though_a_hook_be_there(
     objects = (*hooks, setting("early"), setting("late", wave=1))
     made = one_application(tmp_path / "platform", *objects)
     faults = refused(*missing)
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), faults=faults)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, namespace("shop"), faults=faults)
 
     ran = cluster.sync(made.root)
 
@@ -118,7 +118,7 @@ def test_a_child_counts_by_its_script_and_not_where_that_says_missing_or_unknown
     made.put("teams/red.yaml", red)
     rule: JsonObject = {"resource.customizations.health.argoproj.io_Application": BY_LABEL}
     made.put("argocd/cm.yaml", argo_settings(rule))
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
 
     cluster.sync(made.root)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.argocd.stage import case
-from tests.support.kept_sandbox import APPLICATION, KeptSandbox
+from tests.support.persistent_sandbox import APPLICATION, PersistentSandbox
 from tests.support.repositories import Repository, application, deployment, job, namespace
 from tidegate.model.k8s.json_fields import get_list, get_text
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
@@ -42,7 +42,7 @@ def test_chosen_objects_come_without_hooks_and_leave_no_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spaces = namespace("shop"), namespace("other")
-    cluster = KeptSandbox.make(tmp_path, monkeypatch, *spaces)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch, *spaces)
     made = a_shop(tmp_path / "platform")
     in_repository = ("-C", made.root, "--sandbox", "--offline")
 

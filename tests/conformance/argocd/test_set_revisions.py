@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.argocd.stage import case
 from tests.conformance.argocd.test_sets import played
-from tests.support.set_ladder import Ladder
+from tests.support.rolling_appset import Ladder
 from tidegate.model.k8s.json_fields import get_int, get_list, get_mapping, get_text
 from tidegate.model.k8s.objects import Json
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from tests.conformance.argocd.stage import case
+from tests.support.appset_runner import Runner, a_set
 from tests.support.recorded_wording import RecordedWording
-from tests.support.running_sets import Runner, a_set
+from tests.support.rolling_appset import Ladder
 from tests.support.sessions import a_session
-from tests.support.set_ladder import Ladder
 from tests.support.tidegate_runs import tidegate
 from tidegate.actions.delete import plan_deletions
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.flux.stage import case
 from tests.support.flux_repository import UNIT, Layers, Ran, begins, events
-from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import setting
 from tests.support.sops_program import AgeKey, encrypt
@@ -225,7 +225,7 @@ def test_each_has_the_conditions_of_flux(
     with_a_circle(layers)
     layers.unit("parent", path="./clusters/main", into="")
     layers.write_units()
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
 
     ran = cluster.sync(layers.root, "--empty-cluster", "--skip-broken", "--offline")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.flux.stage import case, lines_with
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.registry import FakeRegistry
 from tests.support.release_artifacts import LAYER, a_chart, release_of_artifact
 from tests.support.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
@@ -16,14 +16,14 @@ from tidegate.model.k8s.json_fields import get_mappings, get_text
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     return release_sandbox(tmp_path, monkeypatch, own=True)
 
 
 @case(64)
 @pytest.mark.parametrize(("tag", "way"), [("1.0.0", "copy"), ("stable", "extract")])
 def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
-    sandbox: KeptSandbox, tmp_path: Path, tag: str, way: str
+    sandbox: PersistentSandbox, tmp_path: Path, tag: str, way: str
 ) -> None:
     registry = FakeRegistry()
     first = registry.push(tag, a_chart("one"), LAYER)
@@ -61,7 +61,7 @@ def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
 
 @case(64)
 def test_an_artifact_by_its_digest_is_shown_in_the_version(
-    sandbox: KeptSandbox, tmp_path: Path
+    sandbox: PersistentSandbox, tmp_path: Path
 ) -> None:
     registry = FakeRegistry()
     digest = registry.push("2.0.0", a_chart("one"), LAYER)
@@ -76,7 +76,7 @@ def test_an_artifact_by_its_digest_is_shown_in_the_version(
 
 @case(64)
 def test_a_tag_that_is_another_version_than_the_charts_is_refused(
-    sandbox: KeptSandbox, tmp_path: Path
+    sandbox: PersistentSandbox, tmp_path: Path
 ) -> None:
     registry = FakeRegistry()
     registry.push("1.0.1", a_chart("one"), LAYER)

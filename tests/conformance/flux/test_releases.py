@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.flux.stage import case, lines_with
-from tests.support.kept_sandbox import KeptSandbox
+from tests.support.persistent_sandbox import PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.releases import (
     CONFIG_MAP,
@@ -31,7 +31,7 @@ JOB = Kind("batch", "v1", "Job")
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PersistentSandbox:
     """A cluster in which the Job `migrate` fails."""
     return release_sandbox(tmp_path, monkeypatch, failing=["migrate"])
 
@@ -43,7 +43,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 @case(59)
 def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revision(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "pre-install"))
     failed = sandbox.sync(shop.root)
@@ -82,7 +82,7 @@ def test_who_is_to_retry_does_so_at_its_interval_and_nothing_is_rolled_back(
 
 @case(61)
 def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revision_of_its_own(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install"))
     shop.put("templates/web.yaml", config_map("web", by="'{{ .Release.Revision }}'"))
@@ -97,7 +97,7 @@ def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revisi
 
 @case(62)
 def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     last = records(sandbox)[0]
@@ -115,7 +115,7 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
 
 @case(62)
 def test_what_somebody_else_has_released_is_upgraded(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     content: JsonObject = {**records(sandbox)[0].content, "version": 2}
@@ -128,7 +128,9 @@ def test_what_somebody_else_has_released_is_upgraded(
 
 
 @case(65)
-def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartRepository) -> None:
+def test_other_post_renderers_are_one_upgrade(
+    sandbox: PersistentSandbox, shop: ChartRepository
+) -> None:
     sandbox.sync(shop.root)
     patch = '[{"op": "add", "path": "/data/more", "value": "yes"}]'
     target: JsonObject = {"kind": "ConfigMap", "name": "web"}
@@ -144,7 +146,7 @@ def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartR
 
 @case(60)
 def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tries_left(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/before.yaml", hook("before", "pre-rollback"))
     sandbox.sync(shop.root)
@@ -172,7 +174,7 @@ def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tr
 
 @case(60)
 def test_an_upgrade_that_has_nothing_to_go_back_to_is_not_tried_again(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
     sandbox.sync(shop.root)
@@ -186,7 +188,7 @@ def test_an_upgrade_that_has_nothing_to_go_back_to_is_not_tried_again(
 
 @case(60)
 def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
@@ -205,7 +207,7 @@ def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
 
 @case(60)
 def test_an_install_that_fails_is_uninstalled_before_each_further_try(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install"))
     shop.put("templates/bye.yaml", hook("goodbye", "pre-delete"))
@@ -222,7 +224,7 @@ def test_an_install_that_fails_is_uninstalled_before_each_further_try(
 
 @case(60)
 def test_the_last_failure_of_an_install_is_uninstalled_where_the_release_says_so(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     shop.put("templates/hook.yaml", hook("migrate", "post-install"))
     shop.release(install={"remediation": {"remediateLastFailure": True}})
@@ -235,7 +237,7 @@ def test_the_last_failure_of_an_install_is_uninstalled_where_the_release_says_so
 
 @case(60)
 def test_an_upgrade_that_fails_can_be_uninstalled(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
@@ -251,7 +253,7 @@ def test_an_upgrade_that_fails_can_be_uninstalled(
 @case(60)
 @pytest.mark.parametrize("turns", [16, 30])
 def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
-    sandbox: KeptSandbox, shop: ChartRepository, turns: int
+    sandbox: PersistentSandbox, shop: ChartRepository, turns: int
 ) -> None:
     """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
     sandbox.sync(shop.root)
@@ -271,7 +273,7 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
 
 @case(60)
 def test_hooks_of_a_rollback_go_by_their_own_ends(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     """The hook of the upgrade fails and goes; that of the rollback is well, and goes as well."""
     shop.put("templates/undo.yaml", hook("undo", "pre-rollback", policy="hook-succeeded"))
@@ -293,7 +295,7 @@ def events_of(ran: Ran, kind: str) -> list[dict[str, str]]:
     return [event for event in events if event["event"] == kind]
 
 
-def drift(sandbox: KeptSandbox) -> None:
+def drift(sandbox: PersistentSandbox) -> None:
     """Another writer changes one object of the release, and deletes the other."""
     sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other"}})
     sandbox.delete(CONFIG_MAP, "shop", "more")
@@ -302,7 +304,7 @@ def drift(sandbox: KeptSandbox) -> None:
 @case(63)
 @pytest.mark.parametrize("mode", ["enabled", "warn", "disabled", ""])
 def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_else_left(
-    sandbox: KeptSandbox, shop: ChartRepository, mode: str, wording: RecordedWording
+    sandbox: PersistentSandbox, shop: ChartRepository, mode: str, wording: RecordedWording
 ) -> None:
     shop.put("templates/more.yaml", config_map("more", to="more"))
     shop.release(driftDetection={"mode": mode} if mode else {})
@@ -331,7 +333,7 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
 @case(63)
 @pytest.mark.parametrize("word", ["labels", "annotations"])
 def test_an_object_can_ask_that_nobody_looks_for_its_drift(
-    sandbox: KeptSandbox, shop: ChartRepository, word: str
+    sandbox: PersistentSandbox, shop: ChartRepository, word: str
 ) -> None:
     text = f"  {word}: {{helm.toolkit.fluxcd.io/driftDetection: disabled}}"
     template = config_map("more", to="more").replace("\ndata:", f"\n{text}\ndata:")
@@ -350,7 +352,7 @@ def test_an_object_can_ask_that_nobody_looks_for_its_drift(
 
 @case(63)
 def test_fields_that_others_may_have_are_no_drift(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     target: JsonObject = {"kind": "ConfigMap", "name": "web"}
     ignore: Json = [{"paths": ["/data/to"], "target": target}]
@@ -366,7 +368,7 @@ def test_fields_that_others_may_have_are_no_drift(
 
 @case(63)
 def test_who_dies_in_the_middle_of_an_upgrade_is_gone_on_with_whatever_is_said_of_drift(
-    sandbox: KeptSandbox, shop: ChartRepository
+    sandbox: PersistentSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("before", "pre-upgrade"))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.flux.stage import case, lines_with
 from tests.support.flux_repository import UNIT, Layers, begins
-from tests.support.kept_sandbox import KUSTOMIZATION, KeptSandbox
+from tests.support.persistent_sandbox import KUSTOMIZATION, PersistentSandbox
 from tests.support.recorded_wording import RecordedWording
 from tests.support.repositories import setting
 from tests.support.unit_conditions import CONFIG_MAP, condition
@@ -179,7 +179,7 @@ def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
     layers.unit("other")
     layers.unit("flux-system", path="./clusters/main", into="", wait=False)
     layers.write_units()
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
 
     ran = cluster.sync(layers.root, "--skip-broken")
 
@@ -202,7 +202,7 @@ def test_what_a_suspended_unit_has_brought_outlives_it(
     layers.unit("apps", into="default")
     layers.unit("other", into="default")
     layers.write_units()
-    cluster = KeptSandbox.make(tmp_path, monkeypatch)
+    cluster = PersistentSandbox.make(tmp_path, monkeypatch)
     brought = cluster.sync(layers.root)
     layers.unit("apps", into="default", suspend=True)
     layers.write_units()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.appset_runner import Runner, a_set
 from tests.support.recorded_wording import RecordedWording
-from tests.support.running_sets import Runner, a_set
 from tidegate.dialect.argo.appset.applications import GenerationResult, strategic_merge
 from tidegate.dialect.argo.appset.policies import (
     OVERRIDE_SETTING,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tests.support.appset_runner import Runner, a_set
 from tests.support.recorded_wording import RecordedWording
-from tests.support.running_sets import Runner, a_set
 from tidegate.dialect.argo.appset.combined_generators import generate_parameters
 from tidegate.dialect.argo.appset.external_generators import slug
 from tidegate.dialect.argo.appset.parameters import deep_merge, go_format

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.running_sets import Runner
+from tests.support.appset_runner import Runner
 from tidegate.dialect.argo.appset.applications import generate_from_entry, generator_context
 from tidegate.dialect.argo.appset.queries import GeneratorError, GeneratorInputs, RegisteredCluster
 from tidegate.dialect.declared import ApplicationSet

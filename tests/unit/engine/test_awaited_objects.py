@@ -13,7 +13,7 @@ from tests.support.builders import (
     make_unit_id,
 )
 from tests.support.cluster_client import ClusterClient, require_body
-from tests.support.orders import a_thing, no_budget, ref_of
+from tests.support.ordered_manifests import a_thing, no_budget, ref_of
 from tests.support.rollout_runs import Run, make_driver, make_settings, roll_out, with_policy
 from tidegate.clusters.journal import read_journal
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from tests.support.builders import make_deployment, make_plan_from
-from tests.support.decide_play import Play
+from tests.support.decision_play import Play
 from tidegate.engine.messages import Apply, Failure, HealthChanged, Verify, VerifyFinished
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.k8s.verdict import Health, Verdict

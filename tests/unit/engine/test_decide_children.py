@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.support.builders import make_deployment, make_manifest
-from tests.support.decide_play import Play
-from tests.support.joined_units import bring, joined, plan_of, setting
-from tests.support.orders import a_thing
+from tests.support.decision_play import Play
+from tests.support.nested_units import bring, joined, plan_of, setting
+from tests.support.ordered_manifests import a_thing
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.model.plans.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import make_deployment, make_plan_from
-from tests.support.decide_play import Play
+from tests.support.decision_play import Play
 from tidegate.engine.messages import ReadStatus
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.verdict import Health

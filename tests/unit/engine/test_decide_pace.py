@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.builders import make_deployment, make_plan_from, make_unit
-from tests.support.decide_play import Play
+from tests.support.decision_play import Play
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.rollouts.event import EventType, StepState
 from tidegate.model.units.semantics import ARGOCD, FLUX, TIDEGATE

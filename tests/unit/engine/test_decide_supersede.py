@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.support.builders import make_deployment, make_plan_from, make_unit, make_unit_id
-from tests.support.decide_play import Play
+from tests.support.decision_play import Play
 from tidegate.engine.messages import Expand, PlanSuperseded
 from tidegate.model.k8s.verdict import Health
 from tidegate.model.plans.plan import Plan, PlanFragment, Step, digest_step

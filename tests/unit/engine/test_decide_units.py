@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.support.builders import make_deployment, make_plan_from, make_unit, make_unit_id
-from tests.support.decide_play import START, Play
-from tests.support.orders import a_hook, a_thing, a_unit_of, no_budget
+from tests.support.decision_play import START, Play
+from tests.support.ordered_manifests import a_hook, a_thing, a_unit_of, no_budget
 from tests.support.recorded_wording import RecordedWording
 from tidegate.engine.messages import (
     ApprovalGranted,

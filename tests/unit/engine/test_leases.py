@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from tests.support.builders import make_config_map, make_unit
-from tests.support.mortal import Absence, Landed
+from tests.support.killable_processes import Absence, Landed
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_cases import Case, Shape
-from tests.support.rollout_plays import NOTHING, Part, Stage, finished
+from tests.support.rollout_stages import NOTHING, Part, Stage, finished
 from tidegate.engine.records.heartbeat import LEASE, LEASE_DURATION
 from tidegate.engine.records.storage import SECRET, TIDEGATE_NAMESPACE
 from tidegate.model.plans.plan import Plan

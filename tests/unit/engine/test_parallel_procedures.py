@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.script import ScriptedWorld, a_write
+from tests.support.scripted_world import ScriptedWorld, a_write
 from tidegate.engine.cluster.procedures import ApiCall, Pause, Procedure, ProcedureRunner, gather
 from tidegate.model.times import Ms
 from tidegate.world.dispatcher import Dispatcher

@@ -11,11 +11,11 @@ from tests.support.builders import (
     make_object,
     make_plan_from,
 )
-from tests.support.mortal import Absence
+from tests.support.cluster_history import assert_counted
+from tests.support.killable_processes import Absence
 from tests.support.recorded_wording import RecordedWording
 from tests.support.rollout_cases import Case, Shape, down
-from tests.support.rollout_plays import NOTHING, Part, Stage, finished
-from tests.support.rollout_record import assert_counted
+from tests.support.rollout_stages import NOTHING, Part, Stage, finished
 from tidegate.model.plans.plan import Plan
 from tidegate.model.rollouts.event import EventType
 from tidegate.model.times import Ms

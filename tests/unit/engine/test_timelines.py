@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.builders import annotate, make_deployment, make_object, make_plan_from, make_unit
-from tests.support.rollout_plays import NOTHING, Stage
+from tests.support.rollout_stages import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.plan import Plan

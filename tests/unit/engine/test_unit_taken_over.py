@@ -11,9 +11,9 @@ from tests.support.builders import (
     make_unit,
     make_unit_id,
 )
-from tests.support.mortal import Absence, Happening
+from tests.support.killable_processes import Absence, Happening
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
-from tests.support.rollout_plays import NOTHING, Actor, Part, Stage
+from tests.support.rollout_stages import NOTHING, Actor, Part, Stage
 from tidegate.model.plans.manifest import Manifests
 from tidegate.model.rollouts.event import Event, EventType
 from tidegate.model.times import SECOND, Ms

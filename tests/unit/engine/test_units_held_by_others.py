@@ -16,7 +16,7 @@ from tests.support.builders import (
     make_unit,
 )
 from tests.support.rollout_cases import IN_A_HURRY, no_budget
-from tests.support.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
+from tests.support.rollout_stages import NOTHING, Actor, Part, Stage, blocks, finished
 from tidegate.engine.driver import Driver
 from tidegate.engine.records.storage import UNIT_LABEL, resource_name
 from tidegate.model.k8s.objects import JsonObject

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import lint_at
+from tests.support.in_process_lint import lint_at
 from tests.support.rule_pages import FOLDER, PAGES, RulePage, write_files
 from tidegate.lint.registry import RULES
 from tidegate.linting.run import LintOptions

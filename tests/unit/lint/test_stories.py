@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.linting import lint_at
-from tests.support.repo_texts import (
+from tests.support.in_process_lint import lint_at
+from tests.support.manifest_texts import (
     SOURCE,
     application,
     config_map,

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tests.support.cluster_client import ClusterClient, require_body
+from tests.support.live_objects import fields_of
 from tests.support.objects import a_config_map, a_namespace
-from tests.support.plan_lives import fields_of
 from tests.support.takeover import OURS, take_over
 from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.json_fields import get_mapping, get_value

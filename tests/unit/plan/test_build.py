@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.builders import make_config_map, make_unit
-from tests.support.orders import (
+from tests.support.ordered_manifests import (
     a_hook,
     a_thing,
     a_unit_of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import links_of
+from tests.support.ordered_manifests import links_of
 from tidegate.model.plans.plan import Edge, EdgeReason, Plan, Step
 from tidegate.model.units.unit import Strength
 from tidegate.plan.build.chains import narrow_plan

@@ -8,9 +8,9 @@ import pytest
 from msgspec import structs
 
 from tests.support.builders import make_unit_id
-from tests.support.joined_units import before, bring, joined, plan_of, setting
-from tests.support.orders import a_thing
-from tests.support.plan_wire import KEY
+from tests.support.nested_units import before, bring, joined, plan_of, setting
+from tests.support.ordered_manifests import a_thing
+from tests.support.plan_key import KEY
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import HookPolicy, Plan, PlannedUnit, step_items

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
+from tests.support.ordered_manifests import a_hook, a_thing, a_unit_of, no_budget, plan_of
 from tests.support.rollout_runs import Run, make_settings, roll_out
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.k8s.objects import Json

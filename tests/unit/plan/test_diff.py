@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from tests.support.cluster_client import ClusterClient, require_body
+from tests.support.live_objects import OURS, a_live, an_entry, applied
 from tests.support.objects import (
     SECRET,
     a_config_map,
@@ -18,7 +19,6 @@ from tests.support.objects import (
     an_object,
     labelled,
 )
-from tests.support.plan_lives import OURS, a_live, an_entry, applied
 from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import Json, JsonObject, Kind

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.support.cluster_client import ClusterClient, require_body
+from tests.support.live_objects import OURS, a_live, an_entry, applied
 from tests.support.objects import SECRET, a_config_map, a_namespace, an_object
-from tests.support.plan_lives import OURS, a_live, an_entry, applied
 from tests.support.worlds import sandbox_world
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.plan.diff.fingerprint import compute_fingerprint, content_digest

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import CRD, a_hook, a_thing, a_unit_of, links_of, plan_of, ref_of
+from tests.support.ordered_manifests import (
+    CRD,
+    a_hook,
+    a_thing,
+    a_unit_of,
+    links_of,
+    plan_of,
+    ref_of,
+)
 from tidegate.model.k8s.objects import Kind, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import ItemAction, Plan, step_items

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, plan_of, results_by_name
+from tests.support.ordered_manifests import (
+    a_hook,
+    a_thing,
+    a_unit_of,
+    links_of,
+    plan_of,
+    results_by_name,
+)
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan
 from tidegate.plan.changes.narrow import without_hooks

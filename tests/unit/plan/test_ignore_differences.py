@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.live_objects import OURS, a_live, an_entry, applied, find_paths
 from tests.support.objects import a_container, a_deployment, a_gate, a_pod_template, labelled
-from tests.support.plan_lives import OURS, a_live, an_entry, applied, find_paths
 from tidegate.model.k8s.json_fields import get_mapping, get_mappings, get_value
 from tidegate.model.k8s.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.plans.change import DiffAction

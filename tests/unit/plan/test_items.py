@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.orders import a_hook, a_nameless_hook, a_thing, no_budget
+from tests.support.ordered_manifests import a_hook, a_nameless_hook, a_thing, no_budget
 from tidegate.model.k8s.json_fields import get_list
 from tidegate.model.k8s.objects import Json, JsonObject
 from tidegate.model.plans.manifest import Manifest, Phase

@@ -6,7 +6,13 @@ import msgspec
 import pytest
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, results_by_name
+from tests.support.ordered_manifests import (
+    a_nameless_hook,
+    a_thing,
+    a_unit_of,
+    plan_of,
+    results_by_name,
+)
 from tidegate.model.k8s.json_fields import get_mapping
 from tidegate.model.k8s.objects import JsonObject
 from tidegate.model.plans.manifest import Phase

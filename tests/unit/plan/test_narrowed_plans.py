@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.support.builders import DEFAULT_POLICY, make_unit_id
-from tests.support.orders import a_hook, a_thing, a_unit_of, plan_of, results_by_name
+from tests.support.ordered_manifests import a_hook, a_thing, a_unit_of, plan_of, results_by_name
 from tidegate.model.k8s.objects import Ref
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import ItemAction, Plan, step_items

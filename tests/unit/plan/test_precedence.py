@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import make_unit_id
-from tests.support.orders import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
+from tests.support.ordered_manifests import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
 from tidegate.errors import Location, PlanError
 from tidegate.model.k8s.objects import ClusterRef
 from tidegate.model.plans.manifest import Manifests, Phase

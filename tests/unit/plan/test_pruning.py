@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import STAGED_POLICY, make_unit_id
-from tests.support.orders import (
+from tests.support.ordered_manifests import (
     CRD,
     SHOP,
     a_hook,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.orders import SHOP, a_thing, add_prunes, plan_of, ref_of
+from tests.support.ordered_manifests import SHOP, a_thing, add_prunes, plan_of, ref_of
 from tests.support.rollout_runs import make_settings, roll_out, with_policy
 from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.rollouts.event import EventType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.orders import a_hook, a_thing, links_of, plan_of, results_by_name
+from tests.support.ordered_manifests import a_hook, a_thing, links_of, plan_of, results_by_name
 from tidegate.errors import PlanError, UsageError
 from tidegate.model.plans.manifest import Phase
 from tidegate.model.plans.plan import Plan

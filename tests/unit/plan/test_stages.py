@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import STAGED_POLICY
-from tests.support.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, results_by_name
+from tests.support.ordered_manifests import (
+    CRD,
+    a_thing,
+    a_unit_of,
+    links_of,
+    plan_of,
+    ref_of,
+    results_by_name,
+)
 from tidegate.plan.build.stages import FIRST_KINDS, group_by_stage, object_rank
 
 RBAC = "rbac.authorization.k8s.io/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import DEFAULT_POLICY, STAGED_POLICY
-from tests.support.orders import (
+from tests.support.ordered_manifests import (
     a_hook,
     a_thing,
     a_unit_of,

@@ -5,7 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.support.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, results_by_name
+from tests.support.ordered_manifests import (
+    a_definition,
+    a_hook,
+    a_thing,
+    a_unit_of,
+    plan_of,
+    results_by_name,
+)
 from tidegate.model.plans.manifest import Manifest, Phase
 from tidegate.plan.build.waves import KIND_ORDER, group_by_wave
 

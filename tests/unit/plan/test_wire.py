@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 
-from tests.support.orders import (
+from tests.support.ordered_manifests import (
     SHOP,
     a_hook,
     a_nameless_hook,
@@ -18,7 +18,7 @@ from tests.support.orders import (
     plan_of,
     stale,
 )
-from tests.support.plan_wire import KEY
+from tests.support.plan_key import KEY
 from tidegate.errors import PlanError
 from tidegate.model.k8s.objects import JsonObject, Ref
 from tidegate.model.plans.manifest import Phase

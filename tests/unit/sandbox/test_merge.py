@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from tests.support.objects import DEPLOYMENT, SERVICE
-from tests.support.sequence_answers import gate_shape
+from tests.support.write_answers import gate_shape
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.ownership.merge import merge

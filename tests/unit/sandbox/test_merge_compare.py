@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.sequence_answers import gate_shape
+from tests.support.write_answers import gate_shape
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import (
     Comparison,

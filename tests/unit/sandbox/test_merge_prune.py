@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.cluster_client import ClusterClient
-from tests.support.sequence_answers import shape_for
-from tests.support.sequence_runs import Run, named, prepare
+from tests.support.sequence_runner import Run, named, prepare
+from tests.support.write_answers import shape_for
 from tests.support.write_sequences import Deed, Sequence, Step, random_sequences
 from tidegate.model.k8s.objects import Json
 from tidegate.sandbox.ownership.compare import collect_fields, is_atomic_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.objects import CONFIG_MAP, DEPLOYMENT
-from tests.support.sequence_answers import gate_shape, shape_for
+from tests.support.write_answers import gate_shape, shape_for
 from tests.support.write_sequences import GATE
 from tidegate.model.k8s.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.fields import EMPTY, field_set_from_paths, to_fields_v1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sequence_runs import answers_of
+from tests.support.sequence_runner import answers_of
 from tests.support.write_sequences import (
     DIGESTS,
     SEED,

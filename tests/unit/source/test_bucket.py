@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.bucket_server import BucketServer
-from tests.support.fetching import an_access
+from tests.support.source_access import an_access
 from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from tests.support.chart_archives import TarMaker
-from tests.support.fetching import an_access
 from tests.support.git_server import Repository
+from tests.support.source_access import an_access
 from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.units.source import (

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from tests.support.chart_archives import TarMaker, a_chart
-from tests.support.fetching import an_access
 from tests.support.registry import FakeRegistry
+from tests.support.source_access import an_access
 from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue

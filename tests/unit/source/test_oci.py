@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.support.chart_archives import TarMaker, a_chart
-from tests.support.fetching import an_access
 from tests.support.registry import FakeRegistry, digest_of
+from tests.support.source_access import an_access
 from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue

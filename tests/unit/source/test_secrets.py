@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fetching import an_access
 from tests.support.git_server import GitServer, Repository
+from tests.support.source_access import an_access
 from tests.support.web_server import listening
 from tidegate.errors import SourceError
 from tidegate.model.k8s.secret import SecretValue

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.support.chart_archives import a_chart
-from tests.support.fetching import an_access
+from tests.support.source_access import an_access
 from tidegate.errors import SourceError
 from tidegate.model.units.source import ChartSource, GitSource, OciSource, SourceRef
 from tidegate.source import Checkout, FetchOptions, VendoredCharts, fetch

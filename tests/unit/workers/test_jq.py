@@ -10,7 +10,7 @@ from pathlib import Path
 import jq as oracle  # type: ignore[import-not-found]
 import pytest
 
-from tests.support.plan_lives import find_paths
+from tests.support.live_objects import find_paths
 from tests.support.recorded_wording import RecordedWording
 from tidegate.errors import DialectError
 from tidegate.external.process import MIB, Limits

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.manifest_texts import application, config_map
 from tests.support.recorded_wording import RecordedWording
-from tests.support.repo_texts import application, config_map
 from tests.support.rule_pages import write_files
 from tests.support.served_cluster import served_cluster
 from tidegate.clusters.sandboxes import SimulationConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.support.script import CONFIG_MAP, ScriptedWorld, a_get, a_live, a_write
+from tests.support.scripted_world import CONFIG_MAP, ScriptedWorld, a_get, a_live, a_write
 from tidegate.model.times import MINUTE, Ms
 from tidegate.world.dispatcher import Dispatcher
 from tidegate.world.messages import (

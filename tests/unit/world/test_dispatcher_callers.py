@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.support.script import CONFIG_MAP, ScriptedWorld, a_live, a_ref
+from tests.support.scripted_world import CONFIG_MAP, ScriptedWorld, a_live, a_ref
 from tidegate.model.times import SECOND, Ms
 from tidegate.world.dispatcher import Client, Dispatcher
 from tidegate.world.messages import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.script import CONFIG_MAP, a_live, a_ref
+from tests.support.scripted_world import CONFIG_MAP, a_live, a_ref
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.world.messages import (
     Delivery,

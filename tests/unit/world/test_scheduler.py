@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tests.support.script import a_get, a_write
+from tests.support.scripted_world import a_get, a_write
 from tidegate.model.times import MINUTE, SECOND, Ms
 from tidegate.world.messages import (
     Conflict,

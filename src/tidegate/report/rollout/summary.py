@@ -38,11 +38,9 @@ def headline(progress: RolloutProgress) -> str:
     steps = progress.counted_steps
     if progress.outcome == STOPPED:
         passed = sum(step.state is StepState.PASSED for step in steps)
-        verb = "timed out" if progress.has_timed_out else "stopped"
-        reason = f" ({progress.message})" if progress.message and not progress.has_timed_out else ""
-        return (
-            f"{verb} after {elapsed}{reason}: {passed:,} of {count_noun(len(steps), 'step')} passed"
-        )
+        reason = f" ({progress.message})" if progress.message else ""
+        total = count_noun(len(steps), "step")
+        return f"stopped after {elapsed}{reason}: {passed:,} of {total} passed"
     if progress.outcome == INVALID:
         return "refused before the first write"
     if progress.outcome != PASSED:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from tests.support.cluster_client import ClusterClient, require_body
-from tests.support.plan_lives import fields_of
-from tests.support.sequence_runs import NAMESPACE, Run, prepare
+from tests.support.live_objects import fields_of
+from tests.support.sequence_runner import NAMESPACE, Run, prepare
 from tests.support.write_sequences import GATE, Deed, Sequence, Step
 from tidegate.model.k8s.json_fields import get_mapping, get_text
 from tidegate.model.k8s.objects import Json, JsonObject

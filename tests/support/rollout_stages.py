@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tests.support.builders import make_object
-from tests.support.mortal import Happening, Life, Mortal, Realm, let_live, spin
+from tests.support.cluster_history import Record, is_planned, is_ready, read_result
+from tests.support.killable_processes import Happening, Life, Mortal, Realm, let_live, spin
 from tests.support.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.support.rollout_cases import Case
 from tests.support.rollout_hooks import HookCase
-from tests.support.rollout_record import Record, is_planned, is_ready, read_result
 from tests.support.rollout_runs import PolicyChanges, Run, with_policy
 from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.context import RolloutSettings

@@ -6,7 +6,7 @@ import msgspec
 
 from tests.support.cluster_client import ClusterClient, require_body, require_live
 from tests.support.objects import a_definition, a_namespace
-from tests.support.sequence_answers import narrowed, owners_of, shape_for, spoken_of
+from tests.support.write_answers import narrowed, owners_of, shape_for, spoken_of
 from tests.support.write_sequences import GATE, Answer, Deed, Ended, Sequence, Step
 from tidegate.model.k8s.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.server.patches import apply_merge_patch

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.support.builders import make_config_map, make_manifest, make_object, make_unit_id
-from tests.support.mortal import Happening
+from tests.support.cluster_history import NOBODYS, Record
+from tests.support.killable_processes import Happening
 from tests.support.quick_workloads import DEPLOYMENT
 from tests.support.rollout_cases import (
     FAULTS,
@@ -23,8 +24,7 @@ from tests.support.rollout_cases import (
     body_of,
     no_budget,
 )
-from tests.support.rollout_plays import Stage
-from tests.support.rollout_record import NOBODYS, Record
+from tests.support.rollout_stages import Stage
 from tidegate.model.k8s.objects import Json, Kind, Ref
 from tidegate.model.plans.manifest import Manifest, Manifests, Phase
 from tidegate.model.plans.plan import (

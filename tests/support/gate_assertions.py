@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.rollout_plays import Script
-from tests.support.rollout_record import Record, image_of
+from tests.support.cluster_history import Record, image_of
+from tests.support.rollout_stages import Script
 from tidegate.engine.fences import is_older
 from tidegate.engine.messages import HealthChanged, ObjectDeleted, SaveJournal
 from tidegate.model.k8s.json_fields import get_int

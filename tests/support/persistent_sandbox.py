@@ -17,9 +17,9 @@ import msgspec
 import pytest
 
 from tests.support.repositories import namespace
-from tests.support.rollout_records import StoreRecord
 from tests.support.tidegate_command import Ran
 from tests.support.tidegate_runs import kubeconfig
+from tests.support.write_records import StoreRecord
 from tidegate.cli.main import run_argv
 from tidegate.clusters import session
 from tidegate.clusters.connect import Worker
@@ -104,7 +104,7 @@ class Screen(io.StringIO):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSandbox:
+class PersistentSandbox:
     """One world, and the command as somebody types it."""
 
     world: World
@@ -120,7 +120,7 @@ class KeptSandbox:
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
         behaviours: Sequence[Json] = (),
-    ) -> KeptSandbox:
+    ) -> PersistentSandbox:
         """With namespaces of the dialects, their kinds, and `more`.
 
         Jobs that are `failing` fail; `behaviours` are others that a scenario can have.

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tests.support.vt import Vt
+from tests.support.virtual_terminal import Vt
 
 ROOT = Path(__file__).parents[2]
 TAKE_TERMINAL = """
@@ -28,7 +28,7 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 PATIENCE = 20.0
 
 
-class OnTerminal:
+class TerminalProgram:
     """A program that runs, and the screen in front of it."""
 
     def __init__(self, program: subprocess.Popen[bytes], master: int, vt: Vt) -> None:
@@ -91,7 +91,7 @@ def on_terminal(
     lines: int = 24,
     kept: IO[bytes] | None = None,
     **environ: str,
-) -> Iterator[OnTerminal]:
+) -> Iterator[TerminalProgram]:
     """Run a module of Python on a new terminal; with `kept`, its output goes there instead."""
     master, slave = os.openpty()
     _set_size(master, columns, lines)
@@ -109,7 +109,7 @@ def on_terminal(
     )
     os.close(slave)
     try:
-        yield OnTerminal(program, master, Vt(columns, lines))
+        yield TerminalProgram(program, master, Vt(columns, lines))
     finally:
         program.kill()
         program.wait(PATIENCE)
