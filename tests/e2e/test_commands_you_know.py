@@ -34,11 +34,16 @@ PAGE = ROOT / "docs" / "reference" / "commands-you-know.md"
 TYPED = ROOT / "tests" / "data" / "commands" / "typed.txt"
 CELL = re.compile(r"(?<!\\)\|")
 CODE = re.compile(r"`(tidegate [^`]+)`")
-OF_GIT = {"tree"}
-"""Verbs that ask no cluster."""
+OF_GIT = ("flux", "tree")
+"""A command that asks no cluster here."""
 WATCHES = "--watch"
 """A command with it does not end by itself."""
-WRITES = {("argocd", "app", "sync"), ("argocd", "app", "delete"), ("jobs", "rerun")}
+WRITES = (
+    ("argocd", "app", "sync"),
+    ("argocd", "app", "delete"),
+    ("flux", "reconcile"),
+    ("jobs", "rerun"),
+)
 HOMES = {
     "cert-manager": "cert-manager",
     "postgresql": "database",
@@ -140,12 +145,13 @@ def test_every_command_of_ours_does_what_the_page_says(
     target = ("--kubeconfig", str(cluster.kubeconfig("tidegate")), "--context", "plane")
 
     def typed(command: str) -> Typed:
-        verb, *words = shlex.split(command)[1:]
-        place = () if "." in words else ("-C", str(root))
-        writes = verb == "reconcile" or (verb, *words[:1]) in WRITES
+        words = tuple(shlex.split(command)[1:])
+        option = ("-C",) if words[0] in ("argocd", "flux") else ()
+        path = () if "." in words else (*option, str(root))
+        writes = any(words[: len(written)] == written for written in WRITES)
         agreed = ("--yes", "--timeout", "100s") if writes else ()
-        where = () if verb in OF_GIT else target
-        return type_in(verb, *words, *place, *agreed, *where, folder=root, HOME=str(tmp_path))
+        where = () if words[:2] == OF_GIT else target
+        return type_in(*words, *path, *agreed, *where, folder=root, HOME=str(tmp_path))
 
     first = type_in("sync", ".", "--yes", *target, folder=root, HOME=str(tmp_path))
     assert first.code == 0, first.stdout + first.stderr
@@ -160,11 +166,11 @@ def test_every_command_of_ours_does_what_the_page_says(
     jobs = shown["tidegate jobs list"].stdout
     assert "Job fineract-dev/fineract-schema-migration" in jobs
     assert "Job fineract-dev/apply-keycloak-config" in jobs
-    table = [json_row(line) for line in shown["tidegate app list -o json"].lines]
+    table = [json_row(line) for line in shown["tidegate argocd app list -o json"].lines]
     assert sorted(table, key=lambda row: int(row[0])) == [
         [str(wave), f"fineract-dev-{name}", "Synced"] for name, wave in WAVES.items()
     ]
-    releases = shown["tidegate get helmreleases -A"].lines[1:]
+    releases = shown["tidegate flux get helmreleases -A"].lines[1:]
     assert {tuple(line.split()[:2]) for line in releases} == {
         (at, name) for name, at in HOMES.items()
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from plane import ControlPlane
+from tests.e2e.output import events_of
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
 from tests.support.releases import config_map, hook
 from tests.support.repositories import deployment
@@ -22,6 +23,7 @@ from tidegate.model.times import SECOND
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
 TESTED: Json = {"enable": True}
+CHANGES = ("object.written", "object.pruned", "object.adopted", "hook.finished", "hook.deleted")
 HANGS = {"test.tidegate.dev/outcome": "hang"}
 UNHELD = '{"metadata": {"finalizers": null}}'
 ENDLESS = 2**31 - 1
@@ -76,8 +78,12 @@ async def test_a_release_is_tested_when_it_is_deployed_and_helm_may_test_it_agai
     (snapshot,) = get_mappings(unit_resource, "status", "history")
     assert get_text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
 
-    again = await harbour.tidegate()
-    assert "nothing changed" in again.stdout
+    again = await harbour.tidegate("sync", "-o", "json")
+    (end,) = events_of(again.stdout, "rollout.finished")
+    assert end["reason"] == "passed"
+    assert len(events_of(again.stdout, "object.unchanged")) == 1
+    for change in CHANGES:
+        assert events_of(again.stdout, change) == []
     assert harbour.own() == unit_resource
     assert harbour.body("job", "probe") == job
 
