@@ -121,7 +121,7 @@ def test_every_code_can_be_explained(code: str) -> None:
 
 
 def test_an_unknown_code_is_refused_with_the_closest_one() -> None:
-    ran = tidegate("rule", "units.unknwn", "-o", "json")
+    ran = tidegate("rule", "units.unknownn", "-o", "json")
 
     error = json.loads(ran.stderr)
     assert (ran.returncode, error["code"]) == (2, "usage.rule")

@@ -8,7 +8,8 @@ from tidegate.cli.options import Flags
 from tidegate.cli.output import note
 from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import load_request, with_workspace
-from tidegate.cli.unit_arguments import KINDS_BY_NOUN, load_unit_trees, select_unit_ids
+from tidegate.cli.unit_arguments import load_unit_trees, select_unit_ids
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 from tidegate.cli.watch import WatchOutput, watch
 from tidegate.clusters.session import Session
 from tidegate.inspection.resources import Resources, object_rows, read_resources

@@ -110,7 +110,7 @@ def complete_traced(ctx: click.Context, argument: click.Parameter, prefix: str) 
 
 def complete_unit(ctx: click.Context, argument: click.Parameter, prefix: str) -> list[str]:
     """Return the names of all units, also with a noun before the name, as in `ks/apps`."""
-    from tidegate.cli.unit_arguments import NOUN_ALIASES, UNIT_KINDS_BY_NOUN  # noqa: PLC0415
+    from tidegate.cli.unit_kinds import NOUN_ALIASES, UNIT_KINDS_BY_NOUN  # noqa: PLC0415
 
     return complete_units(UNIT_KINDS_BY_NOUN, NOUN_ALIASES)(ctx, argument, prefix)
 

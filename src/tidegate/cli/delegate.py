@@ -12,7 +12,8 @@ from tidegate.cli.outcome_codes import OUTCOME_CODES
 from tidegate.cli.output import print_line
 from tidegate.cli.requests import cluster_targets, render_settings
 from tidegate.cli.run_async import run_async
-from tidegate.cli.unit_arguments import KINDS_BY_NOUN, load_unit_trees
+from tidegate.cli.unit_arguments import load_unit_trees
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import (
     REQUEST_TIMEOUT,

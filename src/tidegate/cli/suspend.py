@@ -12,7 +12,8 @@ from tidegate.cli.output import note, print_line
 from tidegate.cli.progress import ProgressLine
 from tidegate.cli.requests import cluster_targets, render_settings
 from tidegate.cli.run_async import run_async
-from tidegate.cli.unit_arguments import KINDS_BY_NOUN, load_unit_trees
+from tidegate.cli.unit_arguments import load_unit_trees
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 from tidegate.clusters.session import Session, open_session
 from tidegate.controllers.requests import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
 from tidegate.controllers.suspend import SuspensionResult, find_controllers, suspend

@@ -16,6 +16,7 @@ from click.decorators import FC
 from tidegate.cli.completion import complete_names, complete_path
 from tidegate.cli.options import Flags, with_options
 from tidegate.cli.progress import show_progress
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN, NOUN_ALIASES, SOURCE_KINDS
 
 if TYPE_CHECKING:
     from tidegate.model.units.unit import UnitId
@@ -23,34 +24,6 @@ if TYPE_CHECKING:
     from tidegate.workspace.selection import SelectedResource
 
 
-SOURCE_KINDS = {
-    "git": "GitRepository",
-    "oci": "OCIRepository",
-    "helm": "HelmRepository",
-    "chart": "HelmChart",
-    "bucket": "Bucket",
-}
-KINDS_BY_NOUN = {
-    "application": ("Application",),
-    "helmrelease": ("HelmRelease",),
-    "kustomization": ("Kustomization",),
-    "source": tuple(SOURCE_KINDS.values()),
-}
-UNIT_KINDS_BY_NOUN = {noun: kinds for noun, kinds in KINDS_BY_NOUN.items() if noun != "source"}
-UNIT_KINDS = tuple(kind for kinds in UNIT_KINDS_BY_NOUN.values() for kind in kinds)
-"""Kinds of unit resources."""
-NOUN_ALIASES = {
-    "app": "application",
-    "apps": "application",
-    "applications": "application",
-    "hr": "helmrelease",
-    "helmreleases": "helmrelease",
-    "ks": "kustomization",
-    "kustomizations": "kustomization",
-    "sources": "source",
-    "gitrepo": "source",
-    "gitrepository": "source",
-}
 CommandFactory = Callable[[str], click.Command]
 
 

@@ -10,7 +10,7 @@ from tidegate.cli import options
 from tidegate.cli.completion import complete_names
 from tidegate.cli.options import CLUSTER, Flags, with_options
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import UNIT_KINDS
+from tidegate.cli.unit_kinds import UNIT_KINDS
 
 if TYPE_CHECKING:
     from tidegate.actions.approve import ApprovedUnit

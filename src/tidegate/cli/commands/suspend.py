@@ -9,7 +9,8 @@ import click
 from tidegate.cli import options
 from tidegate.cli.options import CLUSTER, UNITS, Flags, with_options
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import ALL, KINDS_BY_NOUN, find_resources, split_unit_argument
+from tidegate.cli.unit_arguments import ALL, find_resources, split_unit_argument
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 
 if TYPE_CHECKING:
     from tidegate.workspace.discovery.unit_tree import UnitTree

@@ -10,12 +10,8 @@ from tidegate.cli import options
 from tidegate.cli.completion import complete_units
 from tidegate.cli.options import CLUSTER, LOGS, Flags, with_options
 from tidegate.cli.progress import show_progress
-from tidegate.cli.unit_arguments import (
-    NAMESPACE_FILTER,
-    NOUN_ALIASES,
-    REPOSITORY,
-    UNIT_KINDS_BY_NOUN,
-)
+from tidegate.cli.unit_arguments import NAMESPACE_FILTER, REPOSITORY
+from tidegate.cli.unit_kinds import NOUN_ALIASES, UNIT_KINDS_BY_NOUN
 
 
 @options.command()

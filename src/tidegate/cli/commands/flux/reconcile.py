@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli.commands.sync import sync as sync_command
-from tidegate.cli.unit_arguments import KINDS_BY_NOUN, command_for_units, noun_group
+from tidegate.cli.unit_arguments import command_for_units, noun_group
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 
 if TYPE_CHECKING:
     from tidegate.cli.options import Flags

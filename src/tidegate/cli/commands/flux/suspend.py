@@ -13,7 +13,6 @@ from tidegate.cli.options import CLUSTER, WAIT, Flags, with_options
 from tidegate.cli.progress import show_progress
 from tidegate.cli.unit_arguments import (
     ALL,
-    KINDS_BY_NOUN,
     NAMESPACE_FILTER,
     REPOSITORY,
     SELECTOR,
@@ -21,6 +20,7 @@ from tidegate.cli.unit_arguments import (
     names_argument,
     noun_group,
 )
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 
 NOUN_TITLES = {
     "kustomization": "Kustomizations",

@@ -12,12 +12,12 @@ from tidegate.cli.options import CLUSTER, Flags, with_options
 from tidegate.cli.progress import show_progress
 from tidegate.cli.unit_arguments import (
     FLUX_NOUNS,
-    KINDS_BY_NOUN,
     NAMESPACE_FILTER,
     REPOSITORY,
     name_argument,
     noun_group,
 )
+from tidegate.cli.unit_kinds import KINDS_BY_NOUN
 
 
 def _noun_command(noun: str) -> click.Command:
