@@ -179,6 +179,6 @@ def _forbidden_failure(
     namespace_text = f" in namespace `{item.ref.namespace}`" if item.ref.namespace else ""
     message = (
         f"user is not allowed to {verbs} `{resource}`{namespace_text};"
-        " grant the permission, or use another context or user"
+        " request the permission, or choose another context or user"
     )
     return step, item.ref, Failure("Forbidden", message, final=True)
