@@ -96,7 +96,7 @@ class _RowBuilder(NamedTuple):
 
     def child_row(self, step: Step, child: UnitId) -> Row:
         sign_gap = "  " if self.has_signs else ""
-        return (Span(f"  {step_title(step):{self.width}}  {sign_gap}{'bring':8}  {child}"),)
+        return (Span(f"  {step_title(step):{self.width}}  {sign_gap}{'deploy':8}  {child}"),)
 
 
 def _sign(item: PlanItem, difference: Difference | None) -> tuple[str, Style]:

@@ -193,7 +193,8 @@ def _unknown_unit_error(
 ) -> UsageError:
     matches = get_close_matches(name, [candidate.id.name for candidate in candidates], n=1)
     guess = f"did you mean `{matches[0]}`? " if matches else ""
-    problem = f"{' or '.join(kinds)} `{sanitize(name)}` not found{scope}"
+    noun = " or ".join(filter(None, kinds)) or "unit"
+    problem = f"{noun} `{sanitize(name)}` not found{scope}"
     hint = f"{guess}list all units with `tidegate units`"
     return UsageError("usage.unit", problem, hint=hint)
 
